@@ -1,0 +1,6 @@
+//! The types of the Model Context Protocol.
+#![forbid(unsafe_code)]
+
+mod id;
+
+pub use id::RequestId;
