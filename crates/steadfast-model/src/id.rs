@@ -142,8 +142,8 @@ impl From<i64> for RequestId {
     }
 }
 
-impl From<u32> for RequestId {
-    fn from(value: u32) -> Self {
+impl From<i32> for RequestId {
+    fn from(value: i32) -> Self {
         Self(Repr::Integer(value.into()))
     }
 }
