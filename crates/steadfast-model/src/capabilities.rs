@@ -1,0 +1,347 @@
+//! What each side says that it can do.
+//!
+//! Declared once in the handshake of older revisions, with every request (client) and every discovery (server) since
+//! 2026-07-28. Members that we do not know are kept: peers may define their own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::{Extra, JsonObject};
+use crate::method::Capability;
+use crate::setters::setters;
+
+/// The identifier of the tasks extension in `extensions`.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// What a client can do for a server.
+///
+/// ```
+/// use steadfast_model::{Capability, ClientCapabilities};
+/// let capabilities = ClientCapabilities::new().with_roots(true).with_elicitation_form();
+/// assert!(capabilities.has(Capability::Roots));
+/// assert!(!capabilities.has(Capability::Sampling));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ClientCapabilities {
+    /// Capabilities outside the protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<JsonObject>,
+    /// Extensions of the protocol by identifier, with their settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<JsonObject>,
+    /// The client lists its roots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roots: Option<ListChangedCapability>,
+    /// The client samples from a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingCapability>,
+    /// The client asks its user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationCapability>,
+    /// The client runs requests as tasks (2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability>,
+    /// What else was declared.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ClientCapabilities {
+    /// No capabilities.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// True if the capability is declared.
+    pub fn has(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::Roots => self.roots.is_some(),
+            Capability::Sampling => self.sampling.is_some(),
+            Capability::Elicitation => self.elicitation.is_some(),
+            Capability::Tasks => self.tasks.is_some() || self.has_extension(TASKS_EXTENSION),
+            Capability::Tools
+            | Capability::Prompts
+            | Capability::Resources
+            | Capability::Completions
+            | Capability::Logging => false,
+        }
+    }
+
+    /// True if the extension of that identifier is declared.
+    pub fn has_extension(&self, identifier: &str) -> bool {
+        self.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(identifier))
+    }
+
+    /// This value with roots; `list_changed`: their changes are told.
+    pub fn with_roots(mut self, list_changed: bool) -> Self {
+        self.roots = Some(ListChangedCapability::new(list_changed));
+        self
+    }
+
+    /// This value with plain sampling.
+    pub fn with_sampling(mut self) -> Self {
+        self.sampling.get_or_insert_default();
+        self
+    }
+
+    /// This value with sampling that may use tools.
+    pub fn with_sampling_tools(mut self) -> Self {
+        self.sampling.get_or_insert_default().tools = Some(JsonObject::new());
+        self
+    }
+
+    /// This value with elicitation by form.
+    pub fn with_elicitation_form(mut self) -> Self {
+        self.elicitation.get_or_insert_default().form = Some(JsonObject::new());
+        self
+    }
+
+    /// This value with elicitation by URL.
+    pub fn with_elicitation_url(mut self) -> Self {
+        self.elicitation.get_or_insert_default().url = Some(JsonObject::new());
+        self
+    }
+
+    /// This value with an extension and its settings.
+    pub fn with_extension(mut self, identifier: impl Into<String>, settings: JsonObject) -> Self {
+        self.extensions.get_or_insert_default().insert(identifier.into(), settings.into());
+        self
+    }
+}
+
+setters!(ClientCapabilities {
+    with_experimental(experimental: JsonObject),
+    with_tasks(tasks: TasksCapability),
+});
+
+/// What a server offers to a client.
+///
+/// ```
+/// use steadfast_model::ServerCapabilities;
+/// let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
+/// assert_eq!(serde_json::to_string(&capabilities).unwrap(), r#"{"logging":{},"tools":{"listChanged":true}}"#);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ServerCapabilities {
+    /// Capabilities outside the protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<JsonObject>,
+    /// Extensions of the protocol by identifier, with their settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<JsonObject>,
+    /// The server sends log messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logging: Option<JsonObject>,
+    /// The server completes arguments (since 2025-03-26; before, the method needed no capability).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completions: Option<JsonObject>,
+    /// The server offers prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<ListChangedCapability>,
+    /// The server offers resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourcesCapability>,
+    /// The server offers tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ListChangedCapability>,
+    /// The server runs requests as tasks (2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability>,
+    /// What else was declared.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ServerCapabilities {
+    /// No capabilities.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// True if the capability is declared.
+    pub fn has(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::Tools => self.tools.is_some(),
+            Capability::Prompts => self.prompts.is_some(),
+            Capability::Resources => self.resources.is_some(),
+            Capability::Completions => self.completions.is_some(),
+            Capability::Logging => self.logging.is_some(),
+            Capability::Tasks => self.tasks.is_some() || self.has_extension(TASKS_EXTENSION),
+            Capability::Roots | Capability::Sampling | Capability::Elicitation => false,
+        }
+    }
+
+    /// True if the extension of that identifier is declared.
+    pub fn has_extension(&self, identifier: &str) -> bool {
+        self.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(identifier))
+    }
+
+    /// This value with tools; `list_changed`: changes of the list are told.
+    pub fn with_tools(mut self, list_changed: bool) -> Self {
+        self.tools = Some(ListChangedCapability::new(list_changed));
+        self
+    }
+
+    /// This value with prompts; `list_changed`: changes of the list are told.
+    pub fn with_prompts(mut self, list_changed: bool) -> Self {
+        self.prompts = Some(ListChangedCapability::new(list_changed));
+        self
+    }
+
+    /// This value with resources: whether changes of the list are told, and changes of single ones.
+    pub fn with_resources(mut self, list_changed: bool, subscribe: bool) -> Self {
+        self.resources = Some(ResourcesCapability {
+            list_changed: list_changed.then_some(true),
+            subscribe: subscribe.then_some(true),
+        });
+        self
+    }
+
+    /// This value with log messages.
+    pub fn with_logging(mut self) -> Self {
+        self.logging = Some(JsonObject::new());
+        self
+    }
+
+    /// This value with completions.
+    pub fn with_completions(mut self) -> Self {
+        self.completions = Some(JsonObject::new());
+        self
+    }
+
+    /// This value with an extension and its settings.
+    pub fn with_extension(mut self, identifier: impl Into<String>, settings: JsonObject) -> Self {
+        self.extensions.get_or_insert_default().insert(identifier.into(), settings.into());
+        self
+    }
+}
+
+setters!(ServerCapabilities {
+    with_experimental(experimental: JsonObject),
+    with_tasks(tasks: TasksCapability),
+});
+
+/// A capability whose only question is whether changes of its list are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListChangedCapability {
+    /// Changes of the list are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+}
+
+impl ListChangedCapability {
+    /// The capability, with or without notifications of changes.
+    pub fn new(list_changed: bool) -> Self {
+        Self { list_changed: list_changed.then_some(true) }
+    }
+}
+
+/// The server's `resources` capability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourcesCapability {
+    /// Clients may subscribe to single resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscribe: Option<bool>,
+    /// Changes of the list are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+}
+
+/// The client's `sampling` capability.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SamplingCapability {
+    /// The client can include the context of servers (deprecated).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<JsonObject>,
+    /// The model may use tools (since 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<JsonObject>,
+    /// What else was declared.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The client's `elicitation` capability. An empty one means form mode.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ElicitationCapability {
+    /// By a form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<JsonObject>,
+    /// By a URL that the user visits (since 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<JsonObject>,
+    /// What else was declared.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ElicitationCapability {
+    /// True if forms are understood.
+    pub fn has_form(&self) -> bool {
+        self.form.is_some() || self.url.is_none()
+    }
+
+    /// True if URLs are understood.
+    pub fn has_url(&self) -> bool {
+        self.url.is_some()
+    }
+}
+
+/// The `tasks` capability of 2025-11-25, of either side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TasksCapability {
+    /// Tasks can be listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<JsonObject>,
+    /// Tasks can be cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<JsonObject>,
+    /// The requests that can be run as tasks: `{"tools": {"call": {}}}` and the like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<JsonObject>,
+}
+
+setters!(TasksCapability {
+    with_list(list: JsonObject),
+    with_cancel(cancel: JsonObject),
+    with_requests(requests: JsonObject),
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_peer_adds_is_kept() {
+        let text = r#"{"tools":{},"x-vendor":{"a":[1]}}"#;
+        let capabilities: ServerCapabilities = serde_json::from_str(text).unwrap();
+        assert!(capabilities.has(Capability::Tools));
+        assert_eq!(serde_json::to_string(&capabilities).unwrap(), text);
+    }
+
+    #[test]
+    fn an_empty_elicitation_capability_means_forms() {
+        let empty = ElicitationCapability::default();
+        assert!(empty.has_form() && !empty.has_url());
+        let url: ElicitationCapability = serde_json::from_str(r#"{"url":{}}"#).unwrap();
+        assert!(!url.has_form() && url.has_url());
+    }
+
+    #[test]
+    fn tasks_are_declared_in_the_core_or_as_an_extension() {
+        let core: ServerCapabilities = serde_json::from_str(r#"{"tasks":{"cancel":{}}}"#).unwrap();
+        let extension = ServerCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new());
+        assert!(core.has(Capability::Tasks) && extension.has(Capability::Tasks));
+        assert!(!ServerCapabilities::new().has(Capability::Tasks));
+    }
+}

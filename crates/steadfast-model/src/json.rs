@@ -1,0 +1,66 @@
+//! JSON objects as they are kept inside typed values.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+
+/// A JSON object; its members keep the order in which they were written.
+pub type JsonObject = serde_json::Map<String, serde_json::Value>;
+
+/// The members of an object that its type has no field for.
+///
+/// Values that are relayed (content, capabilities, tools) keep what they do not know, so that a peer gets all that
+/// another peer wrote. Almost always there is nothing to keep, and then this is one empty pointer.
+///
+/// ```
+/// use steadfast_model::{Content, Extra};
+/// let content: Content = serde_json::from_str(r#"{"type":"text","text":"hi","x-vendor":1}"#).unwrap();
+/// let Content::Text(text) = &content else { panic!() };
+/// assert_eq!(text.extra.as_object().unwrap()["x-vendor"], 1);
+/// assert!(serde_json::to_string(&content).unwrap().contains("x-vendor"));
+/// assert!(Extra::default().as_object().is_none());
+/// ```
+#[derive(Clone, Default, PartialEq)]
+pub struct Extra(Option<Box<JsonObject>>);
+
+impl Extra {
+    /// The members, if there are any.
+    pub fn as_object(&self) -> Option<&JsonObject> {
+        self.0.as_deref()
+    }
+
+    /// True if there is nothing to keep.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Adds or replaces a member.
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) {
+        self.0.get_or_insert_default().insert(key.into(), value.into());
+    }
+}
+
+impl From<JsonObject> for Extra {
+    fn from(object: JsonObject) -> Self {
+        Self((!object.is_empty()).then(|| Box::new(object)))
+    }
+}
+
+impl fmt::Debug for Extra {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_map().entries(self.as_object().into_iter().flatten()).finish()
+    }
+}
+
+impl Serialize for Extra {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.as_object().into_iter().flatten())
+    }
+}
+
+impl<'de> Deserialize<'de> for Extra {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        JsonObject::deserialize(deserializer).map(Self::from)
+    }
+}
