@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 use serde_json::Value;
 
-use crate::json::{Extra, JsonObject};
+use crate::json::{Extra, JsonObject, present};
 use crate::meta::Meta;
 use crate::resource::{Resource, ResourceContents};
 use crate::setters::setters;
@@ -351,7 +351,7 @@ pub struct ToolResultContent {
     #[serde(default)]
     pub content: Vec<Content>,
     /// The answer as a value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Value>,
     /// True if the tool failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

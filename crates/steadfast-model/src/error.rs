@@ -90,10 +90,9 @@ impl ErrorObject {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// No such resource, in the form of this revision: an own code on older wires, invalid parameters on newer ones.
-    pub fn resource_not_found(revision: Revision, uri: &str) -> Self {
-        let code = if revision.is_modern() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
-        Self::new(code, format!("resource not found: {uri}")).with_data(json!({ "uri": uri }))
+    /// No such resource. [`crate::era::write_error`] gives it the code of the revision that it is written for.
+    pub fn resource_not_found(uri: &str) -> Self {
+        Self::new(code::RESOURCE_NOT_FOUND, format!("resource not found: {uri}")).with_data(json!({ "uri": uri }))
     }
 
     /// An HTTP header and the body disagree.
@@ -133,11 +132,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_resource_has_the_code_of_its_revision() {
-        let old = ErrorObject::resource_not_found(Revision::V2025_11_25, "file:///a");
-        let new = ErrorObject::resource_not_found(Revision::V2026_07_28, "file:///a");
-        assert_eq!(old.code, code::RESOURCE_NOT_FOUND);
-        assert_eq!(new.code, code::INVALID_PARAMS);
+    fn a_missing_resource_is_recognised_in_both_forms() {
+        let old = ErrorObject::resource_not_found("file:///a");
+        let new = ErrorObject { code: code::INVALID_PARAMS, ..old.clone() };
         assert!(old.is_resource_not_found() && new.is_resource_not_found());
         assert!(!ErrorObject::invalid_params("no such tool").is_resource_not_found());
     }

@@ -64,3 +64,8 @@ impl<'de> Deserialize<'de> for Extra {
         JsonObject::deserialize(deserializer).map(Self::from)
     }
 }
+
+/// Reads a member that is there, so that a `null` is kept apart from an absent member.
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}

@@ -6,6 +6,7 @@ pub mod cancel;
 pub mod capabilities;
 pub mod content;
 pub mod discover;
+pub mod era;
 pub mod error;
 mod id;
 pub mod implementation;

@@ -10,7 +10,7 @@ use crate::cache::{CacheScope, cacheable};
 use crate::content::Content;
 use crate::implementation::Icon;
 use crate::input::InputResponses;
-use crate::json::{Extra, JsonObject};
+use crate::json::{Extra, JsonObject, present};
 use crate::meta::Meta;
 use crate::setters::setters;
 use crate::task::TaskMetadata;
@@ -284,7 +284,7 @@ pub struct CallToolResult {
     #[serde(default)]
     pub content: Vec<Content>,
     /// The answer as a value (since 2025-06-18; any value since 2026-07-28, an object before).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Value>,
     /// True if the tool failed; the content then says how, so that a model can mend its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,1 @@
+//! Asking the client, for one revision: roots, sampling, elicitation, input requests.

@@ -1,0 +1,229 @@
+//! What a wire differs in: writing values for one revision, and only that.
+//!
+//! The types of this crate belong to no revision. Here they are written for one: in a single pass, straight into the
+//! buffer, with what the revision demands added (`resultType`, `_meta` entries, `ttlMs`) and what it does not know left
+//! out or told in another way (a resource link becomes text where links do not exist). Reading needs no such help: the
+//! types take what any revision wrote. Whether a message may be sent at all is not decided here but in
+//! [`crate::method`].
+//!
+//! ```
+//! use steadfast_model::era::{Decoration, write_result};
+//! use steadfast_model::{CallToolResult, Implementation, Revision};
+//!
+//! let result = CallToolResult::text("5");
+//! let server = Decoration::of_server(&Implementation::new("calculator", "1.0.0"));
+//!
+//! let mut old = Vec::new();
+//! write_result(Revision::V2025_06_18, &result, &server, &mut old).unwrap();
+//! assert_eq!(old, br#"{"content":[{"type":"text","text":"5"}]}"#);
+//!
+//! let mut new = Vec::new();
+//! write_result(Revision::V2026_07_28, &result, &server, &mut new).unwrap();
+//! assert!(new.starts_with(br#"{"resultType":"complete","content":"#));
+//! ```
+
+mod asking;
+mod content;
+mod object;
+mod opening;
+mod prompt;
+mod resource;
+mod signal;
+mod task;
+mod tool;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+pub use object::Object;
+pub use tool::WRAPPER_MEMBER;
+
+use crate::cache::Cache;
+use crate::capabilities::ClientCapabilities;
+use crate::error::{ErrorObject, code};
+use crate::id::RequestId;
+use crate::implementation::Implementation;
+use crate::json::JsonObject;
+use crate::meta::key;
+use crate::revision::Revision;
+
+/// A value whose JSON depends on the revision that it is written for.
+pub trait Encode {
+    /// Writes the members of the value.
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error>;
+}
+
+/// A value that may be the result of a request.
+pub trait ResultShape: Encode {
+    /// What `resultType` says of it since 2026-07-28.
+    const RESULT_TYPE: &'static str = "complete";
+
+    /// How long it may be kept: `None` if results of this kind are never kept, an inner `None` if it does not say.
+    fn caching(&self) -> Option<Option<Cache>> {
+        None
+    }
+}
+
+/// What is added to the outermost object of each message of one speaker, encoded once.
+///
+/// Revisions before 2026-07-28 know nothing of it, and for them nothing is added.
+#[derive(Clone, Debug, Default)]
+pub struct Decoration {
+    meta: Vec<(&'static str, Box<RawValue>)>,
+    cache: Cache,
+}
+
+impl Decoration {
+    /// Adds nothing.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// A server's results: they name it in `_meta`.
+    pub fn of_server(info: &Implementation) -> Self {
+        Self::none().with_newest(key::SERVER_INFO, info)
+    }
+
+    /// A client's requests: they say the revision, who the client is and what it can do.
+    pub fn of_client(info: &Implementation, capabilities: &ClientCapabilities) -> Self {
+        Self::none()
+            .with_meta(key::PROTOCOL_VERSION, &Revision::LATEST)
+            .with_newest(key::CLIENT_INFO, info)
+            .with_newest(key::CLIENT_CAPABILITIES, capabilities)
+    }
+
+    /// Notifications of a subscription: they name the request that opened it.
+    pub fn of_subscription(id: &RequestId) -> Self {
+        Self::none().with_meta(key::SUBSCRIPTION_ID, id)
+    }
+
+    /// This decoration with one more entry of `_meta`.
+    pub fn with_meta<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
+        // A value that cannot be written is left out: a decoration never costs the message that it decorates.
+        if let Ok(raw) = serde_json::value::to_raw_value(value) {
+            self.meta.retain(|(present, _)| *present != key);
+            self.meta.push((key, raw));
+        }
+        self
+    }
+
+    /// This decoration with the newest form of a value, the only one that decorations are written in.
+    fn with_newest<T: Encode>(self, key: &'static str, value: &T) -> Self {
+        self.with_meta(key, &object::Inner { value, revision: Revision::LATEST })
+    }
+
+    /// This decoration with what results say of caching when they do not say it themselves.
+    pub fn with_cache(mut self, cache: Cache) -> Self {
+        self.cache = cache;
+        self
+    }
+
+    fn entries(&self) -> &[(&'static str, Box<RawValue>)] {
+        &self.meta
+    }
+}
+
+/// Appends a result. Nothing is appended if it cannot be written for that revision.
+pub fn write_result<R: ResultShape>(
+    revision: Revision,
+    result: &R,
+    decoration: &Decoration,
+    out: &mut Vec<u8>,
+) -> Result<(), serde_json::Error> {
+    append(out, &ResultForm { revision, result, decoration })
+}
+
+/// Appends the parameters of a request or notification. Nothing is appended if they cannot be written for that revision.
+pub fn write_params<P: Encode>(
+    revision: Revision,
+    params: &P,
+    decoration: &Decoration,
+    out: &mut Vec<u8>,
+) -> Result<(), serde_json::Error> {
+    append(out, &ParamsForm { revision, params, decoration })
+}
+
+/// Appends a value that is neither a result nor parameters, undecorated.
+pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    append(out, &object::Inner { value, revision })
+}
+
+/// Appends an error object, with the code that the revision has for what happened.
+pub fn write_error(revision: Revision, error: &ErrorObject, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    append(out, &*error_for(revision, error))
+}
+
+/// The error as that revision knows it.
+///
+/// A resource that does not exist has a code of its own before 2026-07-28 and is an invalid parameter since. A code that
+/// the revision does not define for a condition of ours becomes an internal error.
+pub fn error_for(revision: Revision, error: &ErrorObject) -> Cow<'_, ErrorObject> {
+    let code = match error.code {
+        code::RESOURCE_NOT_FOUND if revision.is_modern() => code::INVALID_PARAMS,
+        code::URL_ELICITATION_REQUIRED if revision != Revision::V2025_11_25 => code::INTERNAL_ERROR,
+        code => code,
+    };
+    if code == error.code { Cow::Borrowed(error) } else { Cow::Owned(ErrorObject { code, ..error.clone() }) }
+}
+
+/// Appends all of the value or nothing.
+fn append<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    serde_json::to_writer(&mut *out, value).inspect_err(|_| out.truncate(start))
+}
+
+struct ResultForm<'a, R> {
+    revision: Revision,
+    result: &'a R,
+    decoration: &'a Decoration,
+}
+
+impl<R: ResultShape> Serialize for ResultForm<'_, R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.decoration);
+        if self.revision.is_modern() {
+            object.put("resultType", R::RESULT_TYPE)?;
+        }
+        self.result.encode(&mut object)?;
+        if self.revision.is_modern()
+            && let Some(said) = self.result.caching()
+        {
+            let cache = said.unwrap_or(self.decoration.cache);
+            object.put("ttlMs", &cache.ttl_ms)?;
+            object.put("cacheScope", &cache.scope)?;
+        }
+        object.end()
+    }
+}
+
+struct ParamsForm<'a, P> {
+    revision: Revision,
+    params: &'a P,
+    decoration: &'a Decoration,
+}
+
+impl<P: Encode> Serialize for ParamsForm<'_, P> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.decoration);
+        self.params.encode(&mut object)?;
+        object.end()
+    }
+}
+
+/// Vendors' own messages are the same for every revision.
+impl Encode for JsonObject {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        for (key, value) in self.iter().filter(|(key, _)| *key != "_meta") {
+            object.put(key, value)?;
+        }
+        object.raw_meta(self.get("_meta").and_then(serde_json::Value::as_object))
+    }
+}
+
+impl ResultShape for JsonObject {}
+
+#[cfg(test)]
+mod tests;

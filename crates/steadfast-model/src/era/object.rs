@@ -1,0 +1,152 @@
+//! The object that is being written: members go out as they are put, if the revision knows them.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde_json::value::RawValue;
+
+use super::{Decoration, Encode};
+use crate::json::{Extra, JsonObject};
+use crate::meta::Meta;
+use crate::revision::Revision;
+
+/// An object that is being written for one revision.
+pub struct Object<'a, M> {
+    map: M,
+    revision: Revision,
+    /// Set on the outermost object only: that is where a decoration belongs.
+    decoration: Option<&'a Decoration>,
+}
+
+impl<'a, M: SerializeMap> Object<'a, M> {
+    pub(super) fn outermost(map: M, revision: Revision, decoration: &'a Decoration) -> Self {
+        Self { map, revision, decoration: Some(decoration) }
+    }
+
+    pub(super) fn end(self) -> Result<M::Ok, M::Error> {
+        self.map.end()
+    }
+
+    /// The revision that is being written.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// True if the revision is that one or a later one.
+    pub fn is_since(&self, first: Revision) -> bool {
+        self.revision >= first
+    }
+
+    /// Writes a member.
+    pub fn put<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), M::Error> {
+        self.map.serialize_entry(key, value)
+    }
+
+    /// Writes a member if there is a value.
+    pub fn some<T: Serialize>(&mut self, key: &str, value: Option<&T>) -> Result<(), M::Error> {
+        value.map_or(Ok(()), |value| self.put(key, value))
+    }
+
+    /// Writes a member if there is a value and the revision knows it.
+    pub fn since<T: Serialize>(&mut self, first: Revision, key: &str, value: Option<&T>) -> Result<(), M::Error> {
+        if self.is_since(first) { self.some(key, value) } else { Ok(()) }
+    }
+
+    /// Writes a list if it has elements and the revision knows it.
+    pub fn list_since<T: Serialize>(&mut self, first: Revision, key: &str, values: &[T]) -> Result<(), M::Error> {
+        if values.is_empty() || !self.is_since(first) { Ok(()) } else { self.put(key, values) }
+    }
+
+    /// Writes a member that is an object of its own.
+    pub fn inner<T: Encode>(&mut self, key: &str, value: &T) -> Result<(), M::Error> {
+        let revision = self.revision;
+        self.put(key, &Inner { value, revision })
+    }
+
+    /// Writes a member that is an object of its own, if there is one.
+    pub fn inner_some<T: Encode>(&mut self, key: &str, value: Option<&T>) -> Result<(), M::Error> {
+        value.map_or(Ok(()), |value| self.inner(key, value))
+    }
+
+    /// Writes a list of objects.
+    pub fn inner_list<T: Encode>(&mut self, key: &str, values: &[T]) -> Result<(), M::Error> {
+        let revision = self.revision;
+        self.put(key, &InnerList { values, revision })
+    }
+
+    /// Writes `_meta`: on the outermost object always, with what its speaker adds; further in since 2025-06-18.
+    pub fn meta(&mut self, meta: Option<&Meta>) -> Result<(), M::Error> {
+        self.raw_meta(meta.map(|meta| &meta.0))
+    }
+
+    pub(super) fn raw_meta(&mut self, own: Option<&JsonObject>) -> Result<(), M::Error> {
+        let added = match self.decoration {
+            Some(decoration) if self.revision.is_modern() => decoration.entries(),
+            Some(_) => &[],
+            None if self.is_since(Revision::V2025_06_18) => &[],
+            None => return Ok(()),
+        };
+        if own.is_none() && added.is_empty() {
+            return Ok(());
+        }
+        self.put("_meta", &MetaForm { own, added })
+    }
+
+    /// Writes what a peer added.
+    pub fn extra(&mut self, extra: &Extra) -> Result<(), M::Error> {
+        for (key, value) in extra.as_object().into_iter().flatten() {
+            self.put(key, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// An object inside another.
+pub(super) struct Inner<'a, T> {
+    pub(super) value: &'a T,
+    pub(super) revision: Revision,
+}
+
+impl<T: Encode> Serialize for Inner<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let map = serializer.serialize_map(None)?;
+        let mut object = Object { map, revision: self.revision, decoration: None };
+        self.value.encode(&mut object)?;
+        object.end()
+    }
+}
+
+struct InnerList<'a, T> {
+    values: &'a [T],
+    revision: Revision,
+}
+
+impl<T: Encode> Serialize for InnerList<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sequence = serializer.serialize_seq(Some(self.values.len()))?;
+        for value in self.values {
+            sequence.serialize_element(&Inner { value, revision: self.revision })?;
+        }
+        sequence.end()
+    }
+}
+
+/// What the speaker adds, then the value's own entries under other keys.
+struct MetaForm<'a> {
+    own: Option<&'a JsonObject>,
+    added: &'a [(&'static str, Box<RawValue>)],
+}
+
+impl Serialize for MetaForm<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.added {
+            map.serialize_entry(key, value)?;
+        }
+        for (key, value) in self.own.into_iter().flatten() {
+            if !self.added.iter().any(|(added, _)| added == key) {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,1 @@
+//! Tasks and subscriptions for one revision.
