@@ -1,0 +1,49 @@
+//! Cancellation by the peer: once it is taken in, nothing more about the request goes out (L3); if it comes late, it is
+//! nothing (L4).
+
+use steadfast_model::{CancelledParams, Method, RequestId};
+
+use super::Connection;
+use super::event::{CancelReason, Oddity};
+use super::handshake::Hello;
+use crate::envelope::Params;
+
+impl Connection {
+    pub(super) fn take_cancelled(&mut self, params: &Params<'_>) {
+        let cancelled: Option<CancelledParams> = serde_json::from_str(params.text()).ok();
+        let Some(id) = cancelled.and_then(|cancelled| cancelled.request_id) else {
+            return self.odd(Oddity::MalformedCancel);
+        };
+        // A server of 2026-07-28 may end a subscription in this way, and nothing else; older ones cancel what they asked.
+        let names_a_call = matches!(*self.hello, Hello::Client(_)) && self.speaks_modern();
+        if names_a_call {
+            return self.end_subscription(&id);
+        }
+        self.cancel_by_peer(&id);
+    }
+
+    fn cancel_by_peer(&mut self, id: &RequestId) {
+        let mut key = self.inbound.get(id).filter(|inbound| inbound.method != Method::Initialize).map(|inbound| inbound.key);
+        if crate::mutant!(ConfuseTextAndNumber) && key.is_none() {
+            let number = RequestId::parse(id.to_string().trim_matches('"'));
+            key = number.and_then(|number| self.inbound.get(&number)).map(|inbound| inbound.key);
+        }
+        let Some(key) = key else {
+            assert!(!crate::mutant!(PanicOnLateCancel), "a cancellation for a request that is not open");
+            self.statistics.late_cancels += 1;
+            return self.odd(Oddity::LateCancel(id.clone()));
+        };
+        if crate::mutant!(AnswerAfterCancel) {
+            return self.stop(key, CancelReason::Peer);
+        }
+        let Some((_, inbound)) = self.take_out(key) else { return };
+        self.statistics.cancelled += 1;
+        if !crate::mutant!(KeepFramesOfCancelled) {
+            for ticket in inbound.logs.iter().copied().chain(inbound.progress.queued()) {
+                self.outbox.withdraw(ticket);
+            }
+        }
+        self.leave_batch(inbound.batch);
+        self.stop(key, CancelReason::Peer);
+    }
+}

@@ -1,0 +1,77 @@
+//! A canonical summary of a connection, for exhaustive search: two connections with one fingerprint behave alike.
+//!
+//! Times are taken relative to now and keys by rank, statistics are left out, so that two histories that lead to the same
+//! place are seen to be the same.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use super::key::{CallKey, Key};
+use super::outbound::Sending;
+use super::timer::Purpose;
+use super::{Connection, Stage};
+use crate::Moment;
+
+impl Connection {
+    /// The summary, as of `now`.
+    pub fn fingerprint(&self, now: Moment) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let requests: BTreeMap<Key, usize> = self.executions.keys().enumerate().map(|(rank, key)| (*key, rank)).collect();
+        let calls: BTreeMap<CallKey, usize> = self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
+        self.hash_stage(now, &mut hasher);
+        for (key, execution) in &self.executions {
+            (requests.get(key), &execution.id, execution.bytes).hash(&mut hasher);
+        }
+        for (id, inbound) in &self.inbound {
+            (id, requests.get(&inbound.key), inbound.batch, inbound.progress_token.is_some(), inbound.log_level).hash(&mut hasher);
+            (inbound.progress.value.map(f64::to_bits), inbound.peer.revision).hash(&mut hasher);
+            let queued = inbound.progress.queued().is_some_and(|ticket| self.outbox.holds(ticket));
+            (queued, inbound.progress.held_until().map(|when| until(when, now))).hash(&mut hasher);
+            inbound.logs.iter().filter(|ticket| self.outbox.holds(**ticket)).count().hash(&mut hasher);
+        }
+        for (key, waiting) in self.outbound.iter() {
+            let state = match waiting.state {
+                Sending::Held(_) => 0,
+                Sending::Queued(ticket) => 1 + u8::from(self.outbox.holds(ticket)),
+                Sending::Sent => 3,
+            };
+            (calls.get(&key), &waiting.id, waiting.method, state).hash(&mut hasher);
+            waiting.parent.and_then(|parent| requests.get(&parent)).hash(&mut hasher);
+        }
+        for transmit in self.outbox.iter() {
+            (&transmit.body, transmit.call.and_then(|call| calls.get(&call))).hash(&mut hasher);
+        }
+        for (key, open) in self.batches.iter() {
+            (key, open.waiting, &open.answers).hash(&mut hasher);
+        }
+        for (when, purpose) in self.timers.iter() {
+            let rank = match purpose {
+                Purpose::Handler(key) => (0, requests.get(&key)),
+                Purpose::Progress(key) => (1, requests.get(&key)),
+                Purpose::Call(call) => (2, calls.get(&call)),
+                Purpose::CallTotal(call) => (3, calls.get(&call)),
+            };
+            (until(when, now), rank).hash(&mut hasher);
+        }
+        self.events.len().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn hash_stage(&self, now: Moment, hasher: &mut DefaultHasher) {
+        match self.stage {
+            Stage::Draining(drain) => {
+                let window = drain.window.map(|window| until(window, now));
+                (drain.cause, window, until(drain.deadline, now)).hash(hasher);
+            }
+            other => other.hash(hasher),
+        }
+        (self.input_ended, self.output_failed, self.initialized, self.outbox.is_flushed(), self.log_level).hash(hasher);
+        (self.peer.as_ref().map(|peer| peer.revision), self.modern.is_some()).hash(hasher);
+    }
+}
+
+/// How long until then; what is past is all the same.
+fn until(when: Moment, now: Moment) -> Duration {
+    when.since(now)
+}

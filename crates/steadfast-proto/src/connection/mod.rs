@@ -1,0 +1,447 @@
+//! One conversation with one peer, as a state machine: this is where the laws are kept.
+//!
+//! [`Connection`] has no clock, no lock, no thread and no I/O. Whoever drives it tells it what happened and asks it what to
+//! do. Every request, in both directions, is an entry of one table with one owner (`&mut self`): whatever ends a request
+//! takes the entry out, so whatever comes second finds nothing to do. There is no order of events in which a request ends
+//! twice, because there is no second path that could end it.
+//!
+//! # How to drive it
+//!
+//! Methods are of four kinds. Getters have no effect. `handle_*` tell it that something happened. Commands ask it for
+//! something. `poll_*` say what to do now; after any call of the second or third kind, poll in this order until each has
+//! nothing more: [`Connection::poll_event`], [`Connection::poll_transmit`], [`Connection::poll_timeout`].
+//!
+//! # What it never does
+//!
+//! It never panics on anything that a peer sends, never allocates past its [`Limits`], never decodes parameters that are
+//! not its own, and never decides what a method means: that is for the server and the client above it.
+
+mod batch;
+mod cancel;
+mod event;
+mod fingerprint;
+mod handshake;
+mod inbound;
+mod key;
+mod limits;
+mod outbound;
+mod outbox;
+mod progress;
+mod state;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_model::{LoggingLevel, Method, RequestId};
+
+pub use event::{CancelReason, CloseCause, Event, Oddity, Outcome, Peer, Request};
+pub use handshake::{ClientHello, Hello, ServerHello};
+pub use key::{CallKey, Key};
+pub use limits::Limits;
+pub use outbound::{Call, CallRefused};
+pub use outbox::Transmit;
+pub use progress::Progress;
+pub use statistics::Statistics;
+
+use crate::Moment;
+use crate::encode;
+use crate::envelope::{self, Message, Refusal, RefusalKind};
+use crate::salvage::{Salvaged, Shape};
+use batch::{BatchKey, Batches};
+use handshake::ModernPeer;
+use inbound::Inbound;
+use outbound::Outbound;
+use outbox::{Outbox, Ticket};
+use state::{Drain, Stage};
+use timer::{Purpose, Timers};
+
+/// One conversation with one peer. See the [module's documentation](self) for how to drive it.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    hello: Arc<Hello>,
+    limits: Limits,
+    stage: Stage,
+    /// Who the handshake said is there; `None` for a peer that only speaks 2026-07-28.
+    peer: Option<Arc<Peer>>,
+    /// The peer has said that it is ready for our requests (`notifications/initialized`).
+    initialized: bool,
+    /// The peer that the last 2026-07-28 request described, kept because the next one will say the same.
+    modern: Option<ModernPeer>,
+    /// The level of `logging/setLevel`.
+    log_level: LoggingLevel,
+    /// Open requests of the peer's, by id.
+    inbound: BTreeMap<RequestId, Inbound>,
+    /// Executions that have not ended; their request may be open no more.
+    executions: BTreeMap<Key, Execution>,
+    /// Bytes of parameters that executions hold.
+    held_bytes: usize,
+    batches: Batches,
+    /// Calls of ours that wait.
+    outbound: Outbound,
+    outbox: Outbox,
+    /// Notifications without content of their own that wait, so that one is not queued twice.
+    notices: BTreeMap<Method, Ticket>,
+    events: VecDeque<Event>,
+    timers: Timers,
+    input_ended: bool,
+    output_failed: bool,
+    next_key: u64,
+    statistics: Statistics,
+}
+
+/// What is known of an execution.
+#[derive(Debug, Clone)]
+struct Execution {
+    id: RequestId,
+    /// The bytes of parameters that it holds.
+    bytes: usize,
+}
+
+/// Getters.
+impl Connection {
+    /// A connection that begins now.
+    pub fn new(hello: impl Into<Arc<Hello>>, limits: Limits) -> Self {
+        Self {
+            hello: hello.into(),
+            limits,
+            stage: Stage::Opening,
+            peer: None,
+            initialized: false,
+            modern: None,
+            log_level: LoggingLevel::Info,
+            inbound: BTreeMap::new(),
+            executions: BTreeMap::new(),
+            held_bytes: 0,
+            batches: Batches::default(),
+            outbound: Outbound::default(),
+            outbox: Outbox::default(),
+            notices: BTreeMap::new(),
+            events: VecDeque::new(),
+            timers: Timers::default(),
+            input_ended: false,
+            output_failed: false,
+            next_key: 0,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// The limits it keeps.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Who the handshake said is there.
+    pub fn peer(&self) -> Option<&Arc<Peer>> {
+        self.peer.as_ref()
+    }
+
+    /// Requests of the peer's that are open.
+    pub fn open_requests(&self) -> usize {
+        self.inbound.len()
+    }
+
+    /// Executions that have not ended.
+    pub fn live_executions(&self) -> usize {
+        self.executions.len()
+    }
+
+    /// Calls of ours that wait.
+    pub fn open_calls(&self) -> usize {
+        self.outbound.len()
+    }
+
+    /// Bytes that wait to be written, here or as parts of a batch.
+    pub fn waiting_bytes(&self) -> usize {
+        self.outbox.bytes() + self.batches.bytes()
+    }
+
+    /// Whether more input should be read: not after its end, and not while the peer leaves too much unread.
+    pub fn wants_input(&self) -> bool {
+        !self.input_ended && !self.stage.is_closed() && self.waiting_bytes() < self.limits.outbox_bytes
+    }
+
+    /// Whether it is on its way to its end.
+    pub fn is_draining(&self) -> bool {
+        self.stage.drain().is_some()
+    }
+
+    /// Why it has ended, if it has.
+    pub fn closed(&self) -> Option<CloseCause> {
+        match self.stage {
+            Stage::Closed(cause) => Some(cause),
+            _ => None,
+        }
+    }
+
+    /// What it has counted.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}
+
+/// Something happened.
+impl Connection {
+    /// A message arrived: the bytes of one frame.
+    pub fn handle_message(&mut self, now: Moment, bytes: &[u8]) {
+        if self.input_ended || self.stage.is_closed() {
+            return;
+        }
+        self.statistics.messages_in += 1;
+        match envelope::read(bytes, self.limits.depth) {
+            Ok(Message::Batch(batch)) => self.take_batch(now, batch),
+            Ok(message) => self.take(now, message, None),
+            Err(refusal) => self.refuse(refusal, None),
+        }
+        self.settle();
+    }
+
+    /// A message arrived that was longer than the limit, and was not kept.
+    pub fn handle_too_long(&mut self, _now: Moment, salvaged: Salvaged) {
+        if self.input_ended || self.stage.is_closed() {
+            return;
+        }
+        self.statistics.messages_in += 1;
+        self.refuse(Refusal { kind: RefusalKind::TooLong(self.limits.message_bytes), salvaged }, None);
+        self.settle();
+    }
+
+    /// The time that [`Connection::poll_timeout`] named has come.
+    pub fn handle_timeout(&mut self, now: Moment) {
+        while let Some(purpose) = self.timers.pop_due(now) {
+            match purpose {
+                Purpose::Handler(key) => self.end_overdue(key),
+                Purpose::Progress(key) => self.release_progress(now, key),
+                Purpose::Call(call) | Purpose::CallTotal(call) => self.end_overdue_call(call),
+            }
+        }
+        if let Some(drain) = self.stage.drain() {
+            if drain.window.is_some_and(|window| window <= now) {
+                self.stop_everything(drain);
+            }
+            if drain.deadline <= now && !crate::mutant!(DrainForever) {
+                self.close(drain.cause);
+            }
+        }
+        self.settle();
+    }
+
+    /// The peer ended its stream: everything that it sent has been handled.
+    pub fn handle_end_of_input(&mut self, now: Moment) {
+        if self.input_ended || self.stage.is_closed() {
+            return;
+        }
+        self.input_ended = true;
+        self.fail_all_calls();
+        self.begin_drain(now, CloseCause::PeerClosed);
+        self.settle();
+    }
+
+    /// The peer has closed its end, and input that it sent before is not being read because too much output waits. The
+    /// clock of the drain starts here.
+    pub fn handle_peer_gone(&mut self, now: Moment) {
+        self.begin_drain(now, CloseCause::PeerClosed);
+        self.settle();
+    }
+
+    /// A write failed: nobody reads what we write any more.
+    pub fn handle_write_failed(&mut self, now: Moment) {
+        if self.stage.is_closed() {
+            return;
+        }
+        self.output_failed = true;
+        self.outbox.clear();
+        self.fail_all_calls();
+        self.begin_drain(now, CloseCause::OutputFailed);
+        if let Some(drain) = self.stage.drain() {
+            // Only cleanups are waited for: as long as they had in any case.
+            let grace = self.limits.drain_deadline.saturating_sub(self.limits.drain_window);
+            let drain = Drain { deadline: drain.deadline.min(now + grace), ..drain };
+            self.stage = Stage::Draining(drain);
+            self.stop_everything(drain);
+            self.outbox.clear();
+        }
+        self.settle();
+    }
+
+    /// The writer has written everything that [`Connection::poll_transmit`] gave it.
+    pub fn handle_flushed(&mut self) {
+        self.outbox.mark_flushed();
+        self.settle();
+    }
+
+    /// The first byte of a call was written.
+    pub fn handle_call_sent(&mut self, call: CallKey) {
+        self.mark_sent(call);
+    }
+
+    /// An execution has really ended: its future is dropped, its thread is free, its shields and cleanups are done.
+    pub fn handle_execution_ended(&mut self, now: Moment, key: Key) {
+        self.reap(now, key);
+        self.settle();
+    }
+}
+
+/// Commands that concern the connection as a whole. Those for requests and calls are with their tables.
+impl Connection {
+    /// Shuts down: running handlers get the drain window, new requests are refused.
+    pub fn shut_down(&mut self, now: Moment) {
+        self.begin_drain(now, CloseCause::Shutdown);
+        self.settle();
+    }
+
+    /// Shuts down at once: nothing is waited for but the cleanups.
+    pub fn shut_down_now(&mut self, now: Moment) {
+        self.begin_drain(now, CloseCause::Shutdown);
+        if let Some(drain) = self.stage.drain() {
+            self.stop_everything(drain);
+        }
+        self.settle();
+    }
+
+    /// Tells the peer something without parameters, once: while the same notification waits, it is not queued again.
+    /// Returns whether the peer's revision has it and the peer is ready for it.
+    pub fn notify_once(&mut self, method: Method) -> bool {
+        let Some(peer) = &self.peer else { return false };
+        let sends = self.hello.may_send(method, peer.revision);
+        if !self.initialized || !sends || self.stage.is_closed() {
+            return false;
+        }
+        let queued = self.notices.get(&method).is_some_and(|ticket| self.outbox.holds(*ticket));
+        if !queued {
+            let ticket = self.outbox.push(encode::notification(method.name(), None), None);
+            self.notices.insert(method, ticket);
+        }
+        true
+    }
+}
+
+/// What to do now.
+impl Connection {
+    /// The next thing to do. Poll until there is none.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next message to write. After the last one is written, say so with [`Connection::handle_flushed`].
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        let transmit = if self.output_failed { None } else { self.outbox.pop() }?;
+        self.statistics.messages_out += 1;
+        Some(transmit)
+    }
+
+    /// When to call [`Connection::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Moment> {
+        match (self.timers.next(), self.stage.next_deadline()) {
+            (Some(timer), Some(stage)) => Some(timer.min(stage)),
+            (timer, stage) => timer.or(stage),
+        }
+    }
+}
+
+impl Connection {
+    fn take(&mut self, now: Moment, message: Message<'_>, batch: Option<BatchKey>) {
+        match message {
+            Message::Request { id, method, params } => self.take_request(now, id, &method, &params, batch),
+            Message::Notification { method, params } => self.take_notification(now, &method, &params),
+            Message::Answer { id, body } => self.take_answer(id, body),
+            Message::Batch(_) => self.refuse(
+                Refusal { kind: RefusalKind::NotAMessage("a batch inside a batch"), salvaged: Salvaged::default() },
+                batch,
+            ),
+        }
+    }
+
+    /// A message that cannot be taken is answered with its error, if it wants an answer.
+    fn refuse(&mut self, refusal: Refusal, batch: Option<BatchKey>) {
+        self.statistics.refused += 1;
+        let error = refusal.error();
+        let id = refusal.salvaged.id;
+        self.odd(Oddity::Refused { id: id.clone(), why: error.message.clone().into_owned() });
+        if refusal.salvaged.shape == Shape::Answer {
+            // An answer is never answered. If somebody waits for it, they learn that it cannot be read.
+            return self.end_unreadable(id, &error);
+        }
+        match id {
+            Some(id) if self.inbound.contains_key(&id) => self.refuse_duplicate(id, error, batch),
+            Some(id) => self.commit(encode::Answer::error(&id, &error).into_bytes(), batch),
+            None => self.commit(encode::error_without_id(&error, self.writes_null_id()), batch),
+        }
+    }
+
+    /// Puts an answer, or an error that answers nothing, in the queue, or with the other answers of its batch.
+    fn commit(&mut self, body: Vec<u8>, batch: Option<BatchKey>) {
+        match batch {
+            Some(batch) => self.batches.add(batch, body),
+            None => {
+                #[cfg(mutants)]
+                if crate::mutant!(AnswerOvertakes) {
+                    return self.outbox.push_first(body);
+                }
+                self.outbox.push(body, None);
+            }
+        }
+    }
+
+    fn odd(&mut self, oddity: Oddity) {
+        self.events.push_back(Event::Odd(oddity));
+    }
+
+    fn begin_drain(&mut self, now: Moment, cause: CloseCause) {
+        if !self.stage.is_live() {
+            return;
+        }
+        let window = now + self.limits.drain_window.min(self.limits.drain_deadline);
+        self.stage = Stage::Draining(Drain { cause, window: Some(window), deadline: now + self.limits.drain_deadline });
+    }
+
+    /// The window is over: what is open is answered with an error, and every execution is told to stop.
+    fn stop_everything(&mut self, drain: Drain) {
+        if drain.window.is_none() {
+            return;
+        }
+        self.stage = Stage::Draining(Drain { window: None, ..drain });
+        let reason = match drain.cause {
+            CloseCause::Shutdown => CancelReason::Shutdown,
+            CloseCause::PeerClosed | CloseCause::OutputFailed => CancelReason::ConnectionClosed,
+        };
+        self.answer_for_all(reason);
+        self.fail_all_calls();
+    }
+
+    /// Ends the connection if nothing is left to wait for.
+    fn settle(&mut self) {
+        let Some(drain) = self.stage.drain() else { return };
+        // Input that the peer sent before it left is still to be read, unless the window is over.
+        let input_done = self.input_ended || drain.window.is_none() || drain.cause != CloseCause::PeerClosed;
+        if input_done && self.inbound.is_empty() && self.executions.is_empty() && self.outbox.is_flushed() {
+            self.close(drain.cause);
+        }
+    }
+
+    fn close(&mut self, cause: CloseCause) {
+        if self.stage.is_closed() {
+            return;
+        }
+        if let Some(drain) = self.stage.drain() {
+            self.stop_everything(drain);
+        }
+        self.fail_all_calls();
+        self.statistics.abandoned = self.executions.len();
+        self.stage = Stage::Closed(cause);
+        self.outbox.clear();
+        self.batches.clear();
+        self.notices.clear();
+        self.timers.clear_all();
+        self.events.push_back(Event::Closed(cause));
+    }
+
+    /// The longest that the drain can last.
+    pub fn drain_deadline(&self) -> Duration {
+        self.limits.drain_deadline
+    }
+}

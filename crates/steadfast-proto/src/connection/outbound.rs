@@ -1,0 +1,330 @@
+//! Calls of ours to the peer.
+//!
+//! ```text
+//!   Held --> Queued --> Sent --+--> Answered, Refused, Unreadable   by the peer
+//!     |         |              +--> Cancelled, TimedOut             by us; the peer is told
+//!     +---------+--------------+--> Closed                          with the connection
+//! ```
+//!
+//! Held: the peer has not said that it is ready. Queued: in the outbox; a call that is given up here was never sent, and
+//! its frame is taken back. Sent: its first byte was written. Every end says whether the call was sent (L10).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use steadfast_model::{Capability, CancelledParams, ErrorObject, Method, ProgressParams, ProgressToken, RequestId, Revision};
+
+use super::event::{Event, Oddity, Outcome};
+use super::handshake::Hello;
+use super::key::{CallKey, Key};
+use super::outbox::Ticket;
+use super::timer::Purpose;
+use super::{Connection, Stage};
+use crate::Moment;
+use crate::encode;
+use crate::envelope::{AnswerBody, Params};
+
+/// A call to make.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Call {
+    /// What is asked.
+    pub method: Method,
+    /// With what: the text of a JSON object.
+    pub params: Option<Box<str>>,
+    /// The request whose handler makes the call; when it is cancelled, so is the call.
+    pub parent: Option<Key>,
+    /// How long to wait for an answer or for progress.
+    pub timeout: Option<Duration>,
+    /// How long to wait for the answer, whatever progress is reported.
+    pub total_timeout: Option<Duration>,
+    /// The token under which `params._meta` asks for progress.
+    pub progress_token: Option<ProgressToken>,
+    /// Whether the peer is told when we give up. Never so for `initialize` and for the probe of the era.
+    pub cancellable: bool,
+}
+
+impl Call {
+    /// A call with no timeout.
+    pub fn new(method: Method, params: Option<Box<str>>) -> Self {
+        Self { method, params, parent: None, timeout: None, total_timeout: None, progress_token: None, cancellable: true }
+    }
+}
+
+/// Why a call was not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallRefused {
+    /// The connection is closed, or closing.
+    Closed,
+    /// The peer has not opened the connection, or its revision has no such request.
+    NotInRevision,
+    /// The peer did not declare the capability that it needs.
+    MissingCapability(Capability),
+    /// As many calls wait as the limit allows.
+    TooMany,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outbound {
+    calls: BTreeMap<CallKey, Waiting>,
+    /// By the id on the wire.
+    ids: BTreeMap<RequestId, CallKey>,
+    tokens: BTreeMap<RequestId, CallKey>,
+    next_id: i64,
+}
+
+impl Outbound {
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (CallKey, &Waiting)> {
+        self.calls.iter().map(|(key, waiting)| (*key, waiting))
+    }
+}
+
+/// A call that waits for its answer.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub(super) id: RequestId,
+    pub(super) method: Method,
+    pub(super) parent: Option<Key>,
+    cancellable: bool,
+    token: Option<RequestId>,
+    pub(super) state: Sending,
+    timeout: Option<(Duration, Moment)>,
+    total: Option<Moment>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Sending {
+    Held(Vec<u8>),
+    Queued(Ticket),
+    Sent,
+}
+
+/// Commands.
+impl Connection {
+    /// Calls the peer. The end of the call is an [`Event::CallEnded`].
+    pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), CallRefused> {
+        self.check_call(&call)?;
+        self.open_call(now, key, call)
+    }
+
+    /// Gives up a call: nobody waits for it any more. Nothing happens if it has ended.
+    pub fn cancel_call(&mut self, key: CallKey, reason: Option<&str>) {
+        let Some(waiting) = self.end_call(key) else { return };
+        let sent = self.give_up(&waiting, reason);
+        self.events.push_back(Event::CallEnded { call: key, outcome: Outcome::Cancelled { sent } });
+        self.settle();
+    }
+}
+
+impl Connection {
+    fn check_call(&self, call: &Call) -> Result<(), CallRefused> {
+        let Some(peer) = &self.peer else {
+            // A client may ask before any handshake: that is how it finds out what the server speaks.
+            let opens = matches!(*self.hello, Hello::Client(_)) && call.method.from_client_in(Revision::LATEST);
+            return if opens { Ok(()) } else { Err(CallRefused::NotInRevision) };
+        };
+        let revision = call.parent.and_then(|key| self.running(key)).map_or(peer.revision, |inbound| inbound.peer.revision);
+        if !self.hello.may_send(call.method, revision) {
+            return Err(CallRefused::NotInRevision);
+        }
+        let needed = call.method.capability().filter(|capability| capability.exists_in(revision));
+        let declared = |capability| match &*self.hello {
+            Hello::Server(_) => peer.client_capabilities.has(capability),
+            Hello::Client(_) => peer.server_capabilities.has(capability),
+        };
+        match needed {
+            Some(capability) if !declared(capability) => Err(CallRefused::MissingCapability(capability)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn open_call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), CallRefused> {
+        // A handler that still runs in the drain of a shutdown may ask; one whose request has ended may not.
+        let orphaned = call.parent.is_some_and(|parent| !self.is_open(parent));
+        if self.input_ended || orphaned || matches!(self.stage, Stage::Closed(_)) {
+            return Err(CallRefused::Closed);
+        }
+        if self.outbound.len() >= self.limits.calls {
+            return Err(CallRefused::TooMany);
+        }
+        self.outbound.next_id += 1;
+        let id = RequestId::from(self.outbound.next_id);
+        let body = encode::request(&id, call.method.name(), call.params.as_deref());
+        let ready = self.initialized || matches!(*self.hello, Hello::Client(_)) || call.method == Method::Ping;
+        let state = if ready { Sending::Queued(self.outbox.push(body, Some(key))) } else { Sending::Held(body) };
+        let timeout = call.timeout.map(|timeout| (timeout, now + timeout));
+        let total = call.total_timeout.map(|total| now + total);
+        if let Some((_, when)) = timeout {
+            self.timers.set(when, Purpose::Call(key));
+        }
+        if let Some(when) = total {
+            self.timers.set(when, Purpose::CallTotal(key));
+        }
+        let token = call.progress_token.map(|token| token.0);
+        if let Some(token) = &token {
+            self.outbound.tokens.insert(token.clone(), key);
+        }
+        self.outbound.ids.insert(id.clone(), key);
+        let (method, parent, cancellable) = (call.method, call.parent, call.cancellable);
+        self.outbound.calls.insert(key, Waiting { id, method, parent, cancellable, token, state, timeout, total });
+        Ok(())
+    }
+
+    pub(super) fn mark_sent(&mut self, key: CallKey) {
+        if crate::mutant!(ForgetWhatWasSent) {
+            return;
+        }
+        if let Some(waiting) = self.outbound.calls.get_mut(&key) {
+            waiting.state = Sending::Sent;
+        }
+    }
+
+    /// The peer is ready: what was held goes out.
+    pub(super) fn release_calls(&mut self) {
+        for (key, waiting) in &mut self.outbound.calls {
+            if let Sending::Held(body) = &mut waiting.state {
+                let body = std::mem::take(body);
+                waiting.state = Sending::Queued(self.outbox.push(body, Some(*key)));
+            }
+        }
+    }
+
+    pub(super) fn take_answer(&mut self, id: Option<RequestId>, body: AnswerBody<'_>) {
+        let key = id.as_ref().and_then(|id| self.outbound.ids.get(id)).copied();
+        let Some(waiting) = key.and_then(|key| self.end_call(key)) else {
+            self.statistics.answers_to_nothing += 1;
+            return self.odd(Oddity::AnswerToNothing(id));
+        };
+        let outcome = match body {
+            AnswerBody::Result(result) if waiting.method == Method::Initialize => match self.note_initialized(result) {
+                Ok(()) => Outcome::Answered(result.into()),
+                Err(why) => Outcome::Unreadable(why),
+            },
+            AnswerBody::Result(result) => Outcome::Answered(result.into()),
+            AnswerBody::Error(error) => match serde_json::from_str::<ErrorObject>(error) {
+                Ok(error) => Outcome::Refused(error),
+                Err(error) => Outcome::Unreadable(format!("an error that is none: {error}")),
+            },
+            AnswerBody::Malformed => Outcome::Unreadable("an answer with both a result and an error".to_owned()),
+        };
+        if let Some(call) = key {
+            self.events.push_back(Event::CallEnded { call, outcome });
+        }
+    }
+
+    /// An answer came that cannot be read.
+    pub(super) fn end_unreadable(&mut self, id: Option<RequestId>, error: &ErrorObject) {
+        let key = id.as_ref().and_then(|id| self.outbound.ids.get(id)).copied();
+        let Some(call) = key.filter(|key| self.end_call(*key).is_some()) else {
+            self.statistics.answers_to_nothing += 1;
+            return;
+        };
+        self.events.push_back(Event::CallEnded { call, outcome: Outcome::Unreadable(error.message.clone().into_owned()) });
+    }
+
+    pub(super) fn take_progress(&mut self, now: Moment, params: &Params<'_>) {
+        let Ok(progress) = serde_json::from_str::<ProgressParams>(params.text()) else {
+            return self.odd(Oddity::UnknownNotification("notifications/progress that cannot be read".to_owned()));
+        };
+        let Some(call) = self.outbound.tokens.get(&progress.progress_token.0).copied() else { return };
+        if let Some((timeout, when)) = self.outbound.calls.get_mut(&call).and_then(|waiting| waiting.timeout.as_mut()) {
+            self.timers.clear(*when, Purpose::Call(call));
+            *when = now + *timeout;
+            self.timers.set(*when, Purpose::Call(call));
+        }
+        self.events.push_back(Event::CallProgress { call, progress });
+    }
+
+    /// A server of 2026-07-28 ended a subscription of ours.
+    pub(super) fn end_subscription(&mut self, id: &RequestId) {
+        let key = self.outbound.ids.get(id).copied();
+        let listens = |key: &CallKey| self.outbound.calls.get(key).is_some_and(|waiting| waiting.method == Method::Listen);
+        let Some(call) = key.filter(listens) else {
+            self.statistics.late_cancels += 1;
+            return self.odd(Oddity::LateCancel(id.clone()));
+        };
+        self.end_call(call);
+        self.events.push_back(Event::CallEnded { call, outcome: Outcome::Cancelled { sent: true } });
+    }
+
+    pub(super) fn end_overdue_call(&mut self, call: CallKey) {
+        let Some(waiting) = self.end_call(call) else { return };
+        let sent = self.give_up(&waiting, Some("no answer in time"));
+        self.events.push_back(Event::CallEnded { call, outcome: Outcome::TimedOut { sent } });
+    }
+
+    /// Gives up the calls that the handler of a request made.
+    pub(super) fn cancel_calls_of(&mut self, parent: Key) {
+        if self.outbound.calls.is_empty() {
+            return;
+        }
+        let calls: Vec<CallKey> =
+            self.outbound.iter().filter(|(_, waiting)| waiting.parent == Some(parent)).map(|(key, _)| key).collect();
+        for call in calls {
+            self.cancel_call(call, Some("the request that it belongs to has ended"));
+        }
+    }
+
+    /// The connection is no more: every call that waits is told so.
+    pub(super) fn fail_all_calls(&mut self) {
+        let mut calls: Vec<CallKey> = self.outbound.calls.keys().copied().collect();
+        if crate::mutant!(LoseWaiterOnClose) && !calls.is_empty() {
+            let lost = calls.pop();
+            lost.map(|call| self.end_call(call));
+        }
+        if crate::mutant!(IterateWhileRemoving) {
+            calls = calls.into_iter().step_by(2).collect();
+        }
+        for call in calls {
+            let Some(waiting) = self.end_call(call) else { continue };
+            let sent = self.withdraw(&waiting);
+            self.events.push_back(Event::CallEnded { call, outcome: Outcome::Closed { sent } });
+        }
+        if crate::mutant!(IterateWhileRemoving) {
+            self.outbound = Outbound::default();
+        }
+    }
+
+    /// Takes a call out of the table: this is the one place where a call ends.
+    fn end_call(&mut self, key: CallKey) -> Option<Waiting> {
+        let waiting = self.outbound.calls.remove(&key)?;
+        self.outbound.ids.remove(&waiting.id);
+        if let Some(token) = &waiting.token {
+            self.outbound.tokens.remove(token);
+        }
+        if let Some((_, when)) = waiting.timeout {
+            self.timers.clear(when, Purpose::Call(key));
+        }
+        if let Some(when) = waiting.total {
+            self.timers.clear(when, Purpose::CallTotal(key));
+        }
+        Some(waiting)
+    }
+
+    /// Takes the frame of a call back if it has not left. Returns whether the call was sent.
+    fn withdraw(&mut self, waiting: &Waiting) -> bool {
+        match waiting.state {
+            Sending::Held(_) => false,
+            // If the writer has it, its first byte may be on its way although we have not heard so; unless nothing more
+            // will ever be written.
+            Sending::Queued(ticket) => !self.outbox.withdraw(ticket) && !self.output_failed,
+            Sending::Sent => true,
+        }
+    }
+
+    /// Takes a call back, or tells the peer that nobody waits for it. Returns whether it was sent.
+    fn give_up(&mut self, waiting: &Waiting, reason: Option<&str>) -> bool {
+        let sent = self.withdraw(waiting);
+        if sent && waiting.cancellable && !self.stage.is_closed() {
+            let mut params = CancelledParams::new(waiting.id.clone());
+            params.reason = reason.map(str::to_owned);
+            self.outbox.push(encode::notification_of(Method::Cancelled.name(), &params), None);
+        }
+        sent
+    }
+}

@@ -1,0 +1,173 @@
+//! What is committed to the wire and not yet taken by the writer, in order (law L9).
+//!
+//! Each frame has a ticket; with it a frame that has not left can be replaced (progress merges into the newest) or taken
+//! back (a cancelled request's notifications, a call that is given up) in constant time, without moving the others.
+
+use std::collections::VecDeque;
+
+use super::key::CallKey;
+
+/// Names one queued frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Ticket(u64);
+
+/// A message for the writer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmit {
+    /// One JSON-RPC message, or a batch of answers, without a delimiter.
+    pub body: Vec<u8>,
+    /// Set if it is a call of ours: tell the connection with `handle_call_sent` when its first byte is written.
+    pub call: Option<CallKey>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outbox {
+    /// `None`: taken back.
+    queue: VecDeque<Option<Transmit>>,
+    /// The ticket of the first entry.
+    first: u64,
+    bytes: usize,
+    /// Messages were handed to the writer that it has not reported as written.
+    in_transit: bool,
+    #[cfg(mutants)]
+    popped: u64,
+}
+
+impl Outbox {
+    /// Bytes that wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Nothing waits, here or with the writer.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.bytes == 0 && !self.in_transit
+    }
+
+    pub(super) fn push(&mut self, body: Vec<u8>, call: Option<CallKey>) -> Ticket {
+        self.bytes += body.len();
+        let ticket = Ticket(self.first + self.queue.len() as u64);
+        self.queue.push_back(Some(Transmit { body, call }));
+        ticket
+    }
+
+    /// A fault put in on purpose: the frame goes before all others.
+    #[cfg(mutants)]
+    pub(super) fn push_first(&mut self, body: Vec<u8>) {
+        self.bytes += body.len();
+        self.first = self.first.wrapping_sub(1);
+        self.queue.push_front(Some(Transmit { body, call: None }));
+    }
+
+    /// Puts another body in the place of one that still waits.
+    pub(super) fn replace(&mut self, ticket: Ticket, body: Vec<u8>) -> Result<(), Vec<u8>> {
+        let Some(Some(transmit)) = self.slot(ticket) else { return Err(body) };
+        let added = body.len();
+        let removed = std::mem::replace(&mut transmit.body, body).len();
+        self.bytes = (self.bytes + added).saturating_sub(removed);
+        Ok(())
+    }
+
+    /// Whether a frame still waits.
+    pub(super) fn holds(&self, ticket: Ticket) -> bool {
+        let place = ticket.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.queue.get(place)).is_some_and(Option::is_some)
+    }
+
+    /// Takes a frame back, if it still waits.
+    pub(super) fn withdraw(&mut self, ticket: Ticket) -> bool {
+        let Some(slot) = self.slot(ticket) else { return false };
+        let Some(transmit) = slot.take() else { return false };
+        self.bytes -= transmit.body.len();
+        true
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Transmit> {
+        while let Some(entry) = self.queue.pop_front() {
+            self.first += 1;
+            let Some(transmit) = entry else { continue };
+            self.bytes -= transmit.body.len();
+            #[cfg(mutants)]
+            {
+                self.popped += 1;
+                if crate::mutant!(DropOutboxEntry) && self.popped % 8 == 0 {
+                    continue;
+                }
+            }
+            self.in_transit = true;
+            return Some(transmit);
+        }
+        // A queue that was long once does not keep its room.
+        if self.queue.capacity() > 1024 {
+            self.queue = VecDeque::new();
+        }
+        None
+    }
+
+    pub(super) fn mark_flushed(&mut self) {
+        self.in_transit = false;
+    }
+
+    /// Nobody will read any of it.
+    pub(super) fn clear(&mut self) {
+        self.first += self.queue.len() as u64;
+        self.queue = VecDeque::new();
+        self.bytes = 0;
+        self.in_transit = false;
+    }
+
+    /// What waits, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Transmit> {
+        self.queue.iter().flatten()
+    }
+
+    fn slot(&mut self, ticket: Ticket) -> Option<&mut Option<Transmit>> {
+        let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
+        self.queue.get_mut(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(outbox: &mut Outbox) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| outbox.pop()).map(|transmit| transmit.body).collect()
+    }
+
+    #[test]
+    fn replacing_keeps_the_place_and_withdrawing_keeps_the_order() {
+        let mut outbox = Outbox::default();
+        let first = outbox.push(b"a".to_vec(), None);
+        let second = outbox.push(b"bb".to_vec(), None);
+        outbox.push(b"c".to_vec(), None);
+        assert_eq!(outbox.replace(first, b"AAA".to_vec()), Ok(()));
+        assert!(outbox.withdraw(second));
+        assert!(!outbox.withdraw(second));
+        assert_eq!(outbox.bytes(), 4);
+        assert_eq!(drain(&mut outbox), [b"AAA".to_vec(), b"c".to_vec()]);
+        assert_eq!(outbox.bytes(), 0);
+    }
+
+    #[test]
+    fn a_ticket_of_a_frame_that_left_does_nothing() {
+        let mut outbox = Outbox::default();
+        let first = outbox.push(b"a".to_vec(), None);
+        outbox.pop();
+        outbox.push(b"b".to_vec(), None);
+        assert!(!outbox.holds(first));
+        assert!(!outbox.withdraw(first));
+        assert_eq!(outbox.replace(first, b"x".to_vec()), Err(b"x".to_vec()));
+        assert_eq!(drain(&mut outbox), [b"b".to_vec()]);
+    }
+
+    #[test]
+    fn flushed_means_that_the_writer_said_so() {
+        let mut outbox = Outbox::default();
+        outbox.push(b"a".to_vec(), None);
+        outbox.pop();
+        assert!(!outbox.is_flushed());
+        outbox.mark_flushed();
+        assert!(outbox.is_flushed());
+    }
+}

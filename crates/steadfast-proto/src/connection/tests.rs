@@ -1,0 +1,746 @@
+//! The laws, one by one, on the machine itself.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadfast_model::{ClientCapabilities, ErrorObject, Implementation, LoggingLevel, Method, ProgressToken, Revision, ServerCapabilities};
+
+use super::*;
+use crate::encode::Answer;
+
+/// A connection with a clock, and a record of what it did.
+struct World {
+    connection: Connection,
+    now: Moment,
+    started: Vec<Request>,
+    stopped: Vec<(Key, CancelReason)>,
+    ended: Vec<(CallKey, Outcome)>,
+    odd: Vec<Oddity>,
+    closed: Option<CloseCause>,
+}
+
+impl World {
+    fn new(limits: Limits) -> Self {
+        let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
+        let hello = Hello::from(ServerHello::new(Implementation::new("test", "1"), capabilities));
+        Self::with(hello, limits)
+    }
+
+    fn with(hello: Hello, limits: Limits) -> Self {
+        Self {
+            connection: Connection::new(hello, limits),
+            now: Moment::ORIGIN,
+            started: Vec::new(),
+            stopped: Vec::new(),
+            ended: Vec::new(),
+            odd: Vec::new(),
+            closed: None,
+        }
+    }
+
+    fn opened(revision: Revision) -> Self {
+        let mut world = Self::new(Limits::default());
+        world.open(revision);
+        world
+    }
+
+    fn open(&mut self, revision: Revision) {
+        self.say(&json!({"jsonrpc":"2.0","id":"init","method":"initialize","params":{
+            "protocolVersion":revision.as_str(),"capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}));
+        let answers = self.wire();
+        assert_eq!(answers[0]["result"]["protocolVersion"], revision.as_str());
+        self.say(&json!({"jsonrpc":"2.0","method":"notifications/initialized"}));
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.raw(message.to_string().as_bytes());
+    }
+
+    fn raw(&mut self, bytes: &[u8]) {
+        self.connection.handle_message(self.now, bytes);
+        self.listen();
+    }
+
+    fn listen(&mut self) {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Start(request) => self.started.push(request),
+                Event::Stop { key, reason } => self.stopped.push((key, reason)),
+                Event::CallEnded { call, outcome } => self.ended.push((call, outcome)),
+                Event::Odd(oddity) => self.odd.push(oddity),
+                Event::Closed(cause) => self.closed = Some(cause),
+                Event::CallProgress { .. } | Event::Notification { .. } | Event::Opened(_) => {}
+            }
+        }
+    }
+
+    /// Everything that is written now.
+    fn wire(&mut self) -> Vec<Value> {
+        let mut messages = Vec::new();
+        while let Some(transmit) = self.connection.poll_transmit() {
+            if let Some(call) = transmit.call {
+                self.connection.handle_call_sent(call);
+            }
+            messages.push(serde_json::from_slice(&transmit.body).unwrap());
+        }
+        self.connection.handle_flushed();
+        self.listen();
+        messages
+    }
+
+    fn call(&mut self, id: impl Into<Value>) -> Key {
+        self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}));
+        self.started.last().unwrap().key
+    }
+
+    fn cancel(&mut self, id: impl Into<Value>) {
+        self.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":id.into()}}));
+    }
+
+    fn respond(&mut self, key: Key) {
+        let id = self.started.iter().find(|request| request.key == key).unwrap().id.clone();
+        self.connection.respond(self.now, key, Answer::serialized(&id, &json!({})));
+        self.listen();
+    }
+
+    fn end(&mut self, key: Key) {
+        self.connection.handle_execution_ended(self.now, key);
+        self.listen();
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        self.now = self.now + duration;
+        self.connection.handle_timeout(self.now);
+        self.listen();
+    }
+}
+
+fn ids(messages: &[Value]) -> Vec<Value> {
+    messages.iter().map(|message| message["id"].clone()).collect()
+}
+
+fn modern_meta() -> Value {
+    json!({"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}})
+}
+
+// L1, L3, L4: cancellation and answers, in every order.
+
+#[test]
+fn an_answer_ends_a_request_once() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.respond(key);
+    world.respond(key);
+    assert_eq!(ids(&world.wire()), [json!(1)]);
+    assert_eq!(world.odd, [Oddity::LateAnswer(key)]);
+    world.end(key);
+    assert_eq!((world.connection.open_requests(), world.connection.live_executions()), (0, 0));
+}
+
+#[test]
+fn a_cancellation_before_the_answer_is_silence() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
+    world.connection.log(key, LoggingLevel::Error, None, json!("x"));
+    world.cancel(1);
+    world.connection.progress(world.now, key, Progress { progress: 2.0, ..Progress::default() });
+    world.connection.log(key, LoggingLevel::Error, None, json!("x"));
+    world.respond(key);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    assert_eq!(world.stopped, [(key, CancelReason::Peer)]);
+}
+
+#[test]
+fn a_cancellation_after_the_answer_is_nothing() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.respond(key);
+    world.cancel(1);
+    world.cancel(1);
+    assert_eq!(ids(&world.wire()), [json!(1)]);
+    assert_eq!(world.odd, [Oddity::LateCancel(1.into()), Oddity::LateCancel(1.into())]);
+    assert_eq!(world.stopped, []);
+}
+
+#[test]
+fn a_cancellation_that_cannot_be_read_is_nothing() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.call(1);
+    for params in [json!({}), json!({"requestId":null}), json!({"requestId":{"a":1}}), json!({"requestId":1.5})] {
+        world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":params}));
+    }
+    assert_eq!(world.odd, vec![Oddity::MalformedCancel; 4]);
+    assert_eq!(world.connection.open_requests(), 1);
+}
+
+#[test]
+fn initialize_is_answered_whatever_cancellations_say_of_it() {
+    let mut world = World::new(Limits::default());
+    world.cancel("init");
+    world.open(Revision::V2025_11_25);
+    world.cancel("init");
+    assert_eq!(world.connection.peer().unwrap().revision, Revision::V2025_11_25);
+}
+
+// L2: an answer whatever the handler does.
+
+#[test]
+fn an_execution_that_ends_without_an_answer_is_answered_for() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.end(key);
+    assert_eq!(world.wire()[0]["error"]["code"], -32603);
+}
+
+#[test]
+fn a_handler_past_its_deadline_is_answered_for_and_stopped() {
+    let mut limits = Limits::default();
+    limits.handler_deadline = Some(Duration::from_secs(10));
+    let mut world = World::new(limits);
+    world.open(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.wait(Duration::from_secs(9));
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    assert_eq!(world.connection.poll_timeout(), Some(Moment::after_origin(Duration::from_secs(10))));
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.wire()[0]["error"]["code"], -32603);
+    assert_eq!(world.stopped, [(key, CancelReason::Deadline)]);
+    world.respond(key);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+// L5: nothing outlives the connection.
+
+#[test]
+fn the_end_of_input_gives_handlers_the_window_and_cleanups_the_rest() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let (quick, slow) = (world.call(1), world.call(2));
+    world.connection.handle_end_of_input(world.now);
+    world.respond(quick);
+    world.end(quick);
+    assert_eq!(ids(&world.wire()), [json!(1)]);
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.stopped, [(slow, CancelReason::ConnectionClosed)]);
+    assert_eq!(world.wire()[0]["error"]["code"], -32603);
+    assert_eq!(world.closed, None);
+    world.end(slow);
+    assert_eq!(world.closed, Some(CloseCause::PeerClosed));
+}
+
+#[test]
+fn the_drain_ends_at_its_deadline_whatever_is_left() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.call(1);
+    world.connection.handle_end_of_input(world.now);
+    world.wait(Duration::from_secs(1));
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.closed, Some(CloseCause::PeerClosed));
+    assert_eq!(world.connection.statistics().abandoned, 1);
+    assert_eq!(world.connection.poll_timeout(), None);
+}
+
+#[test]
+fn a_failed_write_stops_handlers_at_once() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.handle_write_failed(world.now);
+    world.listen();
+    assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    world.end(key);
+    assert_eq!(world.closed, Some(CloseCause::OutputFailed));
+}
+
+#[test]
+fn the_two_ends_may_close_in_either_order() {
+    for input_first in [true, false] {
+        let mut world = World::opened(Revision::V2025_11_25);
+        let key = world.call(1);
+        if input_first {
+            world.connection.handle_end_of_input(world.now);
+            world.connection.handle_write_failed(world.now);
+        } else {
+            world.connection.handle_write_failed(world.now);
+            world.connection.handle_end_of_input(world.now);
+        }
+        world.listen();
+        assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
+        world.end(key);
+        assert!(world.closed.is_some());
+    }
+}
+
+#[test]
+fn every_call_that_waits_ends_with_the_connection() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let handler = world.call(1);
+    for number in 0..5 {
+        let mut call = Call::new(Method::ListRoots, None);
+        call.parent = Some(handler);
+        world.connection.call(world.now, CallKey::new(number), call).unwrap();
+    }
+    assert_eq!(world.wire().len(), 5);
+    world.connection.handle_end_of_input(world.now);
+    world.listen();
+    let closed: Vec<_> = (0..5).map(|number| (CallKey::new(number), Outcome::Closed { sent: true })).collect();
+    assert_eq!(world.ended, closed);
+    assert_eq!(world.connection.open_calls(), 0);
+}
+
+#[test]
+fn a_shutdown_refuses_what_is_new_and_answers_what_runs() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.shut_down(world.now);
+    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}));
+    world.respond(key);
+    world.end(key);
+    let wire = world.wire();
+    assert_eq!((ids(&wire), &wire[0]["error"]["code"]), (vec![json!(2), json!(1)], &json!(-32603)));
+    assert_eq!(world.closed, Some(CloseCause::Shutdown));
+}
+
+// L7: limits.
+
+#[test]
+fn the_limit_counts_live_work_and_not_open_ids() {
+    let mut limits = Limits::default();
+    limits.in_flight = 2;
+    let mut world = World::new(limits);
+    world.open(Revision::V2025_11_25);
+    let first = world.call(1);
+    world.call(2);
+    world.cancel(1);
+    world.say(&json!({"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t"}}));
+    assert_eq!(world.wire()[0]["error"]["code"], -32603);
+    world.end(first);
+    world.call(4);
+    assert_eq!(world.connection.live_executions(), 2);
+}
+
+#[test]
+fn input_is_not_wanted_while_too_much_output_waits() {
+    let mut limits = Limits::default();
+    limits.outbox_bytes = 100;
+    let mut world = World::new(limits);
+    world.open(Revision::V2025_11_25);
+    assert!(world.connection.wants_input());
+    world.raw(b"garbage");
+    world.raw(b"garbage");
+    assert!(!world.connection.wants_input());
+    world.wire();
+    assert!(world.connection.wants_input());
+}
+
+#[test]
+fn progress_is_merged_and_goes_before_the_answer() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    for step in 1..=100 {
+        world.connection.progress(world.now, key, Progress { progress: f64::from(step), ..Progress::default() });
+    }
+    world.connection.progress(world.now, key, Progress { progress: 50.0, ..Progress::default() });
+    world.respond(key);
+    let wire = world.wire();
+    assert_eq!(wire.len(), 2);
+    assert_eq!(wire[0]["params"]["progress"], 100.0);
+    assert_eq!(wire[1]["id"], 1);
+}
+
+#[test]
+fn progress_that_was_held_goes_out_when_its_time_has_come() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
+    assert_eq!(world.wire().len(), 1);
+    world.connection.progress(world.now, key, Progress { progress: 2.0, ..Progress::default() });
+    world.connection.progress(world.now, key, Progress { progress: 3.0, ..Progress::default() });
+    assert_eq!(world.wire().len(), 0);
+    world.wait(Duration::from_millis(5));
+    assert_eq!(world.wire()[0]["params"]["progress"], 3.0);
+}
+
+// L8: identity.
+
+#[test]
+fn a_duplicate_is_refused_without_id_and_the_first_is_answered() {
+    for (revision, null) in [(Revision::V2025_06_18, true), (Revision::V2025_11_25, false)] {
+        let mut world = World::opened(revision);
+        let key = world.call(7);
+        world.say(&json!({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}));
+        let refusal = world.wire().remove(0);
+        assert_eq!(refusal["error"]["code"], -32600);
+        assert_eq!(refusal["error"]["data"]["id"], 7);
+        assert_eq!(refusal.as_object().unwrap().contains_key("id"), null);
+        world.respond(key);
+        assert_eq!(ids(&world.wire()), [json!(7)]);
+    }
+}
+
+#[test]
+fn text_and_number_are_different_ids() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let (number, text) = (world.call(7), world.call("7"));
+    world.cancel("7");
+    assert_eq!(world.stopped, [(text, CancelReason::Peer)]);
+    world.respond(number);
+    assert_eq!(ids(&world.wire()), [json!(7)]);
+}
+
+#[test]
+fn an_id_may_be_used_again_while_its_cancelled_execution_lingers() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let first = world.call(7);
+    world.cancel(7);
+    let second = world.call(7);
+    world.respond(first);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    world.end(first);
+    world.respond(second);
+    assert_eq!(ids(&world.wire()), [json!(7)]);
+}
+
+#[test]
+fn ids_of_the_two_directions_never_meet() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let handler = world.call(1);
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
+    assert_eq!(world.wire()[0]["id"], 1);
+    world.cancel(1);
+    assert_eq!(world.stopped, [(handler, CancelReason::Peer)]);
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"roots":[]}}));
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Answered(r#"{"roots":[]}"#.into()))]);
+}
+
+// L10: known outcomes.
+
+#[test]
+fn a_call_given_up_in_the_queue_was_never_sent() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
+    world.connection.cancel_call(CallKey::new(0), None);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: false })]);
+}
+
+#[test]
+fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let mut call = Call::new(Method::ListRoots, None);
+    call.timeout = Some(Duration::from_secs(3));
+    world.connection.call(world.now, CallKey::new(0), call).unwrap();
+    world.wire();
+    world.wait(Duration::from_secs(3));
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::TimedOut { sent: true })]);
+    let wire = world.wire();
+    assert_eq!((wire[0]["method"].as_str(), &wire[0]["params"]["requestId"]), (Some("notifications/cancelled"), &json!(1)));
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{}}));
+    assert_eq!(world.odd, [Oddity::AnswerToNothing(Some(1.into()))]);
+}
+
+#[test]
+fn a_call_in_the_writers_hands_when_writing_fails_was_never_sent() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
+    assert!(world.connection.poll_transmit().is_some());
+    world.connection.handle_write_failed(world.now);
+    world.listen();
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Closed { sent: false })]);
+}
+
+#[test]
+fn progress_extends_the_first_timeout_and_never_the_second() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let mut call = Call::new(Method::ListRoots, None);
+    (call.timeout, call.total_timeout) = (Some(Duration::from_secs(3)), Some(Duration::from_secs(7)));
+    call.progress_token = Some(ProgressToken("t".into()));
+    world.connection.call(world.now, CallKey::new(0), call).unwrap();
+    world.wire();
+    for step in 1..=3 {
+        world.wait(Duration::from_secs(2));
+        world.say(&json!({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":step}}));
+    }
+    assert_eq!(world.ended, []);
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::TimedOut { sent: true })]);
+}
+
+#[test]
+fn calls_wait_until_the_client_is_ready() {
+    let mut world = World::new(Limits::default());
+    assert_eq!(world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)), Err(CallRefused::NotInRevision));
+    world.say(&json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{
+        "protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}));
+    world.wire();
+    world.connection.call(world.now, CallKey::new(1), Call::new(Method::ListRoots, None)).unwrap();
+    world.connection.call(world.now, CallKey::new(2), Call::new(Method::Ping, None)).unwrap();
+    assert_eq!(world.wire()[0]["method"], "ping");
+    world.say(&json!({"jsonrpc":"2.0","method":"notifications/initialized"}));
+    assert_eq!(world.wire()[0]["method"], "roots/list");
+    let refused = world.connection.call(world.now, CallKey::new(3), Call::new(Method::CreateMessage, None));
+    assert!(matches!(refused, Err(CallRefused::MissingCapability(_))));
+}
+
+#[test]
+fn calls_of_a_cancelled_request_are_cancelled() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let handler = world.call(1);
+    let mut call = Call::new(Method::ListRoots, None);
+    call.parent = Some(handler);
+    world.connection.call(world.now, CallKey::new(0), call).unwrap();
+    world.wire();
+    world.cancel(1);
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: true })]);
+    assert_eq!(world.wire()[0]["method"], "notifications/cancelled");
+}
+
+// The handshake and the eras.
+
+#[test]
+fn every_older_revision_can_be_negotiated_and_others_become_the_newest_of_them() {
+    for revision in Revision::ALL.into_iter().filter(|revision| !revision.is_modern()) {
+        World::opened(revision);
+    }
+    for asked in ["2026-07-28", "1999-01-01", ""] {
+        let mut world = World::new(Limits::default());
+        world.say(&json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{
+            "protocolVersion":asked,"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}));
+        assert_eq!(world.wire()[0]["result"]["protocolVersion"], "2025-11-25", "{asked}");
+    }
+}
+
+#[test]
+fn a_second_initialize_is_refused() {
+    let mut world = World::opened(Revision::V2025_06_18);
+    world.say(&json!({"jsonrpc":"2.0","id":9,"method":"initialize","params":{
+        "protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}));
+    assert_eq!(world.wire()[0]["error"]["code"], -32600);
+    assert_eq!(world.connection.peer().unwrap().revision, Revision::V2025_06_18);
+}
+
+#[test]
+fn before_any_opening_only_ping_is_answered() {
+    let mut world = World::new(Limits::default());
+    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"ping"}));
+    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"tools/list"}));
+    let wire = world.wire();
+    assert_eq!(wire[0]["result"], json!({}));
+    assert_eq!(wire[1]["error"]["code"], -32602);
+    assert!(wire[1]["error"]["message"].as_str().unwrap().contains("initialize"));
+}
+
+#[test]
+fn requests_of_2026_need_no_handshake_and_carry_their_own() {
+    let mut world = World::new(Limits::default());
+    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
+    assert_eq!(world.started[0].peer.revision, Revision::V2026_07_28);
+    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":modern_meta()}}));
+    assert_eq!(world.wire()[0]["result"]["supportedVersions"], json!(["2026-07-28"]));
+    world.say(&json!({"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":modern_meta()}}));
+    assert_eq!(world.wire()[0]["error"]["code"], -32601);
+}
+
+#[test]
+fn a_request_of_2026_that_lacks_something_is_refused_as_the_specification_says() {
+    let mut world = World::new(Limits::default());
+    let mut unknown = modern_meta();
+    unknown["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");
+    let mut bare = modern_meta();
+    bare.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
+    let mut level = modern_meta();
+    level["io.modelcontextprotocol/logLevel"] = json!("loud");
+    for (meta, code) in [(unknown, -32022), (bare, -32602), (level, -32602)] {
+        world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":meta}}));
+        assert_eq!(world.wire()[0]["error"]["code"], code);
+    }
+}
+
+#[test]
+fn both_eras_are_spoken_on_one_connection() {
+    let mut world = World::opened(Revision::V2025_06_18);
+    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
+    world.call(2);
+    let revisions: Vec<_> = world.started.iter().map(|request| request.peer.revision).collect();
+    assert_eq!(revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
+}
+
+#[test]
+fn methods_not_offered_do_not_exist() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    for method in ["prompts/list", "resources/read", "tools/destroy", "notifications/cancelled", "roots/list"] {
+        world.say(&json!({"jsonrpc":"2.0","id":1,"method":method}));
+        assert_eq!(world.wire()[0]["error"]["code"], -32601, "{method}");
+    }
+}
+
+#[test]
+fn logs_are_sent_as_asked() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.log(key, LoggingLevel::Debug, None, json!("quiet"));
+    assert_eq!(world.wire().len(), 0);
+    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}));
+    world.connection.log(key, LoggingLevel::Debug, Some("l".into()), json!("loud"));
+    assert_eq!(world.wire()[1]["params"], json!({"level":"debug","logger":"l","data":"loud"}));
+    world.say(&json!({"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
+    world.connection.log(world.started.last().unwrap().key, LoggingLevel::Emergency, None, json!("unasked"));
+    assert_eq!(world.wire().len(), 0);
+}
+
+// Bad messages.
+
+#[test]
+fn bad_messages_are_answered_and_the_connection_goes_on() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    for (bytes, code) in [
+        (&b"\xff\xfe"[..], -32700),
+        (b"{", -32700),
+        (b"\0\0", -32700),
+        (b"5", -32600),
+        (b"[]", -32600),
+        (br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
+        (br#"{"jsonrpc":"2.0","id":3}"#, -32600),
+        (br#"{"jsonrpc":"2.0","id":3,"method":"ping","params":[1]}"#, -32602),
+    ] {
+        world.raw(bytes);
+        assert_eq!(world.wire()[0]["error"]["code"], code, "{}", String::from_utf8_lossy(bytes));
+    }
+    world.respond(key);
+    assert_eq!(ids(&world.wire()), [json!(1)]);
+}
+
+#[test]
+fn a_bad_message_under_an_id_in_flight_does_not_look_like_its_answer() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.call(1);
+    world.raw(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"#);
+    let refusal = world.wire().remove(0);
+    assert_eq!((refusal.get("id"), &refusal["error"]["data"]["id"]), (None, &json!(1)));
+}
+
+#[test]
+fn answers_to_nothing_are_ignored() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    for answer in [
+        json!({"jsonrpc":"2.0","id":5,"result":{}}),
+        json!({"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}),
+        json!({"jsonrpc":"2.0","error":{"code":1,"message":"x"}}),
+        json!({"jsonrpc":"2.0","id":5,"result":{},"error":{}}),
+    ] {
+        world.say(&answer);
+    }
+    world.raw(br#"{"jsonrpc":"2.0","id":5,"result":{"#);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    assert_eq!(world.connection.statistics().answers_to_nothing, 5);
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_ends_the_call() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    for number in 0..3 {
+        world.connection.call(world.now, CallKey::new(number), Call::new(Method::ListRoots, None)).unwrap();
+    }
+    world.wire();
+    world.raw(br#"{"jsonrpc":"2.0","id":1,"result":{"#);
+    world.raw(br#"{"jsonrpc":"2.0","id":2,"error":7}"#);
+    world.raw(br#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"no"}}"#);
+    assert!(matches!(world.ended[0].1, Outcome::Unreadable(_)));
+    assert!(matches!(world.ended[1].1, Outcome::Unreadable(_)));
+    assert_eq!(world.ended[2].1, Outcome::Refused(ErrorObject::new(-1, "no")));
+}
+
+// Batches of 2025-03-26.
+
+#[test]
+fn a_batch_is_answered_as_one_array_when_all_have_ended() {
+    let mut world = World::opened(Revision::V2025_03_26);
+    world.say(&json!([
+        {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}},
+        {"jsonrpc":"2.0","method":"notifications/roots/list_changed"},
+        {"jsonrpc":"2.0","id":2,"method":"ping"},
+        {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t"}},
+        7,
+        {"jsonrpc":"2.0","id":4,"method":"nothing"},
+    ]));
+    let (first, third) = (world.started[0].key, world.started[1].key);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    world.respond(first);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    world.cancel(3);
+    world.respond(third);
+    let wire = world.wire();
+    let array = wire[0].as_array().unwrap();
+    assert_eq!((wire.len(), ids(array)), (1, vec![json!(2), json!(null), json!(4), json!(1)]));
+    assert_eq!(world.connection.waiting_bytes(), 0);
+}
+
+#[test]
+fn a_batch_without_requests_has_no_answer() {
+    let mut world = World::opened(Revision::V2025_03_26);
+    world.say(&json!([{"jsonrpc":"2.0","method":"notifications/roots/list_changed"},{"jsonrpc":"2.0","id":9,"result":{}}]));
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+#[test]
+fn batches_that_are_none_are_refused() {
+    let mut world = World::opened(Revision::V2025_03_26);
+    let initialize = json!([{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}]);
+    let long = Value::Array(vec![json!(1); 1_025]);
+    for batch in [json!([]), initialize, long] {
+        world.say(&batch);
+        let wire = world.wire();
+        assert_eq!((wire.len(), &wire[0]["error"]["code"], wire[0].get("id")), (1, &json!(-32600), Some(&json!(null))));
+    }
+}
+
+// A client.
+
+fn client() -> World {
+    let hello = ClientHello::new(Implementation::new("c", "1"), ClientCapabilities::new().with_roots(false));
+    World::with(hello.into(), Limits::default())
+}
+
+#[test]
+fn a_client_opens_and_says_that_it_is_ready() {
+    let mut world = client();
+    world.connection.initialize(world.now, CallKey::new(0), Call::new(Method::Initialize, None), Revision::V2025_11_25).unwrap();
+    assert_eq!(world.wire()[0]["params"]["protocolVersion"], "2025-11-25");
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},
+        "serverInfo":{"name":"s","version":"1"}}}));
+    assert!(matches!(world.ended[0].1, Outcome::Answered(_)));
+    assert_eq!(world.connection.peer().unwrap().revision, Revision::V2025_03_26);
+    assert_eq!(world.wire()[0]["method"], "notifications/initialized");
+    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"roots/list"}));
+    assert_eq!(world.started.len(), 1);
+}
+
+#[test]
+fn a_client_never_cancels_initialize() {
+    let mut world = client();
+    let mut call = Call::new(Method::Initialize, None);
+    call.timeout = Some(Duration::from_secs(1));
+    world.connection.initialize(world.now, CallKey::new(0), call, Revision::V2025_11_25).unwrap();
+    world.wire();
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::TimedOut { sent: true })]);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+#[test]
+fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
+    let mut world = client();
+    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
+    let refused = world.connection.call(world.now, CallKey::new(1), Call::new(Method::ListTools, None));
+    assert!(matches!(refused, Err(CallRefused::MissingCapability(_))));
+    world.connection.call(world.now, CallKey::new(2), Call::new(Method::Discover, None)).unwrap();
+    world.wire();
+    world.cancel(1);
+    world.cancel(2);
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: true })]);
+    assert_eq!(world.odd, [Oddity::LateCancel(2.into())]);
+}

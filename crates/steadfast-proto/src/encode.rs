@@ -1,0 +1,133 @@
+//! Messages as bytes.
+//!
+//! A result is written straight into the frame that goes out: one allocation, no value in between. [`Answer`] can only be
+//! made here, so that whatever is put on the wire as an answer is one.
+
+use serde::Serialize;
+use steadfast_model::{ErrorObject, RequestId};
+
+/// An encoded answer to one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer(Vec<u8>);
+
+impl Answer {
+    /// An answer whose result `write` appends. If it fails, the answer is the internal error that says so.
+    pub fn result<E: std::fmt::Display>(id: &RequestId, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Self {
+        let mut body = Vec::with_capacity(256);
+        body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        id.write_json(&mut body);
+        body.extend_from_slice(b",\"result\":");
+        match write(&mut body) {
+            Ok(()) => {
+                body.push(b'}');
+                Self(body)
+            }
+            Err(error) => {
+                Self::error(id, &ErrorObject::internal(format!("the result could not be written as JSON: {error}")))
+            }
+        }
+    }
+
+    /// An answer with a result that serde writes.
+    pub fn serialized(id: &RequestId, result: &impl Serialize) -> Self {
+        Self::result(id, |out| serde_json::to_writer(out, result))
+    }
+
+    /// An answer that is an error.
+    pub fn error(id: &RequestId, error: &ErrorObject) -> Self {
+        let mut body = Vec::with_capacity(160);
+        body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        id.write_json(&mut body);
+        body.push(b',');
+        write_error(error, &mut body);
+        body.push(b'}');
+        Self(body)
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Never: an answer has bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The bytes, without a delimiter.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// An error that answers no request that could be named. JSON-RPC writes `"id":null`; from 2025-11-25 on MCP leaves it out.
+pub(crate) fn error_without_id(error: &ErrorObject, null_id: bool) -> Vec<u8> {
+    let mut body = Vec::with_capacity(160);
+    body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    if null_id {
+        body.extend_from_slice(b"\"id\":null,");
+    }
+    write_error(error, &mut body);
+    body.push(b'}');
+    body
+}
+
+/// A request of ours.
+pub(crate) fn request(id: &RequestId, method: &str, params: Option<&str>) -> Vec<u8> {
+    let mut body = Vec::with_capacity(64 + method.len() + params.map_or(0, str::len));
+    body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write_json(&mut body);
+    write_method(method, params, &mut body);
+    body
+}
+
+/// A notification of ours.
+pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
+    let mut body = Vec::with_capacity(48 + method.len() + params.map_or(0, str::len));
+    body.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    write_method(method, params, &mut body);
+    body
+}
+
+/// A notification whose parameters serde writes.
+pub(crate) fn notification_of(method: &str, params: &impl Serialize) -> Vec<u8> {
+    // The parameters are types of ours with string keys and finite numbers: they serialize.
+    let params = serde_json::to_string(params).unwrap_or_else(|_| "{}".to_owned());
+    notification(method, Some(&params))
+}
+
+/// Several answers as one array.
+pub(crate) fn batch(parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(2 + parts.iter().map(|part| part.len() + 1).sum::<usize>());
+    body.push(b'[');
+    for (place, part) in parts.iter().enumerate() {
+        if place > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(part);
+    }
+    body.push(b']');
+    body
+}
+
+fn write_method(method: &str, params: Option<&str>, body: &mut Vec<u8>) {
+    // Method names are ours and need no escapes.
+    body.extend_from_slice(b",\"method\":\"");
+    body.extend_from_slice(method.as_bytes());
+    body.push(b'"');
+    if let Some(params) = params {
+        body.extend_from_slice(b",\"params\":");
+        body.extend_from_slice(params.as_bytes());
+    }
+    body.push(b'}');
+}
+
+fn write_error(error: &ErrorObject, body: &mut Vec<u8>) {
+    body.extend_from_slice(b"\"error\":");
+    let start = body.len();
+    if serde_json::to_writer(&mut *body, error).is_err() {
+        // Only the data of an error can fail to serialize; an error without it is better than none.
+        body.truncate(start);
+        body.extend_from_slice(b"{\"code\":-32603,\"message\":\"internal error\"}");
+    }
+}

@@ -1,0 +1,300 @@
+//! What one JSON-RPC message is: request, notification, answer or batch, found in one pass over its bytes.
+//!
+//! The pass checks UTF-8, the JSON grammar and the nesting of the whole message, and notes where the members are that
+//! matter. It decodes ids and method names and nothing else: `params` stays text until the type that wants it reads it.
+//! A message that cannot be taken becomes a [`Refusal`], which knows the error to answer with and, if it can be read,
+//! the id to answer under.
+
+mod params;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use steadfast_model::{ErrorObject, RequestId};
+
+pub use params::{OwnedParams, Params};
+
+use crate::json::{self, Fault, Walker};
+use crate::salvage::{LONGEST_ID, Salvaged, Shape};
+
+/// One message, borrowed from its bytes.
+#[derive(Debug, Clone)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request {
+        /// Its id.
+        id: RequestId,
+        /// The method's name.
+        method: Cow<'a, str>,
+        /// Its parameters, an object.
+        params: Params<'a>,
+    },
+    /// Wants none.
+    Notification {
+        /// The method's name.
+        method: Cow<'a, str>,
+        /// Its parameters, an object.
+        params: Params<'a>,
+    },
+    /// Answers a request of ours.
+    Answer {
+        /// The id of the request. `None` for an error that answers nothing we could name.
+        id: Option<RequestId>,
+        /// What it says.
+        body: AnswerBody<'a>,
+    },
+    /// Several messages in an array.
+    Batch(Batch<'a>),
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerBody<'a> {
+    /// The text of `result`.
+    Result(&'a str),
+    /// The text of `error`.
+    Error(&'a str),
+    /// Not one of the two: nothing, or both.
+    Malformed,
+}
+
+/// A batch: an array whose grammar has been checked, whose members have not been looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    text: &'a str,
+    length: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// How many members it has.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Calls `member` with the text of each member, in order.
+    pub fn each(&self, mut member: impl FnMut(&'a str)) {
+        let mut walker = Walker::new(self.text, json::DEEPEST);
+        // A fault cannot be: the grammar has been checked.
+        let _ = walker.elements(|walker| {
+            let range = walker.value(1)?;
+            if let Some(text) = self.text.get(range) {
+                member(text);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Why a message was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// The bytes are not UTF-8, from this offset.
+    NotUtf8(usize),
+    /// Not JSON, from this offset.
+    NotJson(usize),
+    /// Nested deeper than this limit.
+    TooDeep(usize),
+    /// Longer than this limit.
+    TooLong(usize),
+    /// JSON, and not a JSON-RPC message: what is wrong with it.
+    NotAMessage(&'static str),
+    /// A request whose parameters are not an object.
+    BadParams,
+}
+
+/// A message that was not taken, with what could be read of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub kind: RefusalKind,
+    /// What could be read.
+    pub salvaged: Salvaged,
+}
+
+impl Refusal {
+    /// The error to answer with.
+    pub fn error(&self) -> ErrorObject {
+        match &self.kind {
+            RefusalKind::NotUtf8(at) => ErrorObject::parse_error(format!("not UTF-8, from byte {at} of the message")),
+            RefusalKind::NotJson(at) => ErrorObject::parse_error(format!("not JSON, from byte {at} of the message")),
+            RefusalKind::TooDeep(limit) => {
+                ErrorObject::invalid_request(format!("nested more than {limit} levels deep, which is the limit here"))
+            }
+            RefusalKind::TooLong(limit) => {
+                ErrorObject::invalid_request(format!("longer than {limit} bytes, which is the limit here"))
+            }
+            RefusalKind::NotAMessage(why) => ErrorObject::invalid_request(*why),
+            RefusalKind::BadParams => ErrorObject::invalid_params("params must be an object"),
+        }
+    }
+}
+
+/// Reads one message.
+///
+/// ```
+/// use steadfast_proto::envelope::{Message, read};
+/// let message = read(br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"add"}}"#, 64).unwrap();
+/// let Message::Request { id, method, params } = message else { panic!() };
+/// assert_eq!((id.to_string().as_str(), &*method), ("7", "tools/call"));
+/// assert_eq!(params.get("name"), Some("\"add\""));
+/// ```
+pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, Refusal> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(salvaging(bytes, RefusalKind::NotUtf8(error.valid_up_to()))),
+    };
+    read_text(text, deepest)
+}
+
+/// Reads one message from text, such as a member of a batch.
+pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
+    let fault = |fault| {
+        let kind = match fault {
+            Fault::Syntax(at) => RefusalKind::NotJson(at),
+            Fault::TooDeep => RefusalKind::TooDeep(deepest),
+        };
+        salvaging(text.as_bytes(), kind)
+    };
+    let mut walker = Walker::new(text, deepest);
+    match walker.peek() {
+        Some(b'{') => {
+            let found = Found::walk(&mut walker, text).map_err(fault)?;
+            found.classify(text)
+        }
+        Some(b'[') => {
+            let mut length = 0;
+            let whole = walker.elements(|walker| {
+                length += 1;
+                walker.value(1).map(drop)
+            });
+            whole.and_then(|()| walker.end()).map_err(fault)?;
+            Ok(Message::Batch(Batch { text, length }))
+        }
+        _ => {
+            walker.value(0).and_then(|_| walker.end()).map_err(fault)?;
+            Err(Refusal { kind: RefusalKind::NotAMessage("a message is a JSON object"), salvaged: Salvaged::default() })
+        }
+    }
+}
+
+fn salvaging(bytes: &[u8], kind: RefusalKind) -> Refusal {
+    Refusal { kind, salvaged: Salvaged::from_bytes(bytes) }
+}
+
+/// The members of a message's object, as ranges of its text.
+#[derive(Default)]
+struct Found {
+    version: Option<Range<usize>>,
+    id: Option<Range<usize>>,
+    method: Option<Range<usize>>,
+    params: Option<(Range<usize>, Option<params::Index>)>,
+    result: Option<Range<usize>>,
+    error: Option<Range<usize>>,
+    /// A member that matters stands there twice.
+    twice: bool,
+}
+
+impl Found {
+    fn walk(walker: &mut Walker<'_>, text: &str) -> Result<Self, Fault> {
+        let mut found = Self::default();
+        walker.members(|walker, key| {
+            let key = text.get(key).unwrap_or_default();
+            let unescaped = json::unescape(key);
+            let slot = match unescaped.as_deref() {
+                Some("jsonrpc") => &mut found.version,
+                Some("id") => &mut found.id,
+                Some("method") => &mut found.method,
+                Some("result") => &mut found.result,
+                Some("error") => &mut found.error,
+                Some("params") => {
+                    let params = params::walk(walker, text)?;
+                    found.twice |= found.params.replace(params).is_some();
+                    return Ok(());
+                }
+                _ => return walker.value(1).map(drop),
+            };
+            let value = walker.value(1)?;
+            found.twice |= slot.replace(value).is_some();
+            Ok(())
+        })?;
+        walker.end()?;
+        Ok(found)
+    }
+
+    fn classify(self, text: &str) -> Result<Message<'_>, Refusal> {
+        let slice = |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range));
+        let id = match slice(&self.id) {
+            None => Id::Absent,
+            Some("null") => Id::Null,
+            Some(json) if json.len() <= LONGEST_ID => RequestId::parse(json).map_or(Id::Wrong, Id::Some),
+            Some(_) => Id::Wrong,
+        };
+        let method = slice(&self.method);
+        let answers = self.result.is_some() || self.error.is_some();
+        let shape = match (method, answers) {
+            (Some(_), _) => Shape::Call,
+            (None, true) => Shape::Answer,
+            (None, false) => Shape::Unknown,
+        };
+        let refuse = |kind, id: &Id| {
+            let id = if let Id::Some(id) = id { Some(id.clone()) } else { None };
+            Err(Refusal { kind, salvaged: Salvaged { id, shape } })
+        };
+        if self.twice {
+            // Which of the two was meant cannot be known, the id least of all.
+            return refuse(RefusalKind::NotAMessage("a member stands in the message twice"), &Id::Absent);
+        }
+        if slice(&self.version) != Some("\"2.0\"") {
+            return refuse(RefusalKind::NotAMessage("jsonrpc must be \"2.0\""), &id);
+        }
+        let Some(method) = method else {
+            return match (id, answers) {
+                (Id::Some(id), true) => Ok(Message::Answer { id: Some(id), body: self.body(text) }),
+                (Id::Absent | Id::Null, true) => Ok(Message::Answer { id: None, body: self.body(text) }),
+                (id, true) => refuse(RefusalKind::NotAMessage("the id of an answer is a string or an integer"), &id),
+                (id, false) => refuse(RefusalKind::NotAMessage("a message has a method, a result or an error"), &id),
+            };
+        };
+        let name = method.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
+        let Some(name) = name else {
+            return refuse(RefusalKind::NotAMessage("method must be a string"), &id);
+        };
+        let params = match self.params {
+            None => Params::absent(),
+            Some((range, Some(index))) => Params::new(text.get(range).unwrap_or_default(), index),
+            Some((range, None)) if text.get(range.clone()) == Some("null") => Params::absent(),
+            Some(_) => return refuse(RefusalKind::BadParams, &id),
+        };
+        match id {
+            Id::Some(id) => Ok(Message::Request { id, method: name, params }),
+            Id::Absent => Ok(Message::Notification { method: name, params }),
+            Id::Null | Id::Wrong => {
+                refuse(RefusalKind::NotAMessage("the id of a request is a string of at most 4096 bytes or an integer"), &id)
+            }
+        }
+    }
+
+    fn body<'a>(&self, text: &'a str) -> AnswerBody<'a> {
+        let slice = |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range));
+        match (slice(&self.result), slice(&self.error)) {
+            (Some(result), None) => AnswerBody::Result(result),
+            (None, Some(error)) => AnswerBody::Error(error),
+            _ => AnswerBody::Malformed,
+        }
+    }
+}
+
+enum Id {
+    Absent,
+    Null,
+    Wrong,
+    Some(RequestId),
+}
+
+#[cfg(test)]
+mod tests;

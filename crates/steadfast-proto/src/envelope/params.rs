@@ -1,0 +1,152 @@
+//! The parameters of a message: text with an index of its members.
+//!
+//! The pass over the envelope notes where the first few members of `params` are, so that `name`, `arguments` or `_meta`
+//! are found without another pass.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::json::{self, Fault, Walker};
+
+/// Parameters with more members than this are walked again when one past it is asked for. MCP's have at most seven.
+const INDEXED: usize = 8;
+
+/// Where the members of an object are, relative to its beginning.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index {
+    members: [Member; INDEXED],
+    length: usize,
+    /// There are members past the last indexed one, or a key with an escape in it.
+    partial: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Member {
+    key: (u32, u32),
+    value: (u32, u32),
+}
+
+/// Walks the value of `params`. An index is given if it is an object.
+pub(super) fn walk(walker: &mut Walker<'_>, text: &str) -> Result<(Range<usize>, Option<Index>), Fault> {
+    if walker.peek() != Some(b'{') {
+        return Ok((walker.value(1)?, None));
+    }
+    let mut index = Index::default();
+    let start = walker.position();
+    walker.members(|walker, key| {
+        let value = walker.value(2)?;
+        index.note(text, start, key, value);
+        Ok(())
+    })?;
+    Ok((start..walker.position(), Some(index)))
+}
+
+impl Index {
+    fn note(&mut self, text: &str, start: usize, key: Range<usize>, value: Range<usize>) {
+        let escaped = text.get(key.clone()).is_none_or(|key| key.contains('\\'));
+        let relative = |range: Range<usize>| {
+            let begin = u32::try_from(range.start.checked_sub(start)?).ok()?;
+            let end = u32::try_from(range.end.checked_sub(start)?).ok()?;
+            Some((begin, end))
+        };
+        match (self.members.get_mut(self.length), relative(key), relative(value)) {
+            (Some(slot), Some(key), Some(value)) if !escaped => {
+                *slot = Member { key, value };
+                self.length += 1;
+            }
+            _ => self.partial = true,
+        }
+    }
+
+    fn get<'a>(&self, text: &'a str, wanted: &str) -> Option<&'a str> {
+        if self.partial {
+            let mut found = None;
+            json::each_member(text, |key, value| {
+                if key == wanted {
+                    found = Some(value);
+                }
+            });
+            return found;
+        }
+        let slice = |(begin, end): (u32, u32)| text.get(usize::try_from(begin).ok()?..usize::try_from(end).ok()?);
+        let members = self.members.get(..self.length)?;
+        // The last of several with one name, as serde's maps have it.
+        members.iter().rev().find(|member| slice(member.key) == Some(wanted)).and_then(|member| slice(member.value))
+    }
+}
+
+/// Parameters, borrowed from the message.
+#[derive(Debug, Clone)]
+pub struct Params<'a> {
+    text: &'a str,
+    index: Index,
+}
+
+impl<'a> Params<'a> {
+    pub(super) fn new(text: &'a str, index: Index) -> Self {
+        Self { text, index }
+    }
+
+    /// No parameters: an empty object.
+    pub fn absent() -> Self {
+        Self { text: "{}", index: Index::default() }
+    }
+
+    /// The JSON text, always an object.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The JSON text of a member.
+    pub fn get(&self, name: &str) -> Option<&'a str> {
+        self.index.get(self.text, name)
+    }
+
+    /// A member that is a string.
+    pub fn get_string(&self, name: &str) -> Option<Cow<'a, str>> {
+        let text = self.get(name)?;
+        json::unescape(text.strip_prefix('"')?.strip_suffix('"')?)
+    }
+
+    /// Keeps the parameters beyond the message.
+    pub fn to_owned(&self) -> OwnedParams {
+        OwnedParams { text: self.text.into(), index: self.index.clone() }
+    }
+}
+
+/// Parameters with their own text.
+#[derive(Debug, Clone)]
+pub struct OwnedParams {
+    text: Box<str>,
+    index: Index,
+}
+
+impl OwnedParams {
+    /// The JSON text, always an object.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The JSON text of a member.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.index.get(&self.text, name)
+    }
+
+    /// A member that is a string.
+    pub fn get_string(&self, name: &str) -> Option<Cow<'_, str>> {
+        let text = self.get(name)?;
+        json::unescape(text.strip_prefix('"')?.strip_suffix('"')?)
+    }
+
+    /// Where a member's value stands in [`OwnedParams::text`].
+    pub fn range_of(&self, name: &str) -> Option<Range<usize>> {
+        let value = self.get(name)?;
+        let start = value.as_ptr().addr().checked_sub(self.text.as_ptr().addr())?;
+        Some(start..start + value.len())
+    }
+
+    /// Gives the text away.
+    pub fn into_text(self) -> Box<str> {
+        self.text
+    }
+}

@@ -1,0 +1,231 @@
+//! Messages separated by newlines, as on stdio, Unix sockets and TCP.
+//!
+//! The decoder takes bytes in any split, joins what belongs together, and never holds more than the limit: a line that is
+//! longer is read to its end without being kept, and given as [`Line::TooLong`] with the id that could be salvaged from it.
+//! It never interprets a message, and never fails: whatever the bytes are, the next line is read.
+
+use crate::salvage::{Salvage, Salvaged};
+
+/// One line of input.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// The bytes of a line, without its end, never blank.
+    Message(&'a [u8]),
+    /// A line longer than the limit; its bytes are gone.
+    TooLong(Salvaged),
+}
+
+/// Splits a stream of bytes into lines.
+///
+/// ```
+/// use steadfast_proto::frame::line::{Line, LineDecoder};
+/// let mut decoder = LineDecoder::new(1024);
+/// let mut input: &[u8] = b"{\"a\":1}\r\n\n{\"b\"";
+/// assert_eq!(decoder.next(&mut input), Some(Line::Message(b"{\"a\":1}")));
+/// assert_eq!(decoder.next(&mut input), None); // the second line is not whole yet
+/// let mut input: &[u8] = b":2}\n";
+/// assert_eq!(decoder.next(&mut input), Some(Line::Message(b"{\"b\":2}")));
+/// ```
+#[derive(Debug, Clone)]
+pub struct LineDecoder {
+    limit: usize,
+    /// The beginning of a line whose end has not come; or, when `given`, the line that the last call gave out.
+    held: Vec<u8>,
+    given: bool,
+    /// Set while a line that is too long goes by.
+    skipping: Option<Salvage>,
+}
+
+/// A buffer that once held a large line is given back to the allocator rather than kept for the next small one.
+const KEPT_CAPACITY: usize = 64 * 1024;
+
+impl LineDecoder {
+    /// A decoder for lines of at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, held: Vec::new(), given: false, skipping: None }
+    }
+
+    /// How many bytes of an unfinished line are held.
+    pub fn held(&self) -> usize {
+        if self.given { 0 } else { self.held.len() }
+    }
+
+    /// The next line, taking bytes from the front of `input`. `None` when `input` is used up.
+    pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Line<'a>> {
+        self.release();
+        loop {
+            let Some(end) = memchr::memchr(b'\n', input) else {
+                let rest = std::mem::take(input);
+                self.hold(rest);
+                return None;
+            };
+            let (line, rest) = input.split_at_checked(end)?;
+            *input = rest.get(1..).unwrap_or_default();
+            if let Some(mut salvage) = self.skipping.take() {
+                salvage.feed(line);
+                return Some(Line::TooLong(salvage.finish()));
+            }
+            if self.held.is_empty() {
+                if line.len() > self.limit {
+                    return Some(Line::TooLong(Salvaged::from_bytes(line)));
+                }
+                match trimmed(line) {
+                    Some(line) => return Some(Line::Message(line)),
+                    None => continue,
+                }
+            }
+            self.hold(line);
+            if let Some(line) = self.give_held() {
+                // The borrow checker does not see that the loop ends here; look at it once more.
+                return match line {
+                    Given::Message => trimmed(&self.held).map(Line::Message),
+                    Given::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
+                };
+            }
+        }
+    }
+
+    /// The stream has ended: what is held is the last line, although no newline came.
+    pub fn finish(&mut self) -> Option<Line<'_>> {
+        self.release();
+        match self.give_held()? {
+            Given::Message => trimmed(&self.held).map(Line::Message),
+            Given::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
+        }
+    }
+
+    /// The line that the last call gave out is done with.
+    fn release(&mut self) {
+        if self.given {
+            self.given = false;
+            self.held.clear();
+            if self.held.capacity() > KEPT_CAPACITY {
+                self.held = Vec::new();
+            }
+        }
+    }
+
+    fn hold(&mut self, bytes: &[u8]) {
+        if let Some(salvage) = &mut self.skipping {
+            salvage.feed(bytes);
+        } else if self.held.len() + bytes.len() > self.limit {
+            let mut salvage = Salvage::default();
+            salvage.feed(&self.held);
+            salvage.feed(bytes);
+            self.skipping = Some(salvage);
+            self.held = Vec::new();
+        } else {
+            self.held.extend_from_slice(bytes);
+        }
+    }
+
+    fn give_held(&mut self) -> Option<Given> {
+        if let Some(salvage) = self.skipping.take() {
+            return Some(Given::TooLong(salvage.finish()));
+        }
+        if trimmed(&self.held).is_none() {
+            self.held.clear();
+            return None;
+        }
+        self.given = true;
+        Some(Given::Message)
+    }
+}
+
+enum Given {
+    Message,
+    TooLong(Salvaged),
+}
+
+/// The line without the carriage return of a CRLF; `None` if nothing but white space is left.
+fn trimmed(line: &[u8]) -> Option<&[u8]> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let blank = line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+    (!blank).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use steadfast_model::RequestId;
+
+    #[derive(Debug, PartialEq, Eq, Clone)]
+    enum Owned {
+        Message(Vec<u8>),
+        TooLong(Option<RequestId>),
+    }
+
+    fn decode(chunks: &[&[u8]], limit: usize) -> Vec<Owned> {
+        let mut decoder = LineDecoder::new(limit);
+        let mut lines = Vec::new();
+        let own = |line: Line<'_>| match line {
+            Line::Message(bytes) => Owned::Message(bytes.to_vec()),
+            Line::TooLong(salvaged) => Owned::TooLong(salvaged.id),
+        };
+        for chunk in chunks {
+            let mut input = *chunk;
+            while let Some(line) = decoder.next(&mut input) {
+                lines.push(own(line));
+            }
+            assert!(decoder.held() <= limit);
+        }
+        lines.extend(decoder.finish().map(own));
+        lines
+    }
+
+    fn message(text: &str) -> Owned {
+        Owned::Message(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn joins_and_splits() {
+        assert_eq!(decode(&[b"ab", b"c\nde", b"\n", b"f"], 64), [message("abc"), message("de"), message("f")]);
+    }
+
+    #[test]
+    fn blank_lines_and_carriage_returns_are_nothing() {
+        assert_eq!(decode(&[b"\n\r\n  \t\r\nab\r\n", b"\r", b"\n"], 64), [message("ab")]);
+    }
+
+    #[test]
+    fn a_line_at_the_limit_passes_and_one_over_it_does_not() {
+        assert_eq!(decode(&[b"abcd\n"], 4), [message("abcd")]);
+        assert_eq!(decode(&[b"abcde\nxy\n"], 4), [Owned::TooLong(None), message("xy")]);
+        assert_eq!(decode(&[b"abc", b"de", b"f\nxy\n"], 4), [Owned::TooLong(None), message("xy")]);
+    }
+
+    #[test]
+    fn the_id_of_a_line_too_long_is_salvaged_wherever_it_stands() {
+        let long = format!(r#"{{"params":"{}","id":"q","method":"m"}}"#, "x".repeat(100));
+        let (first, second) = long.as_bytes().split_at(50);
+        assert_eq!(decode(&[first, second, b"\n"], 16), [Owned::TooLong(Some(RequestId::from("q")))]);
+    }
+
+    #[test]
+    fn a_long_line_leaves_no_large_buffer_behind() {
+        let mut decoder = LineDecoder::new(1 << 20);
+        let long = vec![b'x'; 1 << 19];
+        let mut input: &[u8] = &long;
+        assert_eq!(decoder.next(&mut input), None);
+        let mut input: &[u8] = b"\nab\n";
+        assert!(matches!(decoder.next(&mut input), Some(Line::Message(line)) if line.len() == 1 << 19));
+        assert!(matches!(decoder.next(&mut input), Some(Line::Message(b"ab"))));
+        assert!(decoder.held.capacity() <= KEPT_CAPACITY);
+    }
+
+    proptest! {
+        #[test]
+        fn the_split_of_the_bytes_does_not_matter(
+            bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), Just(b'a'), Just(0xff_u8)], 0..80),
+            cut in proptest::collection::vec(0_usize..80, 0..6),
+        ) {
+            let whole = decode(&[&bytes], 8);
+            let mut cuts: Vec<usize> = cut.into_iter().map(|at| at.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            prop_assert_eq!(decode(&chunks, 8), whole);
+        }
+    }
+}

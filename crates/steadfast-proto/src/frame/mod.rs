@@ -1,0 +1,3 @@
+//! Where one message ends and the next begins.
+
+pub mod line;

@@ -1,0 +1,370 @@
+//! A validating walk over JSON text that builds nothing.
+//!
+//! It finds where values begin and end, checks the grammar on the way, and never recurses: nesting costs one bit a level,
+//! up to a limit that the caller sets. It does not decode: who wants a value reads its slice with serde.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The deepest nesting that can be asked for; the walker keeps one bit a level in a fixed array.
+pub(crate) const DEEPEST: usize = 1024;
+
+/// Why text is not JSON that we take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Not JSON; the byte offset of the first byte that does not fit.
+    Syntax(usize),
+    /// Nested deeper than the limit.
+    TooDeep,
+}
+
+/// A cursor over JSON text.
+pub(crate) struct Walker<'a> {
+    text: &'a str,
+    at: usize,
+    deepest: usize,
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn new(text: &'a str, deepest: usize) -> Self {
+        Self { text, at: 0, deepest: deepest.min(DEEPEST) }
+    }
+
+    /// Where the walker is; after [`Walker::peek`], where the next value begins.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The next byte that is not white space, without taking it.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = self.byte()?;
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Takes `wanted`, after white space.
+    pub(crate) fn take(&mut self, wanted: u8) -> Result<(), Fault> {
+        if self.peek() == Some(wanted) {
+            self.at += 1;
+            return Ok(());
+        }
+        Err(Fault::Syntax(self.at))
+    }
+
+    /// Nothing but white space may be left.
+    pub(crate) fn end(&mut self) -> Result<(), Fault> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(Fault::Syntax(self.at)),
+        }
+    }
+
+    /// Walks an object's members, calling `member(self, key)` with the walker before each value. The callback takes the value.
+    pub(crate) fn members(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.take(b'{')?;
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            let key = self.string()?;
+            self.take(b':')?;
+            member(self, key)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(Fault::Syntax(self.at)),
+            }
+        }
+    }
+
+    /// Walks an array's elements; the callback takes each value.
+    pub(crate) fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.take(b'[')?;
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            element(self)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(Fault::Syntax(self.at)),
+            }
+        }
+    }
+
+    /// Takes one value of any kind, `depth` levels down already, and says where it is.
+    pub(crate) fn value(&mut self, depth: usize) -> Result<Range<usize>, Fault> {
+        let limit = self.deepest.saturating_sub(depth);
+        let first = self.peek();
+        let start = self.at;
+        match first {
+            Some(b'{' | b'[') => self.container(limit)?,
+            _ => self.scalar()?,
+        }
+        Ok(start..self.at)
+    }
+
+    /// A string with its quotes; gives the range between them.
+    pub(crate) fn string(&mut self) -> Result<Range<usize>, Fault> {
+        self.take(b'"')?;
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        loop {
+            let rest = bytes.get(self.at..).unwrap_or_default();
+            let Some(offset) = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20) else {
+                return Err(Fault::Syntax(bytes.len()));
+            };
+            self.at += offset;
+            match bytes.get(self.at) {
+                Some(b'"') => {
+                    let end = self.at;
+                    self.at += 1;
+                    return Ok(start..end);
+                }
+                Some(b'\\') => self.escape()?,
+                _ => return Err(Fault::Syntax(self.at)),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Fault> {
+        let bytes = self.text.as_bytes();
+        match bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let digits = bytes.get(self.at + 2..self.at + 6).unwrap_or_default();
+                if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return Err(Fault::Syntax(self.at));
+                }
+                self.at += 6;
+            }
+            _ => return Err(Fault::Syntax(self.at)),
+        }
+        Ok(())
+    }
+
+    fn container(&mut self, limit: usize) -> Result<(), Fault> {
+        let mut open = Nesting::default();
+        loop {
+            // Before a value.
+            match self.peek() {
+                Some(b'{') => {
+                    self.at += 1;
+                    open.push(true, limit)?;
+                    if self.peek() != Some(b'}') {
+                        self.string()?;
+                        self.take(b':')?;
+                        continue;
+                    }
+                }
+                Some(b'[') => {
+                    self.at += 1;
+                    open.push(false, limit)?;
+                    if self.peek() != Some(b']') {
+                        continue;
+                    }
+                }
+                _ => self.scalar()?,
+            }
+            // After a value, or at the end of an empty container.
+            loop {
+                let Some(object) = open.top() else { return Ok(()) };
+                match (self.peek(), object) {
+                    (Some(b','), true) => {
+                        self.at += 1;
+                        self.string()?;
+                        self.take(b':')?;
+                        break;
+                    }
+                    (Some(b','), false) => {
+                        self.at += 1;
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => {
+                        self.at += 1;
+                        open.pop();
+                    }
+                    _ => return Err(Fault::Syntax(self.at)),
+                }
+            }
+        }
+    }
+
+    fn scalar(&mut self) -> Result<(), Fault> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            _ => Err(Fault::Syntax(self.at)),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), Fault> {
+        let found = self.text.as_bytes().get(self.at..self.at + word.len());
+        if found != Some(word.as_bytes()) {
+            return Err(Fault::Syntax(self.at));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), Fault> {
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.byte() {
+            Some(b'0') => self.at += 1,
+            _ => self.digits()?,
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.byte(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.byte(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        while matches!(self.byte(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        if self.at == start { Err(Fault::Syntax(start)) } else { Ok(()) }
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+}
+
+/// Which containers are open, innermost last: one bit each, set for an object.
+struct Nesting {
+    bits: [u64; DEEPEST / 64],
+    depth: usize,
+}
+
+impl Default for Nesting {
+    fn default() -> Self {
+        Self { bits: [0; DEEPEST / 64], depth: 0 }
+    }
+}
+
+impl Nesting {
+    fn push(&mut self, object: bool, limit: usize) -> Result<(), Fault> {
+        if self.depth >= limit {
+            return Err(Fault::TooDeep);
+        }
+        let bit = 1_u64 << (self.depth % 64);
+        if let Some(word) = self.bits.get_mut(self.depth / 64) {
+            if object { *word |= bit } else { *word &= !bit }
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn top(&self) -> Option<bool> {
+        let level = self.depth.checked_sub(1)?;
+        self.bits.get(level / 64).map(|word| word & (1 << (level % 64)) != 0)
+    }
+}
+
+/// The text of a string given what stands between its quotes. Borrowed unless it has escapes; `None` if an escape is no
+/// character (a lone surrogate).
+pub(crate) fn unescape(between_quotes: &str) -> Option<Cow<'_, str>> {
+    if !between_quotes.contains('\\') {
+        return Some(Cow::Borrowed(between_quotes));
+    }
+    serde_json::from_str::<String>(&format!("\"{between_quotes}\"")).ok().map(Cow::Owned)
+}
+
+/// Calls `member(key, value)` for each member of an object whose grammar was checked before. Other text gives no call.
+pub(crate) fn each_member<'a>(object: &'a str, mut member: impl FnMut(Cow<'a, str>, &'a str)) {
+    let mut walker = Walker::new(object, DEEPEST);
+    // A fault cannot be: the text was walked before. If it were, the members so far are what there is.
+    let _ = walker.members(|walker, key| {
+        let value = walker.value(1)?;
+        if let (Some(key), Some(value)) = (object.get(key).and_then(unescape), object.get(value)) {
+            member(key, value);
+        }
+        Ok(())
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn walk(text: &str, deepest: usize) -> Result<(), Fault> {
+        let mut walker = Walker::new(text, deepest);
+        walker.value(0)?;
+        walker.end()
+    }
+
+    #[test]
+    fn takes_what_serde_takes() {
+        for text in [
+            "{}", "[]", " { } ", "[ ]", "{\"a\":1}", "[1,2,{\"b\":[]}]", "\"x\\u00e9\\n\"", "-0.5e+3", "0", "true", "null",
+            "{\"a\":{\"b\":{}},\"c\":[[],{}]}",
+        ] {
+            assert_eq!(walk(text, 64), Ok(()), "{text}");
+            assert!(serde_json::from_str::<serde_json::Value>(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_json() {
+        for text in [
+            "", "{", "}", "[", "[1,]", "{\"a\"}", "{\"a\":}", "{,}", "[1 2]", "01", "1.", ".5", "1e", "+1", "tru", "nul", "\"a",
+            "\"\\x\"", "\"\\u12\"", "\"\u{1}\"", "{}{}", "[}", "{]", "'a'", "{a:1}", "[1}", "NaN",
+        ] {
+            assert!(matches!(walk(text, 64), Err(Fault::Syntax(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded_without_recursion() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(walk(&nested(64), 64), Ok(()));
+        assert_eq!(walk(&nested(65), 64), Err(Fault::TooDeep));
+        assert_eq!(walk(&nested(1_000_000), 512), Err(Fault::TooDeep));
+        assert_eq!(walk(&"[{\"a\":".repeat(100_000), 512), Err(Fault::TooDeep));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_on_any_text(text in "[\\[\\]{}:,\"\\\\ a0-9.eEtrufalsn+-]{0,24}") {
+            let ours = walk(&text, 64).is_ok();
+            let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
+            prop_assert_eq!(ours, theirs, "{}", text);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Faults put in on purpose, to show that the checkers find them.
+//!
+//! In a build with `--cfg mutants` one of them can be switched on for the current thread; in every other build
+//! [`mutant!`](crate::mutant) is the constant `false` and nothing of this exists.
+
+/// The faults. Each breaks the law that its name is listed under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mutant {
+    /// L1: an answer is put on the wire twice.
+    AnswerTwice,
+    /// L1, L3: a cancellation stops the handler and leaves the request open, so its answer still goes out.
+    AnswerAfterCancel,
+    /// L2: an execution that ends without an answer leaves its request open.
+    ForgetTheUnanswered,
+    /// L2: deadlines of handlers are not kept.
+    ForgetDeadlines,
+    /// L3: frames about a request stay queued when it is cancelled.
+    KeepFramesOfCancelled,
+    /// L4: a cancellation for a request that is not open panics.
+    PanicOnLateCancel,
+    /// L5: the end of an execution does not free its place.
+    ForgetToReap,
+    /// L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
+    IterateWhileRemoving,
+    /// L5: when the connection closes, the last waiting call is never told.
+    LoseWaiterOnClose,
+    /// L5: the drain has no deadline.
+    DrainForever,
+    /// L7: the limit on requests in flight is not kept.
+    IgnoreLimit,
+    /// L8: a duplicate id replaces the first request.
+    AcceptDuplicateId,
+    /// L8: a cancellation of `"7"` also cancels `7`.
+    ConfuseTextAndNumber,
+    /// L9: an answer overtakes what was committed before it.
+    AnswerOvertakes,
+    /// L1: every eighth frame is lost on its way out.
+    DropOutboxEntry,
+    /// L10: a call that was sent is reported as never sent.
+    ForgetWhatWasSent,
+    /// L2, L6 (shell): a panic in a handler is not answered.
+    SwallowPanic,
+    /// L5 (shell): a handler that is stopped goes on.
+    IgnoreStop,
+}
+
+impl Mutant {
+    /// Every fault.
+    pub const ALL: &[Self] = &[
+        Self::AnswerTwice,
+        Self::AnswerAfterCancel,
+        Self::ForgetTheUnanswered,
+        Self::ForgetDeadlines,
+        Self::KeepFramesOfCancelled,
+        Self::PanicOnLateCancel,
+        Self::ForgetToReap,
+        Self::IterateWhileRemoving,
+        Self::LoseWaiterOnClose,
+        Self::DrainForever,
+        Self::IgnoreLimit,
+        Self::AcceptDuplicateId,
+        Self::ConfuseTextAndNumber,
+        Self::AnswerOvertakes,
+        Self::DropOutboxEntry,
+        Self::ForgetWhatWasSent,
+        Self::SwallowPanic,
+        Self::IgnoreStop,
+    ];
+}
+
+#[cfg(mutants)]
+mod switch {
+    use super::Mutant;
+    use std::cell::Cell;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Runs `body` with a fault switched on for this thread.
+    pub fn with<T>(mutant: Mutant, body: impl FnOnce() -> T) -> T {
+        struct Off;
+        impl Drop for Off {
+            fn drop(&mut self) {
+                ACTIVE.set(None);
+            }
+        }
+        ACTIVE.set(Some(mutant));
+        let _off = Off;
+        body()
+    }
+
+    /// Whether this fault is on.
+    pub fn is_on(mutant: Mutant) -> bool {
+        ACTIVE.get() == Some(mutant)
+    }
+}
+
+#[cfg(mutants)]
+pub use switch::{is_on, with};
+
+/// Whether a fault is switched on: `false` in every build but `--cfg mutants`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! mutant {
+    ($name:ident) => {{
+        #[cfg(mutants)]
+        {
+            $crate::mutant::is_on($crate::mutant::Mutant::$name)
+        }
+        #[cfg(not(mutants))]
+        {
+            false
+        }
+    }};
+}

@@ -1,0 +1,223 @@
+//! What can still be read of a message that was refused.
+//!
+//! A request that cannot be taken (bytes that are not UTF-8, bad syntax, nesting or length past a limit) should be refused
+//! under its own id, or its sender waits for ever. This lenient pass looks only for the members of the outermost object,
+//! whatever else is broken, in any split of the bytes and in constant memory.
+
+use steadfast_model::RequestId;
+
+/// What a refused message seems to have been.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Has a `method`.
+    Call,
+    /// Has a `result` or an `error`, and no `method`.
+    Answer,
+    /// Neither was seen.
+    #[default]
+    Unknown,
+}
+
+/// What was read of a refused message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Salvaged {
+    /// Its id, if exactly one was there and it is a string or an integer.
+    pub id: Option<RequestId>,
+    /// What it seems to have been.
+    pub shape: Shape,
+}
+
+impl Salvaged {
+    /// Salvages from a message that is at hand as a whole.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut salvage = Salvage::default();
+        salvage.feed(bytes);
+        salvage.finish()
+    }
+}
+
+/// Longer ids are not salvaged; nor are they taken in readable messages.
+pub(crate) const LONGEST_ID: usize = 4096;
+
+/// No key that we look for is longer.
+const LONGEST_KEY: usize = 8;
+
+/// The salvaging pass, fed in pieces.
+#[derive(Debug, Clone, Default)]
+pub struct Salvage {
+    depth: u64,
+    in_string: bool,
+    escaped: bool,
+    place: Place,
+    /// The key, or the value of an id, that is being read.
+    text: Vec<u8>,
+    ids: u32,
+    id: Option<RequestId>,
+    method: bool,
+    answer: bool,
+}
+
+/// Where in the outermost object the pass is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Place {
+    #[default]
+    BeforeKey,
+    Key,
+    AfterKey,
+    Id,
+    Value,
+}
+
+impl Salvage {
+    /// Takes the next bytes of the message.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.in_string {
+                self.string_byte(byte);
+            } else {
+                self.plain_byte(byte);
+            }
+        }
+    }
+
+    /// The message has ended.
+    pub fn finish(self) -> Salvaged {
+        let shape = match (self.method, self.answer) {
+            (true, _) => Shape::Call,
+            (false, true) => Shape::Answer,
+            (false, false) => Shape::Unknown,
+        };
+        Salvaged { id: self.id.filter(|_| self.ids == 1), shape }
+    }
+
+    fn string_byte(&mut self, byte: u8) {
+        let ends = byte == b'"' && !self.escaped;
+        self.escaped = byte == b'\\' && !self.escaped;
+        if !ends {
+            return self.keep(byte);
+        }
+        self.in_string = false;
+        match self.place {
+            Place::Key => self.place = Place::AfterKey,
+            Place::Id => self.keep(byte),
+            _ => {}
+        }
+    }
+
+    fn plain_byte(&mut self, byte: u8) {
+        match byte {
+            b'"' => {
+                self.in_string = true;
+                if self.depth == 1 && self.place == Place::BeforeKey {
+                    self.place = Place::Key;
+                    self.text.clear();
+                } else {
+                    self.keep(byte);
+                }
+            }
+            b'{' | b'[' => {
+                self.depth += 1;
+                // An id that is a container is no id.
+                if self.place == Place::Id {
+                    self.text.push(byte);
+                }
+            }
+            b'}' | b']' => {
+                if self.depth == 1 {
+                    self.end_value();
+                }
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 && self.place == Place::AfterKey => self.begin_value(),
+            b',' if self.depth == 1 => self.end_value(),
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => self.keep(byte),
+        }
+    }
+
+    fn begin_value(&mut self) {
+        self.place = Place::Value;
+        match self.text.as_slice() {
+            b"id" => {
+                self.place = Place::Id;
+                self.ids += 1;
+            }
+            b"method" => self.method = true,
+            b"result" | b"error" => self.answer = true,
+            _ => {}
+        }
+        self.text.clear();
+    }
+
+    fn end_value(&mut self) {
+        if self.place == Place::Id && self.text.len() <= LONGEST_ID {
+            self.id = std::str::from_utf8(&self.text).ok().and_then(RequestId::parse);
+        }
+        self.text = Vec::new();
+        self.place = Place::BeforeKey;
+    }
+
+    fn keep(&mut self, byte: u8) {
+        let most = match self.place {
+            Place::Key => LONGEST_KEY,
+            Place::Id => LONGEST_ID,
+            _ => return,
+        };
+        // One more than the most, so that a longer one is not taken for its beginning.
+        if self.text.len() <= most {
+            self.text.push(byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn salvage(text: &[u8]) -> (Option<RequestId>, Shape) {
+        let whole = Salvaged::from_bytes(text);
+        let mut bytewise = Salvage::default();
+        for byte in text {
+            bytewise.feed(&[*byte]);
+        }
+        assert_eq!(bytewise.finish(), whole, "the split must not matter");
+        (whole.id, whole.shape)
+    }
+
+    #[test]
+    fn finds_the_id_before_and_after_what_is_broken() {
+        assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), Shape::Call));
+        assert_eq!(salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"), (Some("a".into()), Shape::Call));
+        assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), Shape::Answer));
+    }
+
+    #[test]
+    fn an_id_inside_something_else_is_not_the_id() {
+        assert_eq!(salvage(br#"{"params":{"id":1},"method":"m""#), (None, Shape::Call));
+        assert_eq!(salvage(br#"{"a":"\"id\":1,","method":"m""#), (None, Shape::Call));
+        assert_eq!(salvage(br#"["id",7]"#), (None, Shape::Unknown));
+    }
+
+    #[test]
+    fn a_cut_id_is_no_id() {
+        assert_eq!(salvage(br#"{"method":"m","id":12"#).0, None);
+        assert_eq!(salvage(br#"{"method":"m","id":"ab"#).0, None);
+        assert_eq!(salvage(br#"{"method":"m","id":12}"#).0, Some(12.into()));
+    }
+
+    #[test]
+    fn two_ids_or_no_proper_id_are_none() {
+        assert_eq!(salvage(br#"{"id":1,"id":2,"#).0, None);
+        assert_eq!(salvage(br#"{"id":1.5,"#).0, None);
+        assert_eq!(salvage(br#"{"id":{"a":1},"#).0, None);
+        assert_eq!(salvage(br#"{"identity":1,"#).0, None);
+        assert_eq!(salvage(b"{\"id\":\"\xff\",").0, None);
+    }
+
+    #[test]
+    fn nesting_costs_nothing() {
+        let mut text = br#"{"id":5,"method":"m","params":"#.to_vec();
+        text.extend(std::iter::repeat_n(b'[', 1_000_000));
+        assert_eq!(salvage(&text), (Some(5.into()), Shape::Call));
+    }
+}
