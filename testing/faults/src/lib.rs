@@ -1,0 +1,39 @@
+//! The fault table: what `steadfast serve` has to do when its client, its streams or its tools misbehave.
+//!
+//! Every row of the table is a list of named checks. A check starts the command as a child process, does the harm, and
+//! judges what came out: lines on standard output, the exit code, the memory of the process, the file that cleanups
+//! write, and standard error. The same checks run as tests (`cargo test -p faults`) and as a command that prints the
+//! table (`cargo run --release -p faults`).
+//!
+//! Invariant: nothing here depends on a crate of this workspace. The wire is written and read by hand, so a mistake in
+//! the library cannot hide behind the same mistake in its test.
+//!
+//! Invariant: no check asserts a time, apart from generous upper bounds on what the table itself calls "within" or
+//! "without delay" (see [`limits`]). What was seen is recorded beside the verdict.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod client;
+mod era;
+mod errors;
+mod expect;
+mod failure;
+mod input;
+mod launch;
+pub mod limits;
+mod memory;
+mod message;
+mod orphan;
+mod output;
+mod program;
+mod random;
+mod rows;
+mod runner;
+mod server;
+mod table;
+
+pub use era::Era;
+pub use orphan::{CLIENT_MODE, play_client};
+pub use runner::{Options, Report, run};
+pub use table::{Check, Row, table};

@@ -1,0 +1,66 @@
+//! The bounds that the table states, each with its reason. Nothing else in this crate is a limit.
+
+use std::time::Duration;
+
+/// How long running handlers may go on once the peer's stream has ended: the default of the server.
+pub const DRAIN_WINDOW: Duration = Duration::from_secs(1);
+
+/// "Within the drain window plus 1 s": what the table asks of an ending.
+pub const ENDING: Duration = Duration::from_secs(2);
+
+/// The ending that a check accepts. Twice what the table asks, because the machines that run this are small, shared and
+/// noisy; a server that waits for a handler of 30 s is still caught. The time that was seen is noted with the verdict.
+pub const ENDING_ACCEPTED: Duration = Duration::from_secs(4);
+
+/// "Without delay": an answer or a cleanup while handlers block for [`BLOCK_MS`]. Far above any honest delay, far
+/// below the time for which the handlers block.
+pub const PROMPT: Duration = Duration::from_secs(2);
+
+/// For how long the blocking tools block when the check shows that nobody waits for them.
+pub const BLOCK_MS: u64 = 30_000;
+
+/// A call that never ends by itself within a check.
+pub const LONG_MS: u64 = 60_000;
+
+/// How long a check waits for something that must come. Only a failing server makes anybody wait that long.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a race is run: the least that the table allows.
+pub const RACES: usize = 500;
+
+/// All rounds of one race together. A server that sits out its drain window at each end is caught here, not endured.
+pub const RACE_BUDGET: Duration = Duration::from_secs(240);
+
+/// The largest frame that the server takes by default.
+pub const FRAME_LIMIT: usize = 16 * 1024 * 1024;
+
+/// How many requests may be in flight by default.
+pub const IN_FLIGHT_LIMIT: usize = 16_384;
+
+/// Blob answers that are due while nobody reads. 2,000 times 64 KiB are 125 MiB: a server that computes and keeps them
+/// all is past this bound, one that keeps its 16 MiB of encoded answers, the same again as text on its way there, and an
+/// allocator's slack is far below it.
+pub const UNREAD_BLOBS_KIB: u64 = 96 * 1024;
+
+/// A flood that nobody reads: 16 MiB of encoded answers, and at most 16,384 requests in flight with a task, their
+/// arguments (1 KiB each) and a table entry: about 3 KiB each. Twice the sum of both.
+pub const FLOOD_KIB: u64 = 128 * 1024;
+
+/// "Flat": how much the second half of a flood may stand above the first half. A server that keeps every call of a flood
+/// grows by hundreds of MiB in that time.
+pub const FLOOD_GROWTH_KIB: u64 = 24 * 1024;
+
+/// 10,000 sleeping calls: a task, a timer, a table entry and their arguments each. 8 KiB for each of them.
+pub const SLEEPERS_KIB: u64 = 80 * 1024;
+
+/// "Memory back": what may remain above the idle size after 10,000 calls were cancelled. Not zero, because an
+/// allocator gives back whole pages only and keeps arenas for each thread.
+pub const SLEEPERS_AFTER_KIB: u64 = 40 * 1024;
+
+/// What several rounds of 10,000 cancelled calls may add to the size after the first: one forgotten table entry of
+/// 200 bytes for each call would be 10 MiB over five rounds.
+pub const SLEEPERS_GROWTH_KIB: u64 = 6 * 1024;
+
+/// A line of 64 MiB where 16 MiB are allowed: the part that was kept until the limit was seen, doubled by the growth of
+/// a buffer, and slack.
+pub const LONG_LINE_KIB: u64 = 48 * 1024;

@@ -1,0 +1,180 @@
+//! Tools that block: threads of their own, or workers of the runtime. Others do not notice.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::bench::{Bench, seconds, wait_for_cleanups};
+use crate::client::Client;
+use crate::era::Era;
+use crate::failure::{Verdict, ensure};
+use crate::limits::{BLOCK_MS, LONG_MS, PROMPT};
+use crate::table::{Check, Row};
+
+pub(crate) static ROW: Row = Row {
+    name: "blocked_threads",
+    fault: "64 block_thread at once; one block_worker; progress then block; block_worker on every worker but one",
+    must: "echo is answered and a cancel taken without delay; after a close the process does not wait for them past the \
+           deadline",
+    checks: &[
+        Check::new("64_block_thread", Era::BOTH, |bench| {
+            blocked(bench, "block_thread", |_| Ok(64))
+        }),
+        Check::new("one_block_worker", Era::BOTH, |bench| {
+            blocked(bench, "block_worker", |_| Ok(1))
+        }),
+        Check::new("every_worker_but_one", Era::BOTH, all_but_one),
+        Check::new(
+            "every_worker_but_one_of_four",
+            Era::BOTH,
+            all_but_one_of_four,
+        ),
+        Check::new("progress_then_block_raced", Era::BOTH, progress_then_block),
+        Check::new("one_block_worker_raced", Era::BOTH, one_worker_raced),
+        Check::new("sigterm_with_blocked_threads", Era::BOTH, sigterm),
+    ],
+};
+
+/// Blocks, then wants echoes and a cancellation without delay, then an end without waiting.
+fn blocked(bench: &mut Bench, tool: &str, count: fn(&Client) -> Verdict<usize>) -> Verdict {
+    let log = bench.new_file();
+    let launch = bench.launch().cleanup_log(&log);
+    let mut client = bench.open_with(&launch)?;
+    let count = count(&client)?;
+    blocked_client(bench, &mut client, &log, tool, count)
+}
+
+fn blocked_client(
+    bench: &mut Bench,
+    client: &mut Client,
+    log: &std::path::Path,
+    tool: &str,
+    count: usize,
+) -> Verdict {
+    let cleaned = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
+    client.fence()?;
+    let mut blocking = Vec::new();
+    for _ in 0..count {
+        blocking.push(client.call(tool, json!({ "ms": BLOCK_MS }))?);
+    }
+    let mut slowest = Duration::ZERO;
+    for _ in 0..20 {
+        slowest = slowest.max(prompt_fence(client)?);
+        bench.random.pause(5_000);
+    }
+    client.cancel(&cleaned)?;
+    let took = wait_for_cleanups(log, 1)?;
+    bench.note(format!(
+        "{count} blocked, slowest echo {}, cleanup {}",
+        seconds(slowest),
+        seconds(took)
+    ));
+    ensure!(
+        client.answer_count(&cleaned) == 0,
+        "a cancelled call was answered"
+    );
+    // The handler goes on, the call does not.
+    if let Some(id) = blocking.first() {
+        client.cancel(id)?;
+        let (place, _) = client.fence()?;
+        client.silent_since(id, place)?;
+    }
+    let ending = client.finish()?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+fn prompt_fence(client: &mut Client) -> Verdict<Duration> {
+    let (_, took) = client.fence()?;
+    ensure!(took < PROMPT, "an echo took {took:?} while others block");
+    Ok(took)
+}
+
+fn all_but_one(bench: &mut Bench) -> Verdict {
+    blocked(bench, "block_worker", |client| {
+        Ok(client.server.workers()?.saturating_sub(1).max(1))
+    })
+}
+
+/// With more workers there are more places for the driver, or the next echo, to be stuck behind a block.
+fn all_but_one_of_four(bench: &mut Bench) -> Verdict {
+    let log = bench.new_file();
+    let launch = bench
+        .launch()
+        .cleanup_log(&log)
+        .variable("TOKIO_WORKER_THREADS", "4");
+    let mut client = bench.open_with(&launch)?;
+    let count = client.server.workers()?.saturating_sub(1).max(1);
+    blocked_client(bench, &mut client, &log, "block_worker", count)
+}
+
+/// A handler that wakes the driver with its progress and then blocks its worker, in one poll, with others around it.
+fn progress_then_block(bench: &mut Bench) -> Verdict {
+    raced(bench, |bench, client| {
+        let (_, _, progress) =
+            client.progress_call_line("progress", json!({ "steps": 3, "ms": 0 }));
+        let (_, _, block) = client.progress_call_line("block_worker", json!({ "ms": BLOCK_MS }));
+        if bench.random.coin() {
+            client.send(progress + &block)
+        } else {
+            client.send(progress)?;
+            bench.random.pause(500);
+            client.send(block)
+        }
+    })
+}
+
+fn one_worker_raced(bench: &mut Bench) -> Verdict {
+    raced(bench, |bench, client| {
+        let mut lines = String::new();
+        for number in 0..bench.random.below(4) {
+            let id = client.fresh_id();
+            client.count(&id);
+            lines.push_str(&client.call_line(&id, "echo", json!({ "text": number.to_string() })));
+        }
+        let id = client.fresh_id();
+        client.count(&id);
+        lines.push_str(&client.call_line(&id, "block_worker", json!({ "ms": BLOCK_MS })));
+        client.send(lines)
+    })
+}
+
+/// A new server for each round, since each is left with a blocked worker. It is killed: how it ends is another check.
+fn raced(bench: &mut Bench, mut harm: impl FnMut(&mut Bench, &mut Client) -> Verdict) -> Verdict {
+    let mut slowest = Duration::ZERO;
+    bench.race(|bench| {
+        let mut client = bench.open()?;
+        let cancelled = client.call("sleep", json!({ "ms": LONG_MS }))?;
+        harm(bench, &mut client)?;
+        bench.random.pause(300);
+        for _ in 0..3 {
+            slowest = slowest.max(prompt_fence(&mut client)?);
+        }
+        client.cancel(&cancelled)?;
+        let start = Instant::now();
+        let (place, _) = client.fence()?;
+        ensure!(
+            start.elapsed() < PROMPT,
+            "a cancellation took {:?}",
+            start.elapsed()
+        );
+        client.silent_since(&cancelled, place)?;
+        client.judge_transcript()
+    })?;
+    bench.note(format!("slowest echo {}", seconds(slowest)));
+    Ok(())
+}
+
+fn sigterm(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    for _ in 0..64 {
+        client.call("block_thread", json!({ "ms": BLOCK_MS }))?;
+    }
+    client.call("block_worker", json!({ "ms": BLOCK_MS }))?;
+    client.fence()?;
+    client.server.signal(Signal::TERM)?;
+    let ending = client.ended_somehow(crate::limits::ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}

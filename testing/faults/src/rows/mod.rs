@@ -1,0 +1,46 @@
+//! The rows of the table, a file each, in the order of the specification.
+
+mod answers_to_nothing;
+mod bad_lines;
+mod blocked_threads;
+mod blocked_workers;
+mod cancellation;
+mod cancellation_races;
+mod child_reads_stdin;
+mod duplicate_id;
+mod extreme_calls;
+mod handshake;
+mod input_closes;
+mod output_goes;
+mod panic;
+mod print;
+mod signals;
+mod sleepers;
+mod unread;
+mod unread_stderr;
+mod waiting_on_client;
+
+use crate::table::Row;
+
+pub(crate) static ALL: &[&Row] = &[
+    &input_closes::LONG_CALLS,
+    &input_closes::BURST,
+    &output_goes::ROW,
+    &bad_lines::ROW,
+    &extreme_calls::ROW,
+    &handshake::ROW,
+    &cancellation::ROW,
+    &duplicate_id::ROW,
+    &waiting_on_client::ROW,
+    &answers_to_nothing::ROW,
+    &unread::BLOBS,
+    &unread::FLOOD,
+    &panic::ROW,
+    &blocked_threads::ROW,
+    &blocked_workers::ROW,
+    &child_reads_stdin::ROW,
+    &unread_stderr::ROW,
+    &print::ROW,
+    &sleepers::ROW,
+    &signals::ROW,
+];

@@ -1,0 +1,42 @@
+//! The table: rows in the order of the specification, each with the checks that show it.
+
+use crate::bench::Bench;
+use crate::era::Era;
+use crate::failure::Verdict;
+use crate::rows;
+
+/// One fault and what must happen.
+pub struct Row {
+    /// Short name, also the name of its test.
+    pub name: &'static str,
+    /// The fault, in words.
+    pub fault: &'static str,
+    /// What must happen, in words.
+    pub must: &'static str,
+    /// The checks that show it.
+    pub checks: &'static [Check],
+}
+
+/// One named case of a row.
+pub struct Check {
+    /// Short name, unique in its row.
+    pub name: &'static str,
+    /// The eras in which it applies.
+    pub eras: &'static [Era],
+    pub(crate) run: fn(&mut Bench) -> Verdict,
+}
+
+impl Check {
+    pub(crate) const fn new(
+        name: &'static str,
+        eras: &'static [Era],
+        run: fn(&mut Bench) -> Verdict,
+    ) -> Self {
+        Self { name, eras, run }
+    }
+}
+
+/// Every row.
+pub fn table() -> &'static [&'static Row] {
+    rows::ALL
+}

@@ -1,0 +1,67 @@
+//! Every row of the fault table as a test of its own.
+//!
+//! Rows run one at a time: they measure memory and how soon a server answers, and must not disturb each other.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use faults::{Options, run, table};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn run_row(name: &str) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = Options::new(PathBuf::from(env!("CARGO_BIN_EXE_faults")));
+    println!("seed {}", options.seed);
+    let row = table()
+        .iter()
+        .find(|row| row.name == name)
+        .expect("a row of that name");
+    let reports = run(row, &options, |report| println!("{}", report.line()));
+    let failures: Vec<String> = reports
+        .into_iter()
+        .filter_map(|report| report.failure)
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+macro_rules! rows {
+    ($($name:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                run_row(stringify!($name));
+            }
+        )*
+    };
+}
+
+rows! {
+    input_closes_with_long_calls
+    input_closes_behind_a_burst
+    output_reader_goes_away
+    bad_lines_between_calls
+    extreme_calls
+    handshake
+    cancellation
+    duplicate_id
+    waiting_on_the_client
+    answers_to_nothing
+    unread_blobs
+    unread_flood
+    panic
+    blocked_threads
+    blocked_workers
+    child_reads_stdin
+    unread_stderr
+    print
+    ten_thousand_sleepers
+    signals
+}
+
+#[test]
+fn every_row_has_a_test() {
+    let rows: Vec<&str> = table().iter().map(|row| row.name).collect();
+    assert_eq!(rows, TESTED);
+}
