@@ -374,5 +374,4 @@ impl ToolResultContent {
 setters!(ToolResultContent { with_structured_content(structured_content: Value), with_is_error(is_error: bool) });
 
 #[cfg(test)]
-#[path = "content/tests.rs"]
 mod tests;

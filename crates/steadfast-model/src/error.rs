@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::capabilities::ClientCapabilities;
+use crate::elicit::{ElicitParams, ElicitUrlParams};
 use crate::revision::Revision;
 
 /// The codes that JSON-RPC and the protocol define.
@@ -110,6 +111,13 @@ impl ErrorObject {
     pub fn unsupported_version(requested: &str, supported: &[Revision]) -> Self {
         Self::new(code::UNSUPPORTED_VERSION, format!("unsupported protocol version: {requested}"))
             .with_data(json!({ "requested": requested, "supported": supported }))
+    }
+
+    /// The user has to visit these URLs first (2025-11-25).
+    pub fn url_elicitation_required(message: impl Into<Cow<'static, str>>, elicitations: Vec<ElicitUrlParams>) -> Self {
+        let elicitations: Vec<_> = elicitations.into_iter().map(ElicitParams::Url).collect();
+        let elicitations = serde_json::to_value(elicitations).unwrap_or_default();
+        Self::new(code::URL_ELICITATION_REQUIRED, message).with_data(json!({ "elicitations": elicitations }))
     }
 
     /// True if this says that a resource does not exist, in the form of any revision.

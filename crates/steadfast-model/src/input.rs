@@ -1,13 +1,119 @@
 //! Multi round-trips (since 2026-07-28): a result that asks for input, and the answers that come with the next try.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
+use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
+use crate::elicit::ElicitParams;
 use crate::json::JsonObject;
+use crate::meta::Meta;
+use crate::method::Method;
+use crate::page::EmptyParams;
+use crate::sampling::CreateMessageParams;
+use crate::setters::setters;
+use crate::task::CreateTaskResult;
+
+/// One thing that a server asks of the client before it can go on.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "method", content = "params")]
+#[non_exhaustive]
+pub enum InputRequest {
+    /// Ask the user.
+    #[serde(rename = "elicitation/create")]
+    Elicit(ElicitParams),
+    /// Ask the model.
+    #[serde(rename = "sampling/createMessage")]
+    CreateMessage(CreateMessageParams),
+    /// List the roots.
+    #[serde(rename = "roots/list")]
+    ListRoots(Option<EmptyParams>),
+}
+
+impl InputRequest {
+    /// The method that it is.
+    pub fn method(&self) -> Method {
+        match self {
+            Self::Elicit(_) => Method::Elicit,
+            Self::CreateMessage(_) => Method::CreateMessage,
+            Self::ListRoots(_) => Method::ListRoots,
+        }
+    }
+}
+
+impl Serialize for InputRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("method", self.method().name())?;
+        match self {
+            Self::Elicit(params) => map.serialize_entry("params", params)?,
+            Self::CreateMessage(params) => map.serialize_entry("params", params)?,
+            Self::ListRoots(Some(params)) => map.serialize_entry("params", params)?,
+            Self::ListRoots(None) => {}
+        }
+        map.end()
+    }
+}
+
+/// What a server asks for, by keys of its choosing.
+pub type InputRequests = BTreeMap<String, InputRequest>;
+
+/// A result that asks for input: the request is sent again with the answers.
+///
+/// ```
+/// use steadfast_model::{InputRequest, InputRequiredResult};
+/// let result = InputRequiredResult::new()
+///     .with_input_request("roots", InputRequest::ListRoots(None))
+///     .with_request_state("sealed");
+/// assert_eq!(result.input_requests.unwrap().len(), 1);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InputRequiredResult {
+    /// What is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_requests: Option<InputRequests>,
+    /// What the client hands back with the answers, unread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// What travels beside.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl InputRequiredResult {
+    /// Asks for nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This value with one more thing asked for.
+    pub fn with_input_request(mut self, key: impl Into<String>, request: InputRequest) -> Self {
+        self.input_requests.get_or_insert_default().insert(key.into(), request);
+        self
+    }
+}
+
+setters!(InputRequiredResult {
+    with_input_requests(input_requests: InputRequests),
+    with_request_state(request_state: String),
+    with_meta(meta: Meta),
+});
 
 /// The answers to what a result asked for, by the keys that it asked under.
 ///
 /// An answer does not say what it is: only who asked knows, and reads it by the type of its question.
+///
+/// ```
+/// use steadfast_model::{InputResponses, ListRootsResult, Root};
+/// let mut responses = InputResponses::new();
+/// responses.insert("roots", &ListRootsResult::new(vec![Root::new("file:///home")])).unwrap();
+/// let roots: ListRootsResult = responses.read("roots").unwrap().unwrap();
+/// assert_eq!(roots.roots[0].uri, "file:///home");
+/// assert!(responses.read::<ListRootsResult>("other").is_none());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputResponses(pub JsonObject);
@@ -27,5 +133,46 @@ impl InputResponses {
     pub fn insert<T: Serialize>(&mut self, key: impl Into<String>, answer: &T) -> Result<(), serde_json::Error> {
         self.0.insert(key.into(), serde_json::to_value(answer)?);
         Ok(())
+    }
+}
+
+/// What a request came to, told apart by `resultType`.
+///
+/// ```
+/// use steadfast_model::{CallToolResult, Outcome};
+/// let old = r#"{"content":[]}"#;
+/// assert!(matches!(Outcome::<CallToolResult>::from_json(old).unwrap(), Outcome::Complete(_)));
+/// let new = r#"{"resultType":"input_required","requestState":"s"}"#;
+/// assert!(matches!(Outcome::<CallToolResult>::from_json(new).unwrap(), Outcome::InputRequired(_)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome<T> {
+    /// The result. Results of older revisions do not say what they are, and are this.
+    Complete(T),
+    /// The request has to be sent again with answers.
+    InputRequired(InputRequiredResult),
+    /// The request goes on as a task.
+    Task(Box<CreateTaskResult>),
+    /// A kind of result that we do not know.
+    Other(String),
+}
+
+impl<T: DeserializeOwned> Outcome<T> {
+    /// Reads the JSON text of a result.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(default, borrow, rename = "resultType")]
+            result_type: Option<std::borrow::Cow<'a, str>>,
+        }
+
+        let kind: Kind<'_> = serde_json::from_str(text)?;
+        match kind.result_type.as_deref() {
+            None | Some("complete") => serde_json::from_str(text).map(Self::Complete),
+            Some("input_required") => serde_json::from_str(text).map(Self::InputRequired),
+            Some("task") => serde_json::from_str(text).map(|task| Self::Task(Box::new(task))),
+            Some(other) => Ok(Self::Other(other.to_owned())),
+        }
     }
 }

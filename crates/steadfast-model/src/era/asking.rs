@@ -1,1 +1,255 @@
 //! Asking the client, for one revision: roots, sampling, elicitation, input requests.
+
+use std::slice;
+
+use serde::Serialize;
+use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Value, json};
+
+use super::object::Inner;
+use super::{Encode, Object, ResultShape};
+use crate::content::{Content, Role};
+use crate::elicit::{ElicitParams, ElicitResult, ElicitationCompleteParams};
+use crate::form::FormSchema;
+use crate::input::{InputRequest, InputRequests, InputRequiredResult};
+use crate::meta::Meta;
+use crate::revision::Revision;
+use crate::roots::{ListRootsResult, Root};
+use crate::sampling::{CreateMessageParams, CreateMessageResult, SamplingMessage};
+use crate::task::TaskMetadata;
+
+impl Encode for Root {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("uri", &self.uri)?;
+        object.some("name", self.name.as_ref())?;
+        object.meta(self.meta.as_ref())?;
+        object.extra(&self.extra)
+    }
+}
+
+impl Encode for ListRootsResult {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.inner_list("roots", &self.roots)?;
+        handshake_meta(self.meta.as_ref(), object)
+    }
+}
+
+impl ResultShape for ListRootsResult {}
+
+/// What a client is asked is no message of its own since 2026-07-28, and has no `_meta` there.
+fn handshake_meta<M: SerializeMap>(meta: Option<&Meta>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    if object.revision().is_modern() { Ok(()) } else { object.meta(meta) }
+}
+
+fn task<M: SerializeMap>(task: Option<&TaskMetadata>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    if object.revision() == Revision::V2025_11_25 { object.some("task", task) } else { Ok(()) }
+}
+
+impl Encode for CreateMessageParams {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("messages", &Messages { messages: &self.messages, revision: object.revision() })?;
+        object.some("modelPreferences", self.model_preferences.as_ref())?;
+        object.some("systemPrompt", self.system_prompt.as_ref())?;
+        object.some("includeContext", self.include_context.as_ref())?;
+        object.some("temperature", self.temperature.as_ref())?;
+        object.put("maxTokens", &self.max_tokens)?;
+        object.list_since(Revision::V2024_11_05, "stopSequences", &self.stop_sequences)?;
+        object.some("metadata", self.metadata.as_ref())?;
+        if object.is_since(Revision::V2025_11_25) {
+            if !self.tools.is_empty() {
+                object.inner_list("tools", &self.tools)?;
+            }
+            object.some("toolChoice", self.tool_choice.as_ref())?;
+        }
+        task(self.task.as_ref(), object)?;
+        handshake_meta(self.meta.as_ref(), object)
+    }
+}
+
+/// Before 2025-11-25 a message has one piece of content: several pieces become several messages.
+struct Messages<'a> {
+    messages: &'a [SamplingMessage],
+    revision: Revision,
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sequence = serializer.serialize_seq(None)?;
+        for message in self.messages {
+            if self.revision >= Revision::V2025_11_25 {
+                sequence.serialize_element(&Inner { value: message, revision: self.revision })?;
+            } else {
+                for piece in &message.content {
+                    let single = Single { role: message.role, content: piece };
+                    sequence.serialize_element(&Inner { value: &single, revision: self.revision })?;
+                }
+            }
+        }
+        sequence.end()
+    }
+}
+
+struct Single<'a> {
+    role: Role,
+    content: &'a Content,
+}
+
+impl Encode for Single<'_> {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("role", &self.role)?;
+        object.inner("content", self.content)
+    }
+}
+
+impl Encode for SamplingMessage {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("role", &self.role)?;
+        pieces(&self.content, object)?;
+        object.meta(self.meta.as_ref())?;
+        object.extra(&self.extra)
+    }
+}
+
+/// One piece without brackets, several with.
+fn pieces<M: SerializeMap>(content: &[Content], object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    match content {
+        [piece] => object.inner("content", piece),
+        pieces => object.inner_list("content", pieces),
+    }
+}
+
+impl Encode for CreateMessageResult {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("role", &self.role)?;
+        if object.is_since(Revision::V2025_11_25) {
+            pieces(&self.content, object)?;
+        } else {
+            pieces(slice::from_ref(&joined(&self.content)), object)?;
+        }
+        object.put("model", &self.model)?;
+        object.some("stopReason", self.stop_reason.as_ref())?;
+        object.meta(self.meta.as_ref())
+    }
+}
+
+impl ResultShape for CreateMessageResult {}
+
+/// One piece for readers that know no more: the texts together, or else the first piece.
+fn joined(content: &[Content]) -> Content {
+    match content {
+        [piece] => piece.clone(),
+        pieces => {
+            let texts: Vec<_> = pieces.iter().filter_map(Content::as_text).collect();
+            let first = pieces.iter().find(|_| texts.is_empty());
+            first.cloned().unwrap_or_else(|| Content::text(texts.join("\n")))
+        }
+    }
+}
+
+impl Encode for ElicitParams {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        let revision = object.revision();
+        match self {
+            Self::Form(params) => {
+                object.since(Revision::V2025_11_25, "mode", Some(&"form"))?;
+                object.put("message", &params.message)?;
+                if object.is_since(Revision::V2025_11_25) {
+                    object.put("requestedSchema", &params.requested_schema)?;
+                } else {
+                    let form = first_form(&params.requested_schema).map_err(M::Error::custom)?;
+                    object.put("requestedSchema", &form)?;
+                }
+                task(params.task.as_ref(), object)?;
+                handshake_meta(params.meta.as_ref(), object)
+            }
+            Self::Url(params) => {
+                if revision < Revision::V2025_11_25 {
+                    return Err(M::Error::custom(format_args!("{revision} cannot ask a user to visit a URL")));
+                }
+                object.put("mode", "url")?;
+                object.put("message", &params.message)?;
+                object.put("url", &params.url)?;
+                if !revision.is_modern() {
+                    let id = params.elicitation_id.as_ref();
+                    let id = id.ok_or_else(|| M::Error::custom("a URL elicitation of 2025-11-25 needs an id"))?;
+                    object.put("elicitationId", id)?;
+                }
+                task(params.task.as_ref(), object)?;
+                handshake_meta(params.meta.as_ref(), object)
+            }
+        }
+    }
+}
+
+/// The form as 2025-06-18 knows forms: titled choices have their titles beside them, only truth values have defaults,
+/// and there is no choosing of several.
+fn first_form(form: &FormSchema) -> Result<FormSchema, String> {
+    let mut form = form.clone();
+    form.0.shift_remove("$schema");
+    let properties = form.0.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, field) in properties.into_iter().flatten() {
+        let Value::Object(field) = field else { continue };
+        match field.get("type").and_then(Value::as_str) {
+            Some("array") => return Err(format!("field {name}: 2025-06-18 cannot ask for several choices")),
+            Some("boolean") => {}
+            _ => drop(field.shift_remove("default")),
+        }
+        if let Some(Value::Array(options)) = field.shift_remove("oneOf") {
+            let values: Vec<_> = options.iter().filter_map(|option| option.get("const")).cloned().collect();
+            let titles = options.iter().map(|option| option.get("title").or_else(|| option.get("const")));
+            let titles: Vec<_> = titles.map(|title| title.cloned().unwrap_or(Value::Null)).collect();
+            field.insert("enum".to_owned(), json!(values));
+            field.insert("enumNames".to_owned(), json!(titles));
+        }
+    }
+    Ok(form)
+}
+
+impl Encode for ElicitResult {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("action", &self.action)?;
+        object.some("content", self.content.as_ref())?;
+        handshake_meta(self.meta.as_ref(), object)
+    }
+}
+
+impl ResultShape for ElicitResult {}
+
+impl Encode for ElicitationCompleteParams {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("elicitationId", &self.elicitation_id)?;
+        object.meta(self.meta.as_ref())
+    }
+}
+
+impl Encode for InputRequest {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.put("method", self.method().name())?;
+        match self {
+            Self::Elicit(params) => object.inner("params", params),
+            Self::CreateMessage(params) => object.inner("params", params),
+            Self::ListRoots(params) => object.inner_some("params", params.as_ref()),
+        }
+    }
+}
+
+impl Encode for InputRequests {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        for (key, request) in self {
+            object.inner(key, request)?;
+        }
+        Ok(())
+    }
+}
+
+impl Encode for InputRequiredResult {
+    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+        object.inner_some("inputRequests", self.input_requests.as_ref())?;
+        object.some("requestState", self.request_state.as_ref())?;
+        object.meta(self.meta.as_ref())
+    }
+}
+
+impl ResultShape for InputRequiredResult {
+    const RESULT_TYPE: &'static str = "input_required";
+}

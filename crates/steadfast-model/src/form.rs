@@ -1,0 +1,247 @@
+//! Forms: the flat schemas that a user is asked to fill in.
+//!
+//! A form is relayed from server to user, so it is kept as it was written, unknown keywords and the order of fields
+//! included. [`FormField`] reads one field of it, or makes one.
+
+use serde::de::Deserializer;
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use crate::json::JsonObject;
+
+/// A form: an object schema whose properties are texts, numbers, truth values and choices.
+///
+/// ```
+/// use steadfast_model::{FormField, FormSchema};
+/// let form = FormSchema::new()
+///     .with_required("email", FormField::string())
+///     .with_optional("colour", FormField::choice(["red", "green"]));
+/// let names: Vec<_> = form.fields().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["email", "colour"]);
+/// assert!(form.is_required("email") && !form.is_required("colour"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FormSchema(pub JsonObject);
+
+impl Default for FormSchema {
+    fn default() -> Self {
+        let mut schema = JsonObject::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), JsonObject::new().into());
+        Self(schema)
+    }
+}
+
+impl FormSchema {
+    /// A form without fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This form with one more field, which has to be filled in.
+    pub fn with_required(mut self, name: impl Into<String>, field: FormField) -> Self {
+        let name = name.into();
+        self.insert(name.clone(), &field);
+        let required = self.0.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(required) = required {
+            required.push(name.into());
+        }
+        self
+    }
+
+    /// This form with one more field, which may stay empty.
+    pub fn with_optional(mut self, name: impl Into<String>, field: FormField) -> Self {
+        self.insert(name.into(), &field);
+        self
+    }
+
+    /// The fields in their order. One that is no field of a form is passed over.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, FormField)> {
+        let properties = self.0.get("properties").and_then(Value::as_object);
+        properties
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, schema)| Some((name.as_str(), FormField::deserialize(schema).ok()?)))
+    }
+
+    /// True if the field has to be filled in.
+    pub fn is_required(&self, name: &str) -> bool {
+        let required = self.0.get("required").and_then(Value::as_array);
+        required.into_iter().flatten().any(|entry| entry.as_str() == Some(name))
+    }
+
+    fn insert(&mut self, name: String, field: &FormField) {
+        let properties = self.0.entry("properties").or_insert_with(|| JsonObject::new().into());
+        if let (Value::Object(properties), Ok(schema)) = (properties, serde_json::to_value(field)) {
+            properties.insert(name, schema);
+        }
+    }
+}
+
+/// One field of a form.
+///
+/// ```
+/// use steadfast_model::{FormField, FormKind};
+/// let field: FormField = serde_json::from_str(r#"{"type":"string","enum":["a","b"],"title":"Pick"}"#).unwrap();
+/// assert_eq!(field.title.as_deref(), Some("Pick"));
+/// assert!(matches!(field.kind, FormKind::Choice { .. }));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FormField {
+    /// The name that people see.
+    pub title: Option<String>,
+    /// What it means.
+    pub description: Option<String>,
+    /// What may be filled in.
+    pub kind: FormKind,
+}
+
+/// What may be filled in to a field.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FormKind {
+    /// A text.
+    #[non_exhaustive]
+    Text {
+        /// Shortest.
+        min_length: Option<u64>,
+        /// Longest.
+        max_length: Option<u64>,
+        /// `email`, `uri`, `date` or `date-time`.
+        format: Option<String>,
+        /// What is there at first.
+        default: Option<String>,
+    },
+    /// A number.
+    #[non_exhaustive]
+    Number {
+        /// True if it has to be whole.
+        integer: bool,
+        /// Least.
+        minimum: Option<Number>,
+        /// Greatest.
+        maximum: Option<Number>,
+        /// What is there at first.
+        default: Option<Number>,
+    },
+    /// A truth value.
+    #[non_exhaustive]
+    Boolean {
+        /// What is there at first.
+        default: Option<bool>,
+    },
+    /// One of several options.
+    #[non_exhaustive]
+    Choice {
+        /// The options.
+        options: Vec<FormOption>,
+        /// What is chosen at first.
+        default: Option<String>,
+    },
+    /// Any of several options (since 2025-11-25).
+    #[non_exhaustive]
+    Choices {
+        /// The options.
+        options: Vec<FormOption>,
+        /// Fewest.
+        min_items: Option<u64>,
+        /// Most.
+        max_items: Option<u64>,
+        /// What is chosen at first.
+        default: Option<Vec<String>>,
+    },
+}
+
+/// One option of a choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FormOption {
+    /// What is answered.
+    pub value: String,
+    /// What people see, if not that.
+    pub title: Option<String>,
+}
+
+impl FormOption {
+    /// An option that is shown as it is answered.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self { value: value.into(), title: None }
+    }
+
+    /// This option, shown in other words.
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for FormOption {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl FormField {
+    /// A field of that kind.
+    pub fn new(kind: FormKind) -> Self {
+        Self { title: None, description: None, kind }
+    }
+
+    /// Any text.
+    pub fn string() -> Self {
+        Self::new(FormKind::Text { min_length: None, max_length: None, format: None, default: None })
+    }
+
+    /// A text of a format: `email`, `uri`, `date` or `date-time`.
+    pub fn formatted(format: impl Into<String>) -> Self {
+        let format = Some(format.into());
+        Self::new(FormKind::Text { min_length: None, max_length: None, format, default: None })
+    }
+
+    /// Any number.
+    pub fn number() -> Self {
+        Self::new(FormKind::Number { integer: false, minimum: None, maximum: None, default: None })
+    }
+
+    /// Any whole number.
+    pub fn integer() -> Self {
+        Self::new(FormKind::Number { integer: true, minimum: None, maximum: None, default: None })
+    }
+
+    /// Yes or no.
+    pub fn boolean() -> Self {
+        Self::new(FormKind::Boolean { default: None })
+    }
+
+    /// One of these options.
+    pub fn choice<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
+        let options = options.into_iter().map(Into::into).collect();
+        Self::new(FormKind::Choice { options, default: None })
+    }
+
+    /// Any of these options.
+    pub fn choices<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
+        let options = options.into_iter().map(Into::into).collect();
+        Self::new(FormKind::Choices { options, min_items: None, max_items: None, default: None })
+    }
+
+    /// This field with the name that people see.
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// This field with what it means.
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+}
+
+mod wire;
+
+#[cfg(test)]
+mod tests;
