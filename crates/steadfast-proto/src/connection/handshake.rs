@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use steadfast_model::era::{self, Decoration};
 use steadfast_model::{
     ClientCapabilities, DiscoverResult, ErrorObject, Implementation, InitializeParams, InitializeResult, LoggingLevel, Method,
     ProgressToken, RequestId, Revision, ServerCapabilities, SetLevelParams, meta,
@@ -22,7 +23,7 @@ use crate::{Moment, json};
 const MODERN: &[Revision] = &[Revision::V2026_07_28];
 
 /// What we are, as we tell the peer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Hello {
     /// We are a server.
     Server(ServerHello),
@@ -31,7 +32,7 @@ pub enum Hello {
 }
 
 /// What a server says of itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerHello {
     /// Its name and version.
@@ -40,17 +41,20 @@ pub struct ServerHello {
     pub capabilities: ServerCapabilities,
     /// How to use it, for a model.
     pub instructions: Option<String>,
+    /// What its results say of it in 2026-07-28.
+    decoration: Decoration,
 }
 
 impl ServerHello {
     /// A server with that name that offers that.
     pub fn new(info: Implementation, capabilities: ServerCapabilities) -> Self {
-        Self { info, capabilities, instructions: None }
+        let decoration = Decoration::of_server(&info);
+        Self { info, capabilities, instructions: None, decoration }
     }
 }
 
 /// What a client says of itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClientHello {
     /// Its name and version.
@@ -302,7 +306,7 @@ impl Connection {
         self.events.push_back(Event::Opened(peer));
         let mut result = InitializeResult::new(revision.as_str(), hello.capabilities.clone(), hello.info.clone());
         result.instructions.clone_from(&hello.instructions);
-        Answer::result(id, |out| write_result(revision, &result, None, out))
+        Answer::result(id, |out| era::write_result(revision, &result, &Decoration::none(), out))
     }
 
     fn discover(&self, id: &RequestId, wire: &Wire) -> Answer {
@@ -311,7 +315,7 @@ impl Connection {
         };
         let mut result = DiscoverResult::new(MODERN, hello.capabilities.clone());
         result.instructions.clone_from(&hello.instructions);
-        Answer::result(id, |out| write_result(wire.peer.revision, &result, Some(&hello.info), out))
+        Answer::result(id, |out| era::write_result(wire.peer.revision, &result, &hello.decoration, out))
     }
 
     fn set_level(&mut self, id: &RequestId, params: &Params<'_>) -> Answer {
@@ -365,8 +369,4 @@ impl Connection {
         self.release_calls();
         Ok(())
     }
-}
-
-fn write_result(_r: Revision, result: &impl serde::Serialize, _i: Option<&Implementation>, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    serde_json::to_writer(out, result)
 }

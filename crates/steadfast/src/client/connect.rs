@@ -1,0 +1,279 @@
+//! How a connection begins: what there is to connect to, and which revision is spoken.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_model::era::{self, Decoration};
+use steadfast_model::request::{self, Request};
+use steadfast_model::{
+    ClientCapabilities, DiscoverResult, EmptyParams, Implementation, InitializeResult, Method, Revision, code,
+};
+use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
+
+use super::handlers::Handlers;
+use super::{Client, Inner, result_of};
+use crate::error::{Error, ErrorKind, Outcome};
+use crate::runtime::{CallEnding, CallOptions, Driver, Letter, Mailbox, PendingCall, Runtime, TokioRuntime, io_handle};
+use crate::server::{IntoServer, Serve};
+use crate::transport::child::{Child, Command};
+use crate::transport::{Transport, memory};
+
+/// How long the server may take to say which revision it speaks.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// How much may be on its way between a client and a server in one process.
+const MEMORY: usize = 256 * 1024;
+
+/// What a client can connect to.
+#[diagnostic::on_unimplemented(
+    message = "a client cannot connect to `{Self}`",
+    note = "connect to a server (a type with `#[server]`, a `Server`), a `transport::child::Command`, or a `Transport`"
+)]
+pub trait Target<Via> {
+    /// Opens the way to it.
+    fn open(self) -> io::Result<Box<dyn Transport>>;
+}
+
+/// A server in this process.
+#[derive(Debug)]
+pub struct ViaMemory;
+/// A transport.
+#[derive(Debug)]
+pub struct ViaTransport;
+/// A child process.
+#[derive(Debug)]
+pub struct ViaChild;
+
+impl<T: IntoServer> Target<ViaMemory> for T {
+    fn open(self) -> io::Result<Box<dyn Transport>> {
+        let (here, there) = memory::pair(MEMORY);
+        let serving = self.into_server().serve(there);
+        let handle = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        // How the server's side ends is seen by this side as the end of the connection.
+        handle.spawn(async move { serving.run().await.map(drop) });
+        Ok(Box::new(here))
+    }
+}
+
+impl<T: Transport> Target<ViaTransport> for T {
+    fn open(self) -> io::Result<Box<dyn Transport>> {
+        Ok(Box::new(self))
+    }
+}
+
+impl Target<ViaChild> for Command {
+    fn open(self) -> io::Result<Box<dyn Transport>> {
+        Ok(Box::new(Child::spawn(self)?))
+    }
+}
+
+/// Which revisions a client tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Era {
+    /// 2026-07-28 first, then the handshake of the older ones.
+    #[default]
+    Any,
+    /// 2026-07-28 only.
+    Modern,
+    /// The handshake, offering this revision.
+    Handshake(Revision),
+}
+
+/// A client about to connect: await it.
+#[must_use = "nothing is connected until this is awaited"]
+pub struct Connecting {
+    transport: io::Result<Box<dyn Transport>>,
+    info: Implementation,
+    capabilities: ClientCapabilities,
+    handlers: Handlers,
+    era: Era,
+    limits: Limits,
+    opening: Duration,
+    runtime: Option<Arc<dyn Runtime>>,
+}
+
+impl Connecting {
+    pub(super) fn new<Via>(target: impl Target<Via>) -> Self {
+        Self {
+            transport: target.open(),
+            info: Implementation::new("steadfast", env!("CARGO_PKG_VERSION")),
+            capabilities: ClientCapabilities::new(),
+            handlers: Handlers::default(),
+            era: Era::Any,
+            limits: Limits::default(),
+            opening: OPENING,
+            runtime: None,
+        }
+    }
+
+    /// What the client calls itself.
+    pub fn info(mut self, info: Implementation) -> Self {
+        self.info = info;
+        self
+    }
+
+    /// What the client says that it can do. Give it the handlers for it too.
+    pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Answers a request of the server's, on the older wires.
+    ///
+    /// ```
+    /// # use steadfast::{prelude::*, request, ClientCapabilities, ListRootsResult};
+    /// # fn connect(server: Server) {
+    /// let connecting = Client::connect(server)
+    ///     .capabilities(ClientCapabilities::new().with_roots(false))
+    ///     .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) });
+    /// # }
+    /// ```
+    pub fn on<R, F, A>(mut self, handler: F) -> Self
+    where
+        R: Request,
+        F: Fn(R::Params) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
+    {
+        self.handlers.add::<R, F, A>(handler);
+        self
+    }
+
+    /// Which revisions to try.
+    pub fn era(mut self, era: Era) -> Self {
+        self.era = era;
+        self
+    }
+
+    /// With other limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How long the server may take to say which revision it speaks. Ten seconds unless told.
+    pub fn opening_timeout(mut self, timeout: Duration) -> Self {
+        self.opening = timeout;
+        self
+    }
+
+    /// In other surroundings than the tokio runtime in which this is awaited: a simulator's.
+    pub fn with_runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    async fn open(self) -> Result<Client, Error> {
+        let transport = self.transport.map_err(|error| Error::transport(Outcome::NotSent, error))?;
+        let hello = ClientHello::new(self.info.clone(), self.capabilities.clone());
+        let handlers = self.handlers;
+        let (close, closed) = tokio::sync::watch::channel(false);
+        let apart = self.runtime.is_none();
+        let runtime: Arc<dyn Runtime> = match self.runtime {
+            Some(runtime) => runtime,
+            None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
+        };
+        let driver = Driver::new(transport, |_| handlers, Hello::Client(hello), self.limits, Arc::clone(&runtime));
+        let mailbox = Arc::clone(driver.mailbox());
+        let driven = async move {
+            driver.await;
+            // If nobody waits for it, nobody is told.
+            let _ = close.send(true);
+        };
+        if apart {
+            let io = io_handle().map_err(|error| Error::transport(Outcome::NotSent, error))?;
+            drop(io.spawn(driven));
+        } else {
+            runtime.spawn(Box::pin(driven));
+        }
+        let decoration = Decoration::of_client(&self.info, &self.capabilities);
+        let opened = Opened::open(&mailbox, self.era, &decoration, self.opening).await.inspect_err(|_| {
+            // If the connection is closed already, so much the better.
+            let _ = mailbox.post(Letter::ShutDown { at_once: true });
+        })?;
+        let (peer, instructions) = (Arc::new(opened.peer), opened.instructions);
+        Ok(Client { inner: Arc::new(Inner { mailbox, peer, decoration, instructions, closed }) })
+    }
+}
+
+impl IntoFuture for Connecting {
+    type Output = Result<Client, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.open())
+    }
+}
+
+impl std::fmt::Debug for Connecting {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Connecting").field("info", &self.info).field("era", &self.era).finish_non_exhaustive()
+    }
+}
+
+/// What a server turned out to be.
+struct Opened {
+    peer: Peer,
+    instructions: Option<String>,
+}
+
+impl Opened {
+    async fn open(mailbox: &Arc<Mailbox>, era: Era, decoration: &Decoration, timeout: Duration) -> Result<Self, Error> {
+        match era {
+            Era::Handshake(revision) => Self::handshake(mailbox, revision, timeout).await,
+            Era::Modern => Self::discover(mailbox, decoration, timeout).await,
+            Era::Any => match Self::discover(mailbox, decoration, timeout).await {
+                Err(error) if is_of_an_older_server(&error) => {
+                    Self::handshake(mailbox, Revision::LATEST_LEGACY, timeout).await
+                }
+                opened => opened,
+            },
+        }
+    }
+
+    async fn discover(mailbox: &Arc<Mailbox>, decoration: &Decoration, timeout: Duration) -> Result<Self, Error> {
+        let mut text = Vec::new();
+        era::write_params(Revision::LATEST, &EmptyParams::default(), decoration, &mut text).map_err(Error::encode)?;
+        let text = String::from_utf8(text).map_err(Error::encode)?;
+        let options = CallOptions { timeout: Some(timeout), keep_when_given_up: true, ..CallOptions::default() };
+        let ending = PendingCall::new(mailbox, Method::Discover, Some(text.into()), options).await;
+        let result: DiscoverResult = result_of::<request::Discover>(ending)?;
+        let revision = result.known_versions().filter(|revision| revision.is_modern()).max();
+        let Some(revision) = revision else {
+            let offered = result.supported_versions.join(", ");
+            return Err(Error::incompatible(format!("the server speaks {offered}, and nothing that we speak")));
+        };
+        let mut peer = Peer::new(revision);
+        peer.info = result.meta.as_ref().and_then(steadfast_model::Meta::server_info);
+        peer.server_capabilities = result.capabilities;
+        // If the connection is closed, the first call says so.
+        let _ = mailbox.post(Letter::SpeakModern(Box::new(peer.clone())));
+        Ok(Self { peer, instructions: result.instructions })
+    }
+
+    async fn handshake(mailbox: &Arc<Mailbox>, offered: Revision, timeout: Duration) -> Result<Self, Error> {
+        let options = CallOptions { timeout: Some(timeout), keep_when_given_up: true, ..CallOptions::default() };
+        let ending = PendingCall::initialize(mailbox, offered, options).await;
+        if let CallEnding::Ended(Ending::Unreadable(why)) = ending {
+            return Err(Error::incompatible(why));
+        }
+        let result: InitializeResult = result_of::<request::Initialize>(ending)?;
+        let mut peer = Peer::new(Revision::parse(&result.protocol_version).unwrap_or(offered));
+        peer.info = Some(result.server_info);
+        peer.server_capabilities = result.capabilities;
+        Ok(Self { peer, instructions: result.instructions })
+    }
+}
+
+/// Whether the answer to the probe is one that a server of the older revisions may give: any refusal but those that only
+/// a newer one knows, or none in time.
+fn is_of_an_older_server(error: &Error) -> bool {
+    let modern = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
+    match error.kind() {
+        ErrorKind::Refused => error.refusal().is_none_or(|refusal| !modern.contains(&refusal.code)),
+        ErrorKind::TimedOut | ErrorKind::Decode => true,
+        _ => false,
+    }
+}

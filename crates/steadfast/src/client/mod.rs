@@ -1,0 +1,191 @@
+//! Clients: calls to a server, and answers to what it asks.
+//!
+//! A [`Client`] is one connection. Every call ends in a result or in an [`Error`] whose [`Outcome`] says what is known:
+//! never sent, refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
+
+mod call;
+mod connect;
+mod handlers;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use steadfast_model::era::Decoration;
+use steadfast_model::request::{self, Request};
+use steadfast_model::{CallToolParams, EmptyParams, JsonObject, PaginatedParams, Revision, Tool};
+use steadfast_proto::connection::{CallRefused, Outcome as Ending, Peer};
+
+pub use call::{Call, PendingResult};
+pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport};
+
+use crate::error::{Error, Outcome};
+use crate::runtime::{CallEnding, Letter, Mailbox};
+
+/// A connection to a server. Cheap to clone; the connection closes when the last clone is dropped.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use serde_json::json;
+/// use steadfast::prelude::*;
+///
+/// #[tool]
+/// async fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let server = Server::builder("sums", "1.0.0").tool(add()).build();
+/// let client = Client::connect(server).await?;
+/// let sum = client.call_tool("add", json!({ "a": 2, "b": 3 })).await?;
+/// assert_eq!(sum.content[0].as_text(), Some("5"));
+/// # Ok::<_, steadfast::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    mailbox: Arc<Mailbox>,
+    peer: Arc<Peer>,
+    decoration: Decoration,
+    instructions: Option<String>,
+    closed: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // If the connection is closed already, so much the better.
+        let _ = self.mailbox.post(Letter::ShutDown { at_once: true });
+    }
+}
+
+/// Who is there.
+impl Client {
+    /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), or any transport.
+    ///
+    /// [`transport::child::Command`]: crate::transport::child::Command
+    pub fn connect<Via>(target: impl Target<Via>) -> Connecting {
+        Connecting::new(target)
+    }
+
+    /// The revision that is spoken.
+    pub fn revision(&self) -> Revision {
+        self.inner.peer.revision
+    }
+
+    /// What the server said of itself.
+    pub fn server(&self) -> &Peer {
+        &self.inner.peer
+    }
+
+    /// How to use the server, for a model.
+    pub fn instructions(&self) -> Option<&str> {
+        self.inner.instructions.as_deref()
+    }
+}
+
+/// Calls.
+impl Client {
+    /// Calls a tool. Arguments are anything that serializes to an object.
+    pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<request::CallTool> {
+        let mut params = CallToolParams::new(name);
+        let arguments = serde_json::to_value(arguments).map_err(Error::encode).and_then(|value| match value {
+            serde_json::Value::Object(arguments) => Ok(Some(arguments)),
+            serde_json::Value::Null => Ok(None::<JsonObject>),
+            _ => Err(Error::usage("the arguments of a tool are an object")),
+        });
+        match arguments {
+            Ok(arguments) => {
+                params.arguments = arguments;
+                self.call(params)
+            }
+            Err(error) => Call::failed(self.clone(), error),
+        }
+    }
+
+    /// The server's tools, all pages of them.
+    pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
+        let mut tools = Vec::new();
+        let mut params = PaginatedParams::default();
+        loop {
+            let page = self.call::<request::ListTools>(params.clone()).await?;
+            tools.extend(page.tools);
+            // A server that gives out one cursor for ever would keep us for ever.
+            if page.next_cursor.is_none() || page.next_cursor == params.cursor {
+                return Ok(tools);
+            }
+            params.cursor = page.next_cursor;
+        }
+    }
+
+    /// Asks whether the server is there (revisions up to 2025-11-25).
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
+    }
+
+    /// Any request of the protocol.
+    pub fn call<R: Request>(&self, params: R::Params) -> Call<R> {
+        Call::new(self.clone(), params)
+    }
+
+    /// Closes the connection and waits until it is closed. Calls that wait end; a child process is ended.
+    pub async fn close(self) {
+        // If it is closed already, the wait is over at once.
+        let _ = self.inner.mailbox.post(Letter::ShutDown { at_once: true });
+        self.closed().await;
+    }
+
+    /// Completes when the connection is closed, by whichever side.
+    pub async fn closed(&self) {
+        let mut closed = self.inner.closed.clone();
+        // An error means that the driver is gone, and with it the connection.
+        let _ = closed.wait_for(|closed| *closed).await;
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Client").field("server", &self.inner.peer.info).field("revision", &self.revision()).finish()
+    }
+}
+
+/// What a call came to.
+pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Error> {
+    let text = text_of(ending, R::METHOD.name())?;
+    check_kind(&text).map_err(|kind| Error::decode(R::METHOD, format!("a result of kind `{kind}`, which is not known here")))?;
+    serde_json::from_str(&text).map_err(|error| Error::decode(R::METHOD, error))
+}
+
+fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
+    let known = |sent: bool| if sent { Outcome::Unknown } else { Outcome::NotSent };
+    match ending {
+        CallEnding::Ended(Ending::Answered(text)) => Ok(text),
+        CallEnding::Ended(Ending::Refused(object)) => Err(Error::refused(method, object)),
+        CallEnding::Ended(Ending::Unreadable(why)) => Err(Error::decode(method, why)),
+        CallEnding::Ended(Ending::Cancelled { sent }) => Err(Error::cancelled(known(sent))),
+        CallEnding::Ended(Ending::TimedOut { sent }) => Err(Error::timed_out(known(sent))),
+        CallEnding::Ended(Ending::Closed { sent }) => Err(Error::closed(known(sent))),
+        CallEnding::Ended(_) => Err(Error::closed(Outcome::Unknown)),
+        CallEnding::Refused(CallRefused::TooMany) => Err(Error::limit("too many calls wait for an answer")),
+        CallEnding::Refused(CallRefused::NotInRevision) => {
+            Err(Error::unsupported(format!("the revision that the peer speaks has no {method} from this side")))
+        }
+        CallEnding::Refused(CallRefused::MissingCapability(capability)) => {
+            Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
+        }
+        CallEnding::Refused(_) => Err(Error::closed(Outcome::NotSent)),
+    }
+}
+
+/// Results of 2026-07-28 say what kind they are; a kind that is not known must not be taken for another.
+fn check_kind(text: &str) -> Result<(), String> {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        #[serde(rename = "resultType")]
+        result_type: Option<String>,
+    }
+    match serde_json::from_str::<Kind>(text) {
+        Ok(Kind { result_type: Some(kind) }) if kind != "complete" => Err(kind),
+        _ => Ok(()),
+    }
+}

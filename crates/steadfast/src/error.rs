@@ -1,0 +1,363 @@
+//! What can go wrong, whose fault it is, and what the peer is told.
+//!
+//! [`Error`] is the one error type of the crate: what a call to a peer ends with, what serving ends with, and what a
+//! handler returns when it wants a JSON-RPC error as its answer. A failure of a tool that a model should read is not an
+//! [`Error`] but a [`ToolError`](crate::ToolError).
+//!
+//! [`Error::object`] is the only place where an error becomes what goes on the wire. It never shows the peer a source: an
+//! error that nobody wrote for the peer's eyes is an internal error with a plain sentence.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+
+use serde_json::Value;
+use steadfast_model::{ErrorObject, code};
+
+type Source = Box<dyn StdError + Send + Sync>;
+
+/// A failure of the protocol, of the peer or of the connection.
+///
+/// Inside a tool, an `Error` that goes through `?` becomes a JSON-RPC error, whereas any other error becomes a result
+/// that a model can read:
+///
+/// ```
+/// use steadfast::Error;
+///
+/// async fn read(path: String) -> steadfast::Result<String> {
+///     if path.starts_with("/etc") {
+///         return Err(Error::invalid_params("only files of the workspace").into()); // a JSON-RPC error
+///     }
+///     Ok(std::fs::read_to_string(path)?) // a failure of the tool
+/// }
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    outcome: Outcome,
+    object: ErrorObject,
+    source: Option<Source>,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A handler gave this error as its answer.
+    Answer,
+    /// The peer answered a call with an error.
+    Refused,
+    /// The connection ended.
+    Closed,
+    /// A deadline passed.
+    TimedOut,
+    /// The call was cancelled.
+    Cancelled,
+    /// A limit of this side was reached.
+    Limit,
+    /// The peer did not declare that it can do this, or its revision does not have it.
+    Unsupported,
+    /// No revision of the protocol is spoken by both sides, or the peer did not complete the handshake.
+    Incompatible,
+    /// A value could not be written as JSON.
+    Encode,
+    /// What the peer answered is not what the method's answer looks like.
+    Decode,
+    /// Reading, writing, starting or stopping failed below the protocol.
+    Transport,
+    /// The program asked for something that cannot be: two tools of one name, a schema that is none.
+    Usage,
+}
+
+/// Whose fault an [`Error`] is: who has to change something so that it does not happen again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// This program.
+    Here,
+    /// The program at the other end.
+    Peer,
+    /// Neither: the connection, the clock, or whoever cancelled.
+    Circumstances,
+}
+
+/// What is known about a call that ended with an [`Error`]: whether the peer may have acted on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Nothing reached the peer. The call may be made again without harm.
+    NotSent,
+    /// The peer refused it with an error.
+    Refused,
+    /// The peer did it, and its answer cannot be used.
+    Answered,
+    /// It was sent, and nobody knows what became of it.
+    Unknown,
+}
+
+/// The answers that a handler may give.
+impl Error {
+    /// An error answer of any code. For the codes of the protocol see [`code`].
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::from(ErrorObject::new(code, message))
+    }
+
+    /// -32600: the request may not be made here and now.
+    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::INVALID_REQUEST, message)
+    }
+
+    /// -32601: there is no such method.
+    pub fn method_not_found(method: &str) -> Self {
+        Self::from(ErrorObject::method_not_found(method))
+    }
+
+    /// -32602: the parameters do not fit.
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::INVALID_PARAMS, message)
+    }
+
+    /// -32603: this side failed. The peer reads the message.
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::INTERNAL_ERROR, message)
+    }
+
+    /// This error with `data` for programs at the other end.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use steadfast::Error;
+    /// let error = Error::invalid_params("no such account").with_data(json!({ "account": 7 }));
+    /// assert_eq!(error.object().data, Some(json!({ "account": 7 })));
+    /// ```
+    pub fn with_data(mut self, data: impl Into<Value>) -> Self {
+        self.0.object.data = Some(data.into());
+        self
+    }
+}
+
+/// The ends of a call or of a connection, for transports and for code that stands in for a peer.
+impl Error {
+    /// The peer answered `method` with an error.
+    pub fn refused(method: impl fmt::Display, object: ErrorObject) -> Self {
+        let message = format!("the peer refused {method}: {object}");
+        Self::local(ErrorKind::Refused, Outcome::Refused, message).with_source(object)
+    }
+
+    /// The connection ended.
+    pub fn closed(outcome: Outcome) -> Self {
+        Self::local(ErrorKind::Closed, outcome, "connection closed")
+    }
+
+    /// A deadline passed.
+    pub fn timed_out(outcome: Outcome) -> Self {
+        Self::local(ErrorKind::TimedOut, outcome, "deadline passed")
+    }
+
+    /// The call was cancelled.
+    pub fn cancelled(outcome: Outcome) -> Self {
+        Self::local(ErrorKind::Cancelled, outcome, "cancelled")
+    }
+
+    /// A limit of this side was reached, so nothing was sent.
+    pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::local(ErrorKind::Limit, Outcome::NotSent, message)
+    }
+
+    /// The peer cannot do this, so nothing was sent.
+    pub fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)
+    }
+
+    /// The two sides have no revision in common, or the handshake failed.
+    pub fn incompatible(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::local(ErrorKind::Incompatible, Outcome::NotSent, message)
+    }
+
+    /// A value could not be written as JSON, so nothing was sent.
+    pub fn encode(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::local(ErrorKind::Encode, Outcome::NotSent, "a value could not be written as JSON").with_source(source)
+    }
+
+    /// The answer to `method` is not what the method's answer looks like.
+    pub fn decode(method: impl fmt::Display, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let message = format!("the answer to {method} could not be read");
+        Self::local(ErrorKind::Decode, Outcome::Answered, message).with_source(source)
+    }
+
+    /// Something below the protocol failed.
+    pub fn transport(outcome: Outcome, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::local(ErrorKind::Transport, outcome, "the connection failed").with_source(source)
+    }
+
+    /// The program asked for something that cannot be.
+    pub fn usage(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::local(ErrorKind::Usage, Outcome::NotSent, message)
+    }
+
+    /// This error with what caused it. The peer is never shown it.
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    fn local(kind: ErrorKind, outcome: Outcome, message: impl Into<Cow<'static, str>>) -> Self {
+        let object = ErrorObject::new(code::INTERNAL_ERROR, message);
+        Self(Box::new(Inner { kind, outcome, object, source: None }))
+    }
+}
+
+/// What is known about it.
+impl Error {
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What is known about the call that ended with this.
+    ///
+    /// ```
+    /// use steadfast::{Error, Outcome};
+    /// assert_eq!(Error::closed(Outcome::Unknown).outcome(), Outcome::Unknown);
+    /// assert_eq!(Error::unsupported("no roots").outcome(), Outcome::NotSent);
+    /// ```
+    pub fn outcome(&self) -> Outcome {
+        self.0.outcome
+    }
+
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self.0.kind {
+            ErrorKind::Answer if self.0.object.code == code::INTERNAL_ERROR => Fault::Here,
+            ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Usage => Fault::Here,
+            ErrorKind::Answer
+            | ErrorKind::Refused
+            | ErrorKind::Unsupported
+            | ErrorKind::Incompatible
+            | ErrorKind::Decode => Fault::Peer,
+            ErrorKind::Closed | ErrorKind::TimedOut | ErrorKind::Cancelled | ErrorKind::Transport => {
+                Fault::Circumstances
+            }
+        }
+    }
+
+    /// What the peer is told if this error ends one of its requests.
+    ///
+    /// The code of somebody else's refusal is not passed on: a `-32601` about a call that a tool made says nothing about
+    /// the call of the tool. It is part of the message instead.
+    pub fn object(&self) -> &ErrorObject {
+        &self.0.object
+    }
+
+    /// [`Error::object`], taken out.
+    pub fn into_object(self) -> ErrorObject {
+        self.0.object
+    }
+
+    /// The error that the peer answered a call with, if this is a refusal.
+    pub fn refusal(&self) -> Option<&ErrorObject> {
+        self.0.source.as_ref()?.downcast_ref()
+    }
+}
+
+/// The error is an answer.
+impl From<ErrorObject> for Error {
+    fn from(object: ErrorObject) -> Self {
+        Self(Box::new(Inner { kind: ErrorKind::Answer, outcome: Outcome::NotSent, object, source: None }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.kind {
+            ErrorKind::Answer => self.0.object.fmt(formatter),
+            _ => formatter.write_str(&self.0.object.message),
+        }
+    }
+}
+
+/// The message and its causes, one a line: this is what `main` prints when it returns an error.
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_with_causes(self, formatter)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        // The text of a refusal is in the message already.
+        if self.0.kind == ErrorKind::Refused {
+            return None;
+        }
+        self.0.source.as_ref().map(|source| &**source as &(dyn StdError + 'static))
+    }
+}
+
+/// Writes an error, then each of its causes on a line of its own.
+pub(crate) fn write_with_causes(error: &(dyn StdError + 'static), out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(out, "{error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(out, "\n  caused by: {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_goes_on_the_wire_as_it_was_made() {
+        let error = Error::new(7, "seven").with_data(8);
+        assert_eq!(error.kind(), ErrorKind::Answer);
+        assert_eq!(error.object(), &ErrorObject::new(7, "seven").with_data(8));
+    }
+
+    #[test]
+    fn the_code_of_a_refusal_is_not_passed_on() {
+        let error = Error::refused("roots/list", ErrorObject::method_not_found("roots/list"));
+        assert_eq!(error.object().code, code::INTERNAL_ERROR);
+        assert_eq!(error.refusal().map(|object| object.code), Some(code::METHOD_NOT_FOUND));
+        assert_eq!(error.to_string(), "the peer refused roots/list: method not found: roots/list (-32601)");
+    }
+
+    #[test]
+    fn a_source_is_never_shown_to_the_peer() {
+        let error = Error::transport(Outcome::Unknown, std::io::Error::other("/secret/path"));
+        let sent = serde_json::to_string(error.object()).unwrap();
+        assert!(!sent.contains("secret"), "{sent}");
+        assert!(format!("{error:?}").contains("caused by: /secret/path"));
+    }
+
+    #[test]
+    fn codes_of_our_own_conditions_stay_out_of_the_reserved_range() {
+        for error in [
+            Error::closed(Outcome::Unknown),
+            Error::timed_out(Outcome::Unknown),
+            Error::cancelled(Outcome::NotSent),
+            Error::limit("too many"),
+            Error::unsupported("no"),
+            Error::incompatible("no"),
+            Error::usage("no"),
+            Error::encode("no"),
+            Error::decode("ping", "no"),
+        ] {
+            assert_eq!(error.object().code, code::INTERNAL_ERROR, "{error}");
+        }
+    }
+
+    #[test]
+    fn every_error_has_an_owner() {
+        assert_eq!(Error::invalid_params("x").fault(), Fault::Peer);
+        assert_eq!(Error::internal("x").fault(), Fault::Here);
+        assert_eq!(Error::closed(Outcome::Unknown).fault(), Fault::Circumstances);
+        assert_eq!(Error::usage("x").fault(), Fault::Here);
+    }
+
+    #[test]
+    fn errors_are_one_pointer_wide() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+}

@@ -1,0 +1,7 @@
+//! What most servers and clients need: `use steadfast::prelude::*;`
+//!
+//! It takes no name that users of axum or anyhow have in scope: no `Result`, no `Error`, no `Json`.
+
+#[cfg(feature = "macros")]
+pub use crate::{server, tool};
+pub use crate::{Client, Content, Context, IntoServer, Serve, Server, Structured, Tool, ToolError};

@@ -1,0 +1,74 @@
+//! Log lines that a peer can provoke: few, and never in the driver's way.
+//!
+//! A subscriber may write to a standard error that nobody reads, and then block. So these lines are handed to a thread, and
+//! dropped if it does not keep up; and a connection says only so much a second.
+
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+
+use steadfast_model::RequestId;
+use steadfast_proto::Moment;
+use steadfast_proto::connection::Oddity;
+
+/// Lines of one connection in one second.
+const LINES: u32 = 20;
+
+/// What one connection has said lately.
+#[derive(Default)]
+pub(super) struct OddLog {
+    second: Moment,
+    lines: u32,
+    dropped: u64,
+}
+
+struct Line {
+    oddity: Oddity,
+    dropped: u64,
+}
+
+impl OddLog {
+    pub(super) fn note(&mut self, now: Moment, oddity: Oddity) {
+        if !tracing::enabled!(tracing::Level::WARN) {
+            return;
+        }
+        if now.since(self.second) >= Duration::from_secs(1) {
+            (self.second, self.lines) = (now, 0);
+        }
+        let line = Line { oddity, dropped: self.dropped };
+        if self.lines >= LINES || sender().is_none_or(|sender| sender.try_send(line).is_err()) {
+            self.dropped += 1;
+            return;
+        }
+        self.lines += 1;
+        self.dropped = 0;
+    }
+}
+
+fn sender() -> Option<&'static SyncSender<Line>> {
+    static SENDER: OnceLock<Option<SyncSender<Line>>> = OnceLock::new();
+    let start = || {
+        let (sender, lines) = sync_channel::<Line>(256);
+        let thread = std::thread::Builder::new().name("steadfast-log".to_owned());
+        thread.spawn(move || lines.into_iter().for_each(|line| write(&line))).ok()?;
+        Some(sender)
+    };
+    SENDER.get_or_init(start).as_ref()
+}
+
+fn write(line: &Line) {
+    let dropped = line.dropped;
+    let text = |id: &Option<RequestId>| id.as_ref().map_or_else(|| "unknown".to_owned(), RequestId::to_string);
+    if dropped > 0 {
+        tracing::warn!(dropped, "lines about odd messages were left out");
+    }
+    match &line.oddity {
+        Oddity::Refused { id, why } => tracing::warn!(request = %text(id), "refused a message: {why}"),
+        Oddity::LateCancel(id) => tracing::debug!(request = %id, "a cancellation of a request that is not open"),
+        Oddity::MalformedCancel => tracing::warn!("a cancellation that names no request"),
+        Oddity::LateAnswer(key) => tracing::debug!(%key, "a handler answered a request that had ended"),
+        Oddity::AnswerToNothing(id) => tracing::warn!(call = %text(id), "an answer to nothing that waits"),
+        Oddity::UnknownNotification(method) => tracing::debug!(method, "a notification that this revision does not have"),
+        _ => tracing::debug!(oddity = ?line.oddity, "something odd"),
+    }
+}

@@ -1,0 +1,125 @@
+//! What handlers and callers tell the driver: in order, without waiting, without awaiting.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use serde_json::Value;
+use steadfast_model::{LoggingLevel, Method, Revision};
+use steadfast_proto::connection::{Call, CallKey, Key, Peer};
+use steadfast_proto::encode::Answer;
+
+use super::calls::Slot;
+use super::room::Room;
+
+/// Something for the driver to do.
+pub(crate) enum Letter {
+    /// A handler has its answer, and its execution goes on (a shield, a cleanup).
+    Answer { key: Key, answer: Answer },
+    /// A handler has its answer, and its execution has ended.
+    Finished { key: Key, answer: Answer },
+    /// An execution has ended.
+    Ended { key: Key },
+    /// An execution has reported progress: the newest is with the execution.
+    Progress { key: Key },
+    /// A log message.
+    Log { key: Key, level: LoggingLevel, logger: Option<String>, data: Value },
+    /// Call the peer.
+    Call { key: CallKey, call: Call, slot: Arc<Slot> },
+    /// Call the peer to open the connection.
+    Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<Slot> },
+    /// The peer turned out to speak 2026-07-28.
+    SpeakModern(Box<Peer>),
+    /// Nobody waits for this call any more.
+    CancelCall(CallKey),
+    /// Tell the peer this, once.
+    Notify(Method),
+    /// Shut down, with the drain window or without.
+    ShutDown { at_once: bool },
+}
+
+/// The way to one driver.
+pub(crate) struct Mailbox {
+    state: Mutex<State>,
+    room: Room,
+    next_call: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    letters: Vec<Letter>,
+    driver: Option<Waker>,
+    closed: bool,
+}
+
+impl Mailbox {
+    pub(crate) fn new(budget: usize) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), room: Room::new(budget), next_call: AtomicU64::new(0) })
+    }
+
+    /// Puts a letter in. Gives it back if the connection is closed.
+    pub(crate) fn post(&self, letter: Letter) -> Result<(), Letter> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(letter);
+        }
+        if let Letter::Answer { answer, .. } | Letter::Finished { answer, .. } = &letter {
+            self.room.post(answer.len());
+        }
+        state.letters.push(letter);
+        let driver = state.driver.take();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        Ok(())
+    }
+
+    /// A key for a call that nobody else has.
+    pub(crate) fn next_call(&self) -> CallKey {
+        CallKey::new(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Ready when there is room for another answer.
+    pub(super) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.room.poll(cx)
+    }
+
+    /// Swaps what is there for `letters`, which is empty; if there is nothing, the driver is woken by the next letter.
+    pub(super) fn collect(&self, letters: &mut Vec<Letter>, cx: &mut Context<'_>) {
+        let mut state = self.lock();
+        std::mem::swap(&mut state.letters, letters);
+        if letters.is_empty() {
+            if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(cx.waker())) {
+                state.driver = Some(cx.waker().clone());
+            }
+            return;
+        }
+        drop(state);
+        let bytes = letters.iter().map(|letter| match letter {
+            Letter::Answer { answer, .. } | Letter::Finished { answer, .. } => answer.len(),
+            _ => 0,
+        });
+        self.room.collect(bytes.sum());
+    }
+
+    /// The driver holds this many bytes. Returns whether handlers still wait although there is room.
+    pub(super) fn update_room(&self, held: usize) -> bool {
+        self.room.update(held)
+    }
+
+    /// The connection is closed: letters that are there, and those that come, are given back.
+    pub(super) fn close(&self) -> Vec<Letter> {
+        let mut state = self.lock();
+        state.closed = true;
+        state.driver = None;
+        let letters = std::mem::take(&mut state.letters);
+        drop(state);
+        self.room.open();
+        letters
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,76 @@
+//! The shell around the core: one driver a connection, handlers behind a fence, one ordered way out.
+//!
+//! ```text
+//!   transport --bytes--> driver --events--> fences (one a request) --> the user's handlers
+//!        ^                 |  ^                |
+//!        +-----bytes-------+  +---- mailbox ---+   answers, progress, logs, calls
+//! ```
+//!
+//! The driver owns the [`Connection`](steadfast_proto::connection::Connection) and is the only one that touches it. It
+//! runs on a thread that never runs a handler, so that no handler, whatever it blocks, keeps cancellations, deadlines or the
+//! end of input from being seen. Everything else talks to it through its mailbox, which never waits and never awaits.
+//!
+//! What the shell needs from its surroundings is the small [`Runtime`] trait: tokio in earnest, the simulator's executor in
+//! tests.
+
+mod calls;
+mod driver;
+mod execution;
+mod fence;
+mod io_thread;
+mod log;
+mod mailbox;
+mod room;
+mod threads;
+mod tokio;
+mod watchdog;
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use steadfast_proto::Moment;
+
+pub use self::tokio::TokioRuntime;
+pub use driver::Ended;
+
+pub(crate) use calls::{CallEnding, CallOptions, PendingCall};
+pub(crate) use driver::{Driver, Service, Started};
+pub(crate) use execution::{Execution, Shielded};
+pub(crate) use io_thread::handle as io_handle;
+pub(crate) use fence::{Job, launch};
+pub(crate) use mailbox::{Letter, Mailbox};
+
+/// Work to be polled to its end.
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What the shell needs from its surroundings.
+///
+/// [`TokioRuntime`] is the one for programs. Write another to run servers in a simulator of your own.
+pub trait Runtime: Send + Sync + 'static {
+    /// What time it is, from an origin that never changes.
+    fn now(&self) -> Moment;
+
+    /// A timer that is not set.
+    fn timer(&self) -> Box<dyn Timer>;
+
+    /// Polls a task to its end on the workers.
+    fn spawn(&self, task: Task);
+
+    /// Runs a job on a thread that may block. There may be a bound on them: then the job waits for one.
+    fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>);
+
+    /// The tokio runtime behind it, if there is one: saves a box a request.
+    #[doc(hidden)]
+    fn tokio(&self) -> Option<&TokioRuntime> {
+        None
+    }
+}
+
+/// One timer.
+pub trait Timer: Send {
+    /// Sets it to a moment, or to none.
+    fn reset(&mut self, when: Option<Moment>);
+
+    /// Ready when the moment has come, and then not again until it is set.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+}

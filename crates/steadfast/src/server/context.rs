@@ -1,0 +1,284 @@
+//! What a running handler can do: report, ask, notice that it is not wanted any more, and clean up.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use serde::Serialize;
+use steadfast_model::request::Request;
+use steadfast_model::{
+    ClientCapabilities, EmptyParams, Implementation, ListRootsResult, LoggingLevel, RequestId, Revision, era, request,
+};
+use steadfast_proto::connection::{CancelReason, Progress};
+
+use crate::error::{Error, Outcome};
+use crate::runtime::{CallOptions, Execution, Letter, PendingCall, Shielded};
+
+/// The handle that a handler has on its request.
+///
+/// Take it as a parameter of a tool, anywhere among the arguments; it is not one of them. Clones are the same handle, and
+/// may be kept: once the request has ended, reports go nowhere and calls fail.
+///
+/// ```
+/// use steadfast::prelude::*;
+///
+/// #[tool]
+/// async fn index(folder: String, ctx: Context) -> steadfast::Result<String> {
+///     let lock = format!("{folder}/.lock");
+///     std::fs::write(&lock, "")?;
+///     ctx.on_cancel(async move { _ = std::fs::remove_file(lock); });
+///     for step in 0..10 {
+///         ctx.progress(f64::from(step) / 10.0, format!("part {step}"));
+///         tokio::task::yield_now().await;
+///     }
+///     Ok("done".to_owned())
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    execution: Option<Arc<Execution>>,
+}
+
+/// How long a call to the client may take unless told. A person may have to answer it.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// Who asks.
+impl Context {
+    pub(crate) fn new(execution: Arc<Execution>) -> Self {
+        Self { execution: Some(execution) }
+    }
+
+    /// A context without a request behind it, for tests: progress and log go nowhere, nobody cancels, and there is no
+    /// client to call.
+    pub fn detached() -> Self {
+        Self { execution: None }
+    }
+
+    /// The id of the request, as the client chose it.
+    pub fn request_id(&self) -> RequestId {
+        self.execution.as_ref().map_or_else(|| RequestId::from("detached"), |execution| execution.id.clone())
+    }
+
+    /// Who asks, as far as the client said.
+    pub fn client(&self) -> ClientInfo<'_> {
+        ClientInfo { execution: self.execution.as_deref() }
+    }
+}
+
+/// Reports. These never block and never fail; what nobody wants to hear is dropped.
+impl Context {
+    /// Reports how far the request is, from 0 to 1, with a word for people. It has to grow from one report to the next.
+    ///
+    /// Reports are merged when they come faster than they can be sent, and are sent only if the client asked for them.
+    pub fn progress(&self, fraction: f64, message: impl Into<String>) {
+        self.report(Progress { progress: fraction, total: Some(1.0), message: Some(message.into()) });
+    }
+
+    /// Reports that `done` of `total` is done, in whatever unit.
+    pub fn progress_of(&self, done: f64, total: f64) {
+        self.report(Progress { progress: done, total: Some(total), message: None });
+    }
+
+    /// Reports progress with or without a total and a message.
+    pub fn report(&self, progress: Progress) {
+        if let Some(execution) = &self.execution {
+            execution.report(progress);
+        }
+    }
+
+    /// Sends the client a log message about this request, if it wants messages of this level.
+    ///
+    /// ```
+    /// # use steadfast::{Context, LoggingLevel};
+    /// # let ctx = Context::detached();
+    /// ctx.log(LoggingLevel::Warning, "the station is slow today");
+    /// ctx.log(LoggingLevel::Debug, serde_json::json!({ "station": 7, "ms": 900 }));
+    /// ```
+    pub fn log(&self, level: LoggingLevel, data: impl Serialize) {
+        self.log_as(level, None, data);
+    }
+
+    /// [`Context::log`] with the name of a logger.
+    pub fn log_as(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
+        let Some(execution) = self.execution.as_ref().filter(|execution| execution.admit_log()) else { return };
+        let data = serde_json::to_value(data).unwrap_or_else(|error| format!("a log message that is no JSON: {error}").into());
+        let logger = logger.map(str::to_owned);
+        // If the connection is closed nobody wants to hear it.
+        let _ = execution.mailbox.post(Letter::Log { key: execution.key, level, logger, data });
+    }
+}
+
+/// Cancellation.
+impl Context {
+    /// Whether nobody waits for the answer any more. For a plain `fn`, which cannot be stopped from outside: look now and
+    /// then.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel_reason().is_some()
+    }
+
+    /// Why nobody waits for the answer any more, if nobody does.
+    pub fn cancel_reason(&self) -> Option<CancelReason> {
+        self.execution.as_ref().and_then(|execution| execution.stopping())
+    }
+
+    /// Completes when nobody waits for the answer any more, and says why.
+    ///
+    /// An `async` tool is dropped at that moment, so this is for those with `#[tool(cancel = cooperative)]`, and for tasks
+    /// that a tool has started.
+    pub async fn cancelled(&self) -> CancelReason {
+        std::future::poll_fn(|cx| {
+            let Some(execution) = &self.execution else { return Poll::Pending };
+            execution.watch(cx.waker());
+            execution.stopping().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    /// Has `cleanup` run if the request is cancelled, after its handler was dropped; the one added last runs first. It has
+    /// until the drain deadline, also when the connection is gone. It is dropped if the handler ends by itself.
+    ///
+    /// A plain `fn` is not dropped when it is cancelled: its cleanups run when it has returned.
+    pub fn on_cancel(&self, cleanup: impl Future<Output = ()> + Send + 'static) {
+        if let Some(execution) = &self.execution {
+            execution.add_cleanup(Box::pin(cleanup));
+        }
+    }
+
+    /// Runs `future` to its end although this request may be cancelled and its handler dropped meanwhile. When the
+    /// connection is gone it has until the drain deadline.
+    ///
+    /// For the step that must not be left half done: the write behind the read, the commit.
+    ///
+    /// # Panics
+    ///
+    /// If `future` panics, or is given up at the drain deadline while somebody still waits for it.
+    pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
+        let Some(execution) = &self.execution else { return future.await };
+        let hand_over = Arc::new(Mutex::new(HandOver { value: None, gone: false, waker: None }));
+        let giver = Giver(Arc::clone(&hand_over));
+        let shielded = async move {
+            let value = future.await;
+            giver.give(value);
+        };
+        execution.runtime.spawn(Box::pin(Shielded::new(shielded, execution.enter_shield())));
+        let taken = std::future::poll_fn(move |cx| {
+            let mut hand_over = hand_over.lock().unwrap_or_else(PoisonError::into_inner);
+            match hand_over.value.take() {
+                Some(value) => Poll::Ready(Some(value)),
+                None if hand_over.gone => Poll::Ready(None),
+                None => {
+                    hand_over.waker = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+        match taken {
+            Some(value) => value,
+            // What was shielded panicked: so does who waits for it, as if it had been awaited in place.
+            None => std::panic::resume_unwind(Box::new("what was shielded did not finish")),
+        }
+    }
+}
+
+/// Where a shield leaves its value.
+struct HandOver<T> {
+    value: Option<T>,
+    gone: bool,
+    waker: Option<Waker>,
+}
+
+/// The end that gives; when it is dropped without, whoever waits learns it.
+struct Giver<T>(Arc<Mutex<HandOver<T>>>);
+
+impl<T> Giver<T> {
+    fn give(&self, value: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).value = Some(value);
+    }
+}
+
+impl<T> Drop for Giver<T> {
+    fn drop(&mut self) {
+        let mut hand_over = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        hand_over.gone = true;
+        let waker = hand_over.waker.take();
+        drop(hand_over);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Calls to the client, for revisions in which servers may call (up to 2025-11-25).
+impl Context {
+    /// Calls the client and waits for its answer, at most ten minutes.
+    ///
+    /// The call ends when this request does: if it is cancelled, the client is told. Dropping the future takes the call
+    /// back too. [`Error::outcome`] says whether the client may have acted on it.
+    ///
+    /// # Errors
+    ///
+    /// If the client does not offer it or its revision has no such request, if it refuses, if no answer comes in time, and
+    /// if the connection closes.
+    pub async fn call<R: Request>(&self, params: R::Params) -> Result<R::Result, Error> {
+        self.call_within::<R>(params, CALL_TIMEOUT).await
+    }
+
+    /// [`Context::call`] with another time limit.
+    pub async fn call_within<R: Request>(&self, params: R::Params, timeout: Duration) -> Result<R::Result, Error> {
+        let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
+        let mut text = Vec::new();
+        era::write_params(execution.peer.revision, &params, &era::Decoration::none(), &mut text).map_err(Error::encode)?;
+        let text = String::from_utf8(text).map_err(Error::encode)?;
+        let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
+        let ending = PendingCall::new(&execution.mailbox, R::METHOD, Some(text.into()), options).await;
+        crate::client::result_of::<R>(ending)
+    }
+
+    /// Asks whether the client is there.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
+    }
+
+    /// Asks for the folders that the client works in.
+    pub async fn roots(&self) -> Result<ListRootsResult, Error> {
+        self.call::<request::ListRoots>(EmptyParams::default()).await
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("Context");
+        debug.field("request_id", &self.request_id()).field("cancelled", &self.cancel_reason()).finish()
+    }
+}
+
+/// Who asks, as far as the client said. Nothing of it is verified.
+#[derive(Clone, Copy)]
+pub struct ClientInfo<'a> {
+    execution: Option<&'a Execution>,
+}
+
+impl<'a> ClientInfo<'a> {
+    /// Its name and version.
+    pub fn info(&self) -> Option<&'a Implementation> {
+        self.execution.and_then(|execution| execution.peer.info.as_ref())
+    }
+
+    /// What it can do.
+    pub fn capabilities(&self) -> Option<&'a ClientCapabilities> {
+        self.execution.map(|execution| &execution.peer.client_capabilities)
+    }
+
+    /// The revision that this request is spoken in.
+    pub fn revision(&self) -> Revision {
+        self.execution.map_or(Revision::LATEST, |execution| execution.peer.revision)
+    }
+}
+
+impl fmt::Debug for ClientInfo<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ClientInfo").field("info", &self.info()).field("revision", &self.revision()).finish()
+    }
+}

@@ -1,0 +1,286 @@
+//! How a tool fails.
+//!
+//! There are two ways, and a model sees only one of them. A [`ToolError`] is a result with `isError`: the model reads it
+//! and can try something else. A [`crate::Error`] is a JSON-RPC error: the call itself was wrong, and the client deals
+//! with it. `?` sorts them: every error becomes a [`ToolError`], and one that was a [`crate::Error`] stays what it was
+//! inside.
+//!
+//! [`ToolError`] does not implement [`std::error::Error`]. That is what allows the conversion from *every* error, those
+//! of `anyhow` included, to stand beside the conversion of a type into itself.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use steadfast_model::{CallToolResult, Content};
+
+use crate::error::{Error, write_with_causes};
+
+/// What a tool ends with: its result, or how it failed.
+pub type Reply = Result<CallToolResult, Failure>;
+
+/// The failure of a tool, made by `?` from any error.
+///
+/// ```
+/// use steadfast::ToolError;
+///
+/// fn parse(text: &str) -> Result<u16, ToolError> {
+///     let port: u16 = text.parse()?; // any error
+///     if port < 1024 {
+///         return Err(ToolError::new("ports below 1024 need root")); // or a sentence
+///     }
+///     Ok(port)
+/// }
+/// assert_eq!(parse("x").unwrap_err().to_string(), "invalid digit found in string");
+/// ```
+///
+/// The model reads the error and its causes. What it should not read, keep out of the error's text.
+pub struct ToolError(Box<Repr>);
+
+enum Repr {
+    Message(String),
+    Source(Box<dyn StdError + Send + Sync>),
+    Result(CallToolResult),
+    Protocol(Error),
+}
+
+/// How a tool failed: what a [`ToolError`] turns out to be.
+#[derive(Debug)]
+pub enum Failure {
+    /// A result with `isError`, which the model reads.
+    Tool(ToolError),
+    /// A JSON-RPC error, which ends the request.
+    Protocol(Error),
+}
+
+impl ToolError {
+    /// A failure with this text for the model.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(Box::new(Repr::Message(message.into())))
+    }
+
+    /// A failure with these pieces of content for the model.
+    ///
+    /// ```
+    /// use steadfast::{Content, ToolError};
+    /// let error = ToolError::content([Content::text("it looked like this:"), Content::image("AA==", "image/png")]);
+    /// assert_eq!(error.into_result().unwrap().content.len(), 2);
+    /// ```
+    pub fn content(content: impl IntoIterator<Item = impl Into<Content>>) -> Self {
+        Self::result(CallToolResult::new(content.into_iter().map(Into::into).collect()))
+    }
+
+    /// A failure with this whole result: structured content, `_meta` and all. It is marked as an error.
+    pub fn result(result: CallToolResult) -> Self {
+        Self(Box::new(Repr::Result(result)))
+    }
+
+    /// This failure with a sentence before it: what was being done when it happened.
+    ///
+    /// ```
+    /// use steadfast::ToolError;
+    /// let error = ToolError::new("no such host").context("asking the station");
+    /// assert_eq!(error.to_string(), "asking the station: no such host");
+    /// ```
+    ///
+    /// A [`crate::Error`] inside stays a protocol error and is not changed.
+    pub fn context(self, context: impl fmt::Display) -> Self {
+        match *self.0 {
+            Repr::Protocol(_) => self,
+            Repr::Result(mut result) => {
+                result.content.insert(0, Content::text(context.to_string()));
+                Self::result(result)
+            }
+            Repr::Message(_) | Repr::Source(_) => Self::new(format!("{context}: {self}")),
+        }
+    }
+
+    /// The error that this was made from, if it is an `E`.
+    pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
+        match &*self.0 {
+            Repr::Source(source) => source.downcast_ref(),
+            Repr::Protocol(error) => (error as &(dyn StdError + 'static)).downcast_ref(),
+            Repr::Message(_) | Repr::Result(_) => None,
+        }
+    }
+
+    /// The result that the model reads; `Err` if this is a protocol error, which is not for the model.
+    pub fn into_result(self) -> Result<CallToolResult, Error> {
+        match *self.0 {
+            Repr::Message(message) => Ok(CallToolResult::error(message)),
+            Repr::Source(source) => Ok(CallToolResult::error(with_causes(&*source))),
+            Repr::Result(result) => Ok(result.with_is_error(true)),
+            Repr::Protocol(error) => Err(error),
+        }
+    }
+}
+
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let repr = match error.into().downcast::<Error>() {
+            Ok(error) => Repr::Protocol(*error),
+            Err(source) => Repr::Source(source),
+        };
+        Self(Box::new(repr))
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        match *error.0 {
+            Repr::Protocol(error) => Self::Protocol(error),
+            _ => Self::Tool(error),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Protocol(error)
+    }
+}
+
+impl Failure {
+    /// The answer that this is: a result with `isError`, or a JSON-RPC error.
+    pub fn into_answer(self) -> Result<CallToolResult, Error> {
+        match self {
+            Self::Tool(error) => error.into_result(),
+            Self::Protocol(error) => Err(error),
+        }
+    }
+}
+
+/// What the model reads.
+impl fmt::Display for ToolError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Repr::Message(message) => formatter.write_str(message),
+            Repr::Source(source) => formatter.write_str(&with_causes(&**source)),
+            Repr::Protocol(error) => error.fmt(formatter),
+            Repr::Result(result) => {
+                let mut texts = result.content.iter().filter_map(Content::as_text);
+                formatter.write_str(texts.next().unwrap_or("the tool failed"))?;
+                texts.try_for_each(|text| write!(formatter, "\n{text}"))
+            }
+        }
+    }
+}
+
+/// The error and its causes, one a line: this is what `main` prints when it returns an error.
+impl fmt::Debug for ToolError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Repr::Source(source) => write_with_causes(&**source, formatter),
+            Repr::Protocol(error) => fmt::Debug::fmt(error, formatter),
+            Repr::Message(_) | Repr::Result(_) => fmt::Display::fmt(self, formatter),
+        }
+    }
+}
+
+/// An error and its causes in one line. A cause that the text before it ends with is not said twice.
+fn with_causes(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let reason = error.to_string();
+        if !text.ends_with(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error as `anyhow` and `eyre` have them: it turns into a boxed error and is none itself.
+    struct Anyhow(&'static str);
+
+    impl From<Anyhow> for Box<dyn StdError + Send + Sync> {
+        fn from(error: Anyhow) -> Self {
+            error.0.into()
+        }
+    }
+
+    #[derive(Debug)]
+    struct Outer {
+        repeats_its_cause: bool,
+    }
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str(if self.repeats_its_cause { "outer: an error" } else { "outer" })
+        }
+    }
+
+    impl StdError for Outer {
+        fn source(&self) -> Option<&(dyn StdError + 'static)> {
+            Some(&fmt::Error)
+        }
+    }
+
+    fn caught(body: impl FnOnce() -> Result<(), ToolError>) -> ToolError {
+        body().unwrap_err()
+    }
+
+    #[test]
+    fn every_kind_of_error_goes_through_the_question_mark() {
+        let io = caught(|| Ok(Err(std::io::Error::other("disk"))?));
+        let text = caught(|| Err("words")?);
+        let owned = caught(|| Err(String::from("words"))?);
+        let anyhow = caught(|| Ok(Err(Anyhow("anyhow"))?));
+        let boxed = caught(|| Ok(Err(Box::<dyn StdError + Send + Sync>::from("boxed"))?));
+        let own = caught(|| Err(ToolError::new("own"))?);
+        for error in [io, text, owned, anyhow, boxed, own] {
+            assert!(matches!(Failure::from(error), Failure::Tool(_)));
+        }
+    }
+
+    #[test]
+    fn a_protocol_error_stays_one() {
+        let direct = caught(|| Ok(Err(Error::invalid_params("no"))?));
+        let boxed: Box<dyn StdError + Send + Sync> = Error::invalid_params("no").into();
+        for error in [direct, caught(|| Ok(Err(boxed)?))] {
+            let Failure::Protocol(error) = Failure::from(error) else { panic!("it was one") };
+            assert_eq!(error.object().code, steadfast_model::code::INVALID_PARAMS);
+        }
+    }
+
+    #[test]
+    fn the_model_reads_the_causes_once() {
+        let plain = ToolError::from(Outer { repeats_its_cause: false });
+        let repeating = ToolError::from(Outer { repeats_its_cause: true });
+        assert_eq!(plain.to_string(), format!("outer: {}", fmt::Error));
+        assert!(repeating.to_string().starts_with("outer: an error"));
+        assert_eq!(format!("{plain:?}"), format!("outer\n  caused by: {}", fmt::Error));
+    }
+
+    #[test]
+    fn a_result_that_is_a_failure_is_marked_as_one() {
+        let error = ToolError::result(CallToolResult::text("half done").with_structured_content(7));
+        let result = error.into_result().unwrap();
+        assert!(result.failed());
+        assert_eq!(result.structured_content, Some(7.into()));
+    }
+
+    #[test]
+    fn context_says_what_was_being_done() {
+        let error = ToolError::from(std::io::Error::other("disk")).context("saving");
+        assert_eq!(error.to_string(), "saving: disk");
+        let error = ToolError::from(Error::internal("broken")).context("saving");
+        assert!(matches!(Failure::from(error), Failure::Protocol(_)));
+    }
+
+    #[test]
+    fn what_it_was_made_from_can_be_had_back() {
+        let error = ToolError::from(std::io::Error::from(std::io::ErrorKind::NotFound));
+        assert!(error.downcast_ref::<std::io::Error>().is_some());
+        assert!(error.downcast_ref::<fmt::Error>().is_none());
+    }
+
+    #[test]
+    fn failures_are_small() {
+        assert_eq!(size_of::<ToolError>(), size_of::<usize>());
+    }
+}

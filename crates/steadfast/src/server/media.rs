@@ -1,0 +1,93 @@
+//! Pictures and sounds from bytes.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use steadfast_model::Content;
+
+/// A picture that a tool answers with.
+///
+/// ```
+/// use steadfast::server::Image;
+///
+/// async fn chart() -> Image {
+///     let bytes = b"\x89PNG...";
+///     Image::png(bytes)
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image(Media);
+
+/// A sound that a tool answers with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audio(Media);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Media {
+    base64: String,
+    mime_type: Cow<'static, str>,
+}
+
+impl Media {
+    fn new(bytes: &[u8], mime_type: Cow<'static, str>) -> Self {
+        Self { base64: STANDARD.encode(bytes), mime_type }
+    }
+}
+
+impl Image {
+    /// A picture of that media type, such as `image/webp`.
+    pub fn new(bytes: impl AsRef<[u8]>, mime_type: impl Into<Cow<'static, str>>) -> Self {
+        Self(Media::new(bytes.as_ref(), mime_type.into()))
+    }
+
+    /// A PNG picture.
+    pub fn png(bytes: impl AsRef<[u8]>) -> Self {
+        Self::new(bytes, "image/png")
+    }
+
+    /// A JPEG picture.
+    pub fn jpeg(bytes: impl AsRef<[u8]>) -> Self {
+        Self::new(bytes, "image/jpeg")
+    }
+}
+
+impl Audio {
+    /// A sound of that media type, such as `audio/ogg`.
+    pub fn new(bytes: impl AsRef<[u8]>, mime_type: impl Into<Cow<'static, str>>) -> Self {
+        Self(Media::new(bytes.as_ref(), mime_type.into()))
+    }
+
+    /// A WAV sound.
+    pub fn wav(bytes: impl AsRef<[u8]>) -> Self {
+        Self::new(bytes, "audio/wav")
+    }
+
+    /// An MP3 sound.
+    pub fn mp3(bytes: impl AsRef<[u8]>) -> Self {
+        Self::new(bytes, "audio/mpeg")
+    }
+}
+
+impl From<Image> for Content {
+    fn from(Image(media): Image) -> Self {
+        Content::image(media.base64, media.mime_type)
+    }
+}
+
+impl From<Audio> for Content {
+    fn from(Audio(media): Audio) -> Self {
+        Content::audio(media.base64, media.mime_type)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_become_base64() {
+        assert_eq!(Content::from(Image::png([0, 1, 2])), Content::image("AAEC", "image/png"));
+        assert_eq!(Content::from(Audio::wav([255])), Content::audio("/w==", "audio/wav"));
+    }
+}

@@ -1,0 +1,86 @@
+//! What the macros write. Not for use by hand: it changes without notice.
+
+pub use std::sync::Arc;
+
+pub use schemars;
+pub use serde_json::Value;
+pub use steadfast_model::{Icon, ToolAnnotations};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::context::Context;
+pub use super::parameters::Parameters;
+use super::reply::IntoReply;
+pub use super::schema::Properties;
+use super::tool::{Tool, ToolBuilder};
+pub use super::{Server, ServerBuilder, ServerType};
+
+/// Completes a tool whose parameters are read by name, on the workers.
+pub fn on_workers<P, F, Answer>(
+    tool: ToolBuilder,
+    properties: Properties,
+    names: &'static [&'static str],
+    function: F,
+) -> Tool
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoReply,
+{
+    tool.typed_input_schema(properties.finish()).parameters_handler(names, function)
+}
+
+/// Completes a tool whose parameters are read by name, on the threads that may block.
+pub fn on_threads<P, F, Answer>(
+    tool: ToolBuilder,
+    properties: Properties,
+    names: &'static [&'static str],
+    function: F,
+) -> Tool
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: IntoReply + 'static,
+{
+    tool.typed_input_schema(properties.finish()).blocking_parameters_handler(names, function)
+}
+
+/// A type that can be a parameter of a tool.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a tool",
+    label = "not readable from JSON",
+    note = "derive `serde::Deserialize` and `schemars::JsonSchema` for it"
+)]
+pub trait Parameter: DeserializeOwned + schemars::JsonSchema + Send + 'static {}
+
+impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> Parameter for T {}
+
+/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
+pub const fn assert_parameter<T: Parameter>() {}
+
+/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
+pub const fn assert_reply<T: IntoReply>() {}
+
+/// A default value that may or may not be writable as JSON: the method of the type is taken if it applies, and that of
+/// the trait otherwise.
+#[derive(Debug)]
+pub struct Shown<'a, T>(pub &'a T);
+
+impl<T: Serialize> Shown<'_, T> {
+    /// The value as JSON.
+    pub fn json(&self) -> Option<Value> {
+        serde_json::to_value(self.0).ok()
+    }
+}
+
+/// The fallback of [`Shown`].
+pub trait NotShown {
+    /// No JSON.
+    fn json(&self) -> Option<Value> {
+        None
+    }
+}
+
+impl<T> NotShown for Shown<'_, T> {}

@@ -1,0 +1,200 @@
+//! Serving: a server, a transport, and how it ends.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use steadfast_proto::connection::{Hello, Limits, ServerHello};
+
+use super::service::ServerService;
+use super::{IntoServer, Server};
+use crate::error::{Error, Outcome};
+use crate::runtime::{Driver, Ended, Letter, Mailbox, Runtime, TokioRuntime, io_handle};
+use crate::transport::Transport;
+use crate::transport::stdio::Stdio;
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Serving, for everything that is a server.
+pub trait Serve: IntoServer + Sized {
+    /// Serves the peer that started this process, on standard input and output, until it closes them.
+    ///
+    /// From here on the two belong to the protocol: `println!` goes to standard error, and child processes find an empty
+    /// standard input. SIGTERM and SIGINT begin a shutdown; a second one ends the process at once.
+    ///
+    /// When the peer closes its end, handlers that run have a moment to answer, then they are stopped and their cleanups
+    /// run. If a handler blocks its thread beyond that, **the process is ended** with code 0: a blocked thread cannot be
+    /// stopped, and would keep the process from ending for as long as it blocks. [`Serving::keep_process`] turns that off.
+    ///
+    /// ```no_run
+    /// # use steadfast::prelude::*;
+    /// # struct Weather;
+    /// # #[server] impl Weather { #[tool] async fn hello(&self) -> &'static str { "hello" } }
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), steadfast::Error> {
+    ///     Weather.serve_stdio().await
+    /// }
+    /// ```
+    fn serve_stdio(self) -> Serving {
+        let mut serving = Serving::new(self.into_server(), Opening::Stdio);
+        serving.on_signals = true;
+        serving.end_process = true;
+        serving
+    }
+
+    /// Serves one peer on a transport until one of the two is done.
+    ///
+    /// ```
+    /// # use steadfast::prelude::*;
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use steadfast::transport::stream::Stream;
+    /// let (here, there) = tokio::io::duplex(1024);
+    /// drop(there);
+    /// Server::builder("quiet", "1.0.0").build().serve(Stream::duplex(here)).await.unwrap();
+    /// # });
+    /// ```
+    fn serve(self, transport: impl Transport) -> Serving {
+        Serving::new(self.into_server(), Opening::Transport(Box::new(transport)))
+    }
+}
+
+impl<T: IntoServer> Serve for T {}
+
+/// A server about to serve: await it.
+#[must_use = "nothing is served until this is awaited"]
+pub struct Serving {
+    server: Server,
+    opening: Opening,
+    limits: Limits,
+    shutdown: Option<BoxFuture<()>>,
+    on_signals: bool,
+    end_process: bool,
+    runtime: Option<Arc<dyn Runtime>>,
+}
+
+enum Opening {
+    Stdio,
+    Transport(Box<dyn Transport>),
+}
+
+impl Serving {
+    fn new(server: Server, opening: Opening) -> Self {
+        let limits = server.limits().clone();
+        Self { server, opening, limits, shutdown: None, on_signals: false, end_process: false, runtime: None }
+    }
+
+    /// Shuts down when `shutdown` completes. It takes the place of the signal handlers.
+    pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.shutdown = Some(Box::pin(shutdown));
+        self.on_signals = false;
+        self
+    }
+
+    /// With other limits than the server's.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Does not end the process although handlers block their threads beyond the drain deadline.
+    pub fn keep_process(mut self) -> Self {
+        self.end_process = false;
+        self
+    }
+
+    /// In other surroundings than the tokio runtime in which this is awaited: a simulator's. Shutdown by signals is not
+    /// available there.
+    pub fn with_runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
+        self.runtime = Some(runtime);
+        self.on_signals = false;
+        self
+    }
+
+    /// Serves, and says how the connection ended.
+    ///
+    /// # Errors
+    ///
+    /// If it could not begin: standard input and output were taken before, there is no tokio runtime, or the system refuses
+    /// a thread. How the peer behaves is never an error.
+    pub async fn run(self) -> Result<Ended, Error> {
+        let transport: Box<dyn Transport> = match self.opening {
+            Opening::Stdio => Box::new(Stdio::take().map_err(not_begun)?),
+            Opening::Transport(transport) => transport,
+        };
+        let (runtime, apart) = match self.runtime {
+            Some(runtime) => (runtime, false),
+            None => (Arc::new(TokioRuntime::current().map_err(not_begun)?) as Arc<dyn Runtime>, true),
+        };
+        let mut hello = ServerHello::new(self.server.info().clone(), self.server.capabilities());
+        hello.instructions = self.server.instructions().map(str::to_owned);
+        let server = self.server;
+        let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), Hello::Server(hello), self.limits, runtime);
+        let mailbox = Arc::clone(driver.mailbox());
+        if !apart {
+            return Ok(until(driver, self.shutdown, mailbox).await);
+        }
+        let io = io_handle().map_err(not_begun)?;
+        if self.on_signals {
+            super::signals::listen(io, Arc::downgrade(&mailbox)).map_err(not_begun)?;
+        }
+        // Dropping the future that waits here drops the connection: the guard shuts it down.
+        let guard = Guard(Arc::clone(&mailbox));
+        let end_process = self.end_process;
+        let driven = io.spawn(async move {
+            let ended = driver.await;
+            if end_process && ended.abandoned > 0 {
+                tracing::warn!(abandoned = ended.abandoned, "handlers block their threads; ending the process");
+                std::process::exit(0);
+            }
+            ended
+        });
+        let ended = until(async { driven.await.map_err(not_begun) }, self.shutdown, mailbox).await;
+        std::mem::forget(guard);
+        ended
+    }
+}
+
+/// Drives until the end; when `shutdown` completes first, the driver is told.
+async fn until<T>(driver: impl Future<Output = T>, shutdown: Option<BoxFuture<()>>, mailbox: Arc<Mailbox>) -> T {
+    let mut driver = std::pin::pin!(driver);
+    let mut shutdown = shutdown;
+    std::future::poll_fn(|cx| {
+        if let Some(future) = &mut shutdown
+            && future.as_mut().poll(cx).is_ready()
+        {
+            shutdown = None;
+            // If the connection is closed already, so much the better.
+            let _ = mailbox.post(Letter::ShutDown { at_once: false });
+        }
+        driver.as_mut().poll(cx)
+    })
+    .await
+}
+
+struct Guard(Arc<Mailbox>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // If the connection is closed already, so much the better.
+        let _ = self.0.post(Letter::ShutDown { at_once: true });
+    }
+}
+
+fn not_begun(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::transport(Outcome::NotSent, error)
+}
+
+impl IntoFuture for Serving {
+    type Output = Result<(), Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.run().await.map(drop) })
+    }
+}
+
+impl std::fmt::Debug for Serving {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Serving").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+

@@ -1,0 +1,100 @@
+//! What a driver asks of a server: which handler runs for a request.
+//!
+//! Nothing here runs user code or blocks. Lists are answered at once; a tool is found by its name and started; its
+//! arguments are read where it runs.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use steadfast_model::era::{self, Decoration};
+use steadfast_model::{ErrorObject, Method, Revision};
+use steadfast_proto::connection::{Peer, Request};
+use steadfast_proto::encode::Answer;
+
+use super::failure::Failure;
+use super::{Arguments, Context, Reply, Run, Server, Watcher};
+use crate::runtime::{Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
+
+/// How long a cooperative handler may go on after it was told to stop, while the connection lives.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// One connection's view of a server.
+pub(crate) struct ServerService {
+    server: Server,
+    /// Tells the peer that the list of tools has changed, for as long as the connection lives.
+    _watcher: Arc<Watcher>,
+}
+
+impl ServerService {
+    pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
+        let mailbox: Weak<Mailbox> = Arc::downgrade(mailbox);
+        let watcher: Arc<Watcher> = Arc::new(move || {
+            if let Some(mailbox) = mailbox.upgrade() {
+                // If the connection is closed nobody wants to know.
+                let _ = mailbox.post(Letter::Notify(Method::ToolListChanged));
+            }
+        });
+        server.watch_tools(&watcher);
+        Self { server, _watcher: watcher }
+    }
+
+    fn list_tools(&self, request: &Request) -> Answer {
+        if request.params.get("cursor").is_some_and(|cursor| cursor != "null") {
+            // The list is given whole, so no cursor was ever given out.
+            return Answer::error(&request.id, &ErrorObject::invalid_params("no such cursor: the list has one page"));
+        }
+        match self.server.tool_list_answer(request.peer.revision) {
+            Ok(list) => Answer::result(&request.id, |out| {
+                out.extend_from_slice(&list);
+                Ok::<_, std::convert::Infallible>(())
+            }),
+            Err(error) => Answer::error(&request.id, error.object()),
+        }
+    }
+
+    fn call_tool(&self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
+        let refuse = |message: String| Started::Answered(Answer::error(&request.id, &ErrorObject::invalid_params(message)));
+        let Some(name) = request.params.get_string("name") else {
+            return refuse("params.name must be the name of a tool".to_owned());
+        };
+        let Some(tool) = self.server.tool_list().find(&name).cloned() else {
+            return refuse(format!("there is no tool named `{name}`"));
+        };
+        let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
+        let arguments = match request.params.range_of("arguments") {
+            Some(range) => Arguments::within(request.params.into_text(), range),
+            None => Arguments::none(),
+        };
+        let job = match tool.start(arguments, Context::new(Arc::clone(&execution))) {
+            Run::Future(future) => Job::Future(future),
+            Run::Blocking(function) => Job::Blocking(function),
+        };
+        let server = self.server.clone();
+        let encode = move |reply: Reply, execution: &Execution| encode_reply(reply, execution, server.decoration());
+        launch(Arc::clone(&execution), job, encode, tool.is_cooperative().then_some(GRACE));
+        Started::Running(execution)
+    }
+}
+
+impl Service for ServerService {
+    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
+        match request.method {
+            Method::CallTool => self.call_tool(request, mailbox, runtime),
+            Method::ListTools => Started::Answered(self.list_tools(&request)),
+            other => Started::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),
+        }
+    }
+
+    fn opened(&mut self, peer: &Arc<Peer>) {
+        let name = peer.info.as_ref().map_or("a client", |info| info.name.as_str());
+        tracing::debug!(client = name, revision = %peer.revision, "connected");
+    }
+}
+
+fn encode_reply(reply: Reply, execution: &Execution, decoration: &Decoration) -> Answer {
+    let revision: Revision = execution.peer.revision;
+    match reply.or_else(Failure::into_answer) {
+        Ok(result) => Answer::result(&execution.id, |out| era::write_result(revision, &result, decoration, out)),
+        Err(error) => Answer::error(&execution.id, &era::error_for(revision, error.object())),
+    }
+}

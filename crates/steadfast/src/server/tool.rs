@@ -1,0 +1,381 @@
+//! A tool: what clients are told about it, and the function that it runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use steadfast_model as model;
+use steadfast_model::{CallToolResult, Icon, JsonObject, Meta, ToolAnnotations};
+
+use super::arguments::Arguments;
+use super::context::Context;
+use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
+use super::parameters::Parameters;
+use super::reply::IntoReply;
+use super::schema;
+use super::validation::Validator;
+use crate::error::Error;
+
+/// A tool of a server. Cheap to clone.
+///
+/// `#[tool]` makes one from a function; this makes one by hand, also at run time:
+///
+/// ```
+/// use serde_json::json;
+/// use steadfast::{JsonObject, Server, Tool};
+///
+/// let shout = Tool::new("shout")
+///     .description("Says it louder.")
+///     .input_schema(json!({
+///         "type": "object",
+///         "properties": { "text": { "type": "string", "maxLength": 1000 } },
+///         "required": ["text"],
+///     }))
+///     .read_only()
+///     .handler(|arguments: JsonObject| async move {
+///         arguments["text"].as_str().unwrap_or_default().to_uppercase()
+///     });
+///
+/// let server = Server::builder("loud", "1.0.0").tool(shout).build();
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    definition: model::Tool,
+    cooperative: bool,
+    problem: Option<String>,
+    handler: Arc<dyn Start>,
+}
+
+impl Tool {
+    /// Begins a tool of that name. It is complete when it is given a handler.
+    #[allow(clippy::new_ret_no_self, reason = "a tool without a handler is not a tool")]
+    pub fn new(name: impl Into<String>) -> ToolBuilder {
+        let mut definition = model::Tool::new(name);
+        definition.input_schema = schema::of_nothing();
+        ToolBuilder { definition, schemas: Schemas::default(), cooperative: false, problem: None }
+    }
+
+    /// Begins a tool with a description that exists already, for example the one of another server's tool.
+    ///
+    /// Arguments and results are checked against the schemas in it.
+    pub fn from_definition(definition: model::Tool) -> ToolBuilder {
+        let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
+        ToolBuilder { definition, schemas, cooperative: false, problem: None }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.inner.definition.name
+    }
+
+    /// What clients are told about it.
+    pub fn definition(&self) -> &model::Tool {
+        &self.inner.definition
+    }
+
+    /// Whether its handler goes on after a cancellation, until it has seen it for itself.
+    pub fn is_cooperative(&self) -> bool {
+        self.inner.cooperative
+    }
+
+    /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
+    /// an error, and [`ServerBuilder::build`](super::ServerBuilder::build) refuses it.
+    pub fn problem(&self) -> Option<&str> {
+        self.inner.problem.as_deref()
+    }
+
+    /// Calls the tool without a server around it, for tests. A blocking handler runs on this thread.
+    ///
+    /// The result of a tool that failed is `Ok` and says so; `Err` is a JSON-RPC error.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// use serde_json::json;
+    /// use steadfast::{JsonObject, Tool};
+    ///
+    /// let tool = Tool::new("count").handler(|arguments: JsonObject| async move { arguments.len() });
+    /// let result = tool.call(json!({ "a": 1, "b": 2 })).await.unwrap();
+    /// assert_eq!(result.content[0].as_text(), Some("2"));
+    /// # });
+    /// ```
+    pub async fn call(&self, arguments: impl Serialize) -> Result<CallToolResult, Error> {
+        let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
+        let range = 0..text.len();
+        let reply = match self.start(Arguments::within(text, range), Context::detached()) {
+            Run::Future(future) => future.await,
+            Run::Blocking(function) => function(),
+        };
+        reply.or_else(super::Failure::into_answer)
+    }
+
+    /// Makes one call ready to run.
+    pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Run {
+        Arc::clone(&self.inner.handler).start(arguments, ctx)
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tool").field("definition", &self.inner.definition).finish_non_exhaustive()
+    }
+}
+
+/// A tool in the making: see [`Tool::new`].
+#[derive(Debug)]
+#[must_use = "a tool is complete when it is given a handler"]
+pub struct ToolBuilder {
+    definition: model::Tool,
+    schemas: Schemas,
+    cooperative: bool,
+    problem: Option<String>,
+}
+
+/// Where the schemas come from: those written by hand are checked at each call, those of types need not be.
+#[derive(Debug, Default)]
+struct Schemas {
+    input_by_hand: bool,
+    output_by_hand: bool,
+}
+
+impl ToolBuilder {
+    /// The name that people see.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What the tool does and when to use it, for the model.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// The JSON Schema of the arguments, draft 2020-12: an object. Arguments are checked against it before the handler
+    /// runs (feature `schema-validation`).
+    pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
+        match schema.into() {
+            Value::Object(mut schema) => {
+                schema.entry("type").or_insert_with(|| "object".into());
+                self.definition.input_schema = schema;
+                self.schemas.input_by_hand = true;
+                self
+            }
+            _ => self.with_problem("its input schema is not an object"),
+        }
+    }
+
+    /// Takes the schema of the arguments from a type, the one that the handler takes. Reading into that type is the
+    /// check, so no other is made.
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use steadfast::Tool;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Search {
+    ///     /// What to look for
+    ///     text: String,
+    ///     limit: Option<u32>,
+    /// }
+    ///
+    /// let tool = Tool::new("search").input::<Search>().handler(|search: Search| async move { search.text });
+    /// assert_eq!(tool.definition().input_schema["properties"]["text"]["description"], "What to look for");
+    /// ```
+    pub fn input<A: JsonSchema>(mut self) -> Self {
+        self.definition.input_schema = schema::of_input::<A>();
+        self.schemas.input_by_hand = false;
+        self
+    }
+
+    /// The JSON Schema of the structured content, draft 2020-12. Results are checked against it (feature
+    /// `schema-validation`). A handler that returns [`Structured`](crate::Structured) brings its own.
+    pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
+        match schema.into() {
+            Value::Object(schema) => {
+                self.definition.output_schema = Some(schema);
+                self.schemas.output_by_hand = true;
+                self
+            }
+            _ => self.with_problem("its output schema is not an object"),
+        }
+    }
+
+    /// All hints at once.
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.definition.annotations = Some(annotations);
+        self
+    }
+
+    /// A hint: the tool changes nothing.
+    pub fn read_only(mut self) -> Self {
+        self.hints().read_only_hint = Some(true);
+        self
+    }
+
+    /// A hint: whether the tool may destroy something. Clients assume so unless told.
+    pub fn destructive(mut self, destructive: bool) -> Self {
+        self.hints().destructive_hint = Some(destructive);
+        self
+    }
+
+    /// A hint: calling the tool twice with the same arguments does no more than calling it once.
+    pub fn idempotent(mut self) -> Self {
+        self.hints().idempotent_hint = Some(true);
+        self
+    }
+
+    /// A hint: whether the tool reaches out to the world, such as the web. Clients assume so unless told.
+    pub fn open_world(mut self, open_world: bool) -> Self {
+        self.hints().open_world_hint = Some(open_world);
+        self
+    }
+
+    /// Adds a picture.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// The `_meta` of the description.
+    pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
+        self.definition.meta = Some(meta.into());
+        self
+    }
+
+    /// A cancellation does not stop the handler at once: it goes on, sees `ctx.cancelled()`, and has the grace period to
+    /// come to an end. Nothing that it returns is sent any more.
+    pub fn cooperative(mut self) -> Self {
+        self.cooperative = true;
+        self
+    }
+
+    /// Completes the tool with an `async` handler, which runs on the workers. See [`Handler`].
+    ///
+    /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool {
+        let read = Whole::<H::Arguments>::new();
+        self.on_workers(read, move |arguments, ctx| handler.call(arguments, ctx))
+    }
+
+    /// Completes the tool with a plain handler, which runs on a thread that it may block. See [`BlockingHandler`].
+    ///
+    /// ```
+    /// use serde::Deserialize;
+    /// use steadfast::{Context, Tool};
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Hash {
+    ///     path: String,
+    /// }
+    ///
+    /// Tool::new("size").blocking_handler(|Hash { path }: Hash, ctx: Context| -> std::io::Result<u64> {
+    ///     Ok(std::fs::metadata(path)?.len())
+    /// });
+    /// ```
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool {
+        let read = Whole::<H::Arguments>::new();
+        self.on_threads(read, move |arguments, ctx| handler.call(arguments, ctx))
+    }
+
+    /// What `#[tool]` makes of an `async fn`.
+    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Tool
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future + Send + 'static,
+        Answer::Output: IntoReply,
+    {
+        self.on_workers(Named::<P>::new(names), function)
+    }
+
+    /// What `#[tool]` makes of a plain `fn`.
+    pub(crate) fn blocking_parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Tool
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: IntoReply + 'static,
+    {
+        self.on_threads(Named::<P>::new(names), function)
+    }
+
+    /// A schema that fits the types of the handler.
+    pub(crate) fn typed_input_schema(mut self, schema: JsonObject) -> Self {
+        self.definition.input_schema = schema;
+        self.schemas.input_by_hand = false;
+        self
+    }
+
+    fn on_workers<I, F, Answer>(mut self, read: I, call: F) -> Tool
+    where
+        I: Read,
+        F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future + Send + 'static,
+        Answer::Output: IntoReply,
+    {
+        let checks = self.checks::<Answer::Output>();
+        self.complete(Arc::new(OnWorkers { read, call, checks }))
+    }
+
+    fn on_threads<I, F, Answer>(mut self, read: I, call: F) -> Tool
+    where
+        I: Read,
+        F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
+        Answer: IntoReply + 'static,
+    {
+        let checks = self.checks::<Answer>();
+        self.complete(Arc::new(OnThreads { read, call, checks }))
+    }
+
+    fn complete(self, handler: Arc<dyn Start>) -> Tool {
+        let Self { definition, cooperative, problem, .. } = self;
+        Tool { inner: Arc::new(Inner { definition, cooperative, problem, handler }) }
+    }
+
+    fn checks<R: IntoReply>(&mut self) -> Checks {
+        if self.definition.output_schema.is_none() {
+            self.definition.output_schema = R::output_schema();
+        }
+        if self.definition.name.is_empty() {
+            self.note_problem("its name is empty");
+        }
+        if self.definition.input_schema.get("type") != Some(&Value::from("object")) {
+            self.note_problem("its input schema is not of `type: object`");
+        }
+        let input = self.schemas.input_by_hand.then(|| Validator::new(&self.definition.input_schema));
+        let output = self.definition.output_schema.as_ref().filter(|_| self.schemas.output_by_hand).map(Validator::new);
+        let input = self.sound("input", input);
+        let output = self.sound("output", output);
+        Checks { input, output, problem: self.problem.clone() }
+    }
+
+    fn sound(&mut self, which: &str, compiled: Option<Result<Validator, String>>) -> Option<Validator> {
+        match compiled? {
+            Ok(validator) => Some(validator),
+            Err(complaint) => {
+                self.note_problem(&format!("its {which} schema is not a JSON Schema: {complaint}"));
+                None
+            }
+        }
+    }
+
+    fn with_problem(mut self, problem: &str) -> Self {
+        self.note_problem(problem);
+        self
+    }
+
+    fn note_problem(&mut self, problem: &str) {
+        // The first is the one to mend first.
+        self.problem.get_or_insert_with(|| problem.to_owned());
+    }
+
+    fn hints(&mut self) -> &mut ToolAnnotations {
+        self.definition.annotations.get_or_insert_default()
+    }
+}

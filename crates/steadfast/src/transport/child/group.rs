@@ -1,0 +1,79 @@
+//! Whether anything of a process group is left, once its leader was reaped.
+//!
+//! A group that still has members keeps its number, so a signal to it cannot reach strangers. There is no event for the
+//! end of a group: whoever waits for it has to look again and again.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+
+/// Waits for the group to be gone, for at most this long. Says whether it is.
+pub(super) fn vanishes_within(group: Pid, time: Duration) -> bool {
+    let deadline = Instant::now().checked_add(time);
+    let mut pause = Duration::from_millis(1);
+    while !is_gone(group) {
+        let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return false;
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+    true
+}
+
+/// Whether nobody is left whom a signal to the group would matter to.
+pub(super) fn is_gone(group: Pid) -> bool {
+    // Where orphans come to us, as they do to the first process of a container, they are ours to reap.
+    let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    while let Ok(Some(_)) = rustix::process::waitid(WaitId::Pgid(Some(group)), reap) {}
+    rustix::process::test_kill_process_group(group).is_err() || only_zombies(group)
+}
+
+/// Whether all that is left has ended and waits for somebody else to reap it. Not every first process of a container
+/// does that soon, or ever.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn only_zombies(group: Pid) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let group = group.as_raw_nonzero().to_string();
+    let mut zombies = 0;
+    for process in processes.flatten() {
+        let Ok(stat) = std::fs::read(process.path().join("stat")) else { continue };
+        match state_in_group(&String::from_utf8_lossy(&stat), &group) {
+            None => {}
+            Some("Z" | "X") => zombies += 1,
+            Some(_) => return false,
+        }
+    }
+    // Finding nobody at all means that this is not the place to look.
+    zombies > 0
+}
+
+/// The state of a process that belongs to `group`, from its line in `/proc`. The name in it, in parentheses, may hold
+/// anything; the fields behind it are its state, its parent and its group.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn state_in_group<'a>(stat: &'a str, group: &str) -> Option<&'a str> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?;
+    (fields.nth(1)? == group).then_some(state)
+}
+
+/// Elsewhere a group of zombies cannot be signalled, which has been asked already.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn only_zombies(_group: Pid) -> bool {
+    false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::state_in_group;
+
+    #[test]
+    fn the_group_is_found_behind_any_name() {
+        assert_eq!(state_in_group("12 (sh) S 1 10 10 0", "10"), Some("S"));
+        assert_eq!(state_in_group("12 (a) Z 1 7) b) Z 1 10 10 0", "10"), Some("Z"));
+        assert_eq!(state_in_group("12 (sh) S 10 11 10 0", "10"), None);
+        assert_eq!(state_in_group("", "10"), None);
+    }
+}

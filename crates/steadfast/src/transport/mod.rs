@@ -1,0 +1,104 @@
+//! How bytes reach a peer and come back, and how we learn that the peer is gone.
+//!
+//! A [`Transport`] carries bytes in both directions and knows nothing about messages: it never parses, never buffers
+//! without a bound, never retries and never logs what it carries. Four kinds are here:
+//!
+//! - [`stdio::Stdio`]: the standard input and output of this process, as an MCP client starts a server;
+//! - [`child::Child`]: the other side of it, a server process that we start, watch and end;
+//! - [`stream::Stream`]: a TCP or Unix socket, or any pair of `AsyncRead` and `AsyncWrite`;
+//! - [`memory::pair`]: two ends joined in memory, for tests, for the simulator and for a client beside its server.
+//!
+//! # Who polls
+//!
+//! One task owns a transport and polls all of it. That task is the one to be woken: a transport keeps one waker for each
+//! of its two directions, so polling from several tasks at the same time would leave some of them asleep. Descriptors are
+//! registered with the runtime that polls first, not with the one in which the transport was made, so that a driver with
+//! a thread and a runtime of its own can take over what others have opened.
+
+use std::io;
+use std::task::{Context, Poll};
+
+mod channel;
+pub mod child;
+#[cfg(unix)]
+mod descriptors;
+mod input;
+pub mod memory;
+mod output;
+#[cfg(unix)]
+mod socket;
+#[cfg(not(unix))]
+#[path = "socket_portable.rs"]
+mod socket;
+pub mod stdio;
+pub mod stream;
+#[cfg(unix)]
+mod threads;
+#[cfg(not(unix))]
+#[path = "threads_portable.rs"]
+mod threads;
+#[cfg(unix)]
+mod watched;
+
+/// Bytes to and from one peer.
+///
+/// The methods are those of a non-blocking byte stream, with one more: [`poll_hangup`](Transport::poll_hangup) tells of
+/// the peer's end while nothing is being read or written, which is what lets a server that waits for its reader stop in
+/// time.
+pub trait Transport: Send + 'static {
+    /// Reads up to `buf.len()` bytes. `Ok(0)` means that the peer ended its stream, provided that `buf` is not empty.
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>>;
+
+    /// Writes some of `buf`, and says how much. An error means that nobody reads any more.
+    fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Completes when everything that was written has left this process.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Learns that the peer is gone although nobody is reading or writing. Each kind is reported at most once; after
+    /// that, and on transports that cannot know, this is `Pending`.
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup>;
+
+    /// Ends our writing side: `shutdown(2)` of a socket, the close of a pipe. What was written before still arrives.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+}
+
+/// Which way a peer has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hangup {
+    /// The peer closed its sending end. Bytes that it sent before may still be unread.
+    Input,
+    /// Nobody reads our output any more.
+    Output,
+}
+
+impl<T: Transport + ?Sized> Transport for Box<T> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        (**self).poll_read(cx, buf)
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        (**self).poll_write(cx, buf)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_flush(cx)
+    }
+
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+        (**self).poll_hangup(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_close(cx)
+    }
+}
+
+/// The error of a write that nobody will ever read.
+fn broken_pipe() -> io::Error {
+    io::Error::from(io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+#[cfg_attr(not(unix), allow(dead_code))]
+mod testing;

@@ -1,0 +1,88 @@
+//! What the transports' own tests share: polling as an async block would, and giving up instead of hanging.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::{Hangup, Transport};
+
+/// A test that would wait for ever fails instead. Long, because it says nothing about speed.
+pub(super) async fn settle<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("nothing happened for a minute")
+}
+
+pub(super) async fn read(transport: &mut impl Transport, most: usize) -> io::Result<Vec<u8>> {
+    let mut buf = vec![0; most];
+    let count = settle(poll_fn(|cx| transport.poll_read(cx, &mut buf))).await?;
+    buf.truncate(count);
+    Ok(buf)
+}
+
+pub(super) async fn read_exactly(transport: &mut impl Transport, count: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    while all.len() < count {
+        let part = read(transport, count - all.len()).await.unwrap();
+        assert!(!part.is_empty(), "the stream ended after {} of {count} bytes", all.len());
+        all.extend(part);
+    }
+    all
+}
+
+pub(super) async fn read_to_end(transport: &mut impl Transport) -> Vec<u8> {
+    let mut all = Vec::new();
+    loop {
+        let part = read(transport, 10_000).await.unwrap();
+        if part.is_empty() {
+            return all;
+        }
+        all.extend(part);
+    }
+}
+
+pub(super) async fn write_all(transport: &mut impl Transport, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = settle(poll_fn(|cx| transport.poll_write(cx, bytes))).await?;
+        bytes = &bytes[count..];
+    }
+    settle(poll_fn(|cx| transport.poll_flush(cx))).await
+}
+
+pub(super) async fn hangup(transport: &mut impl Transport) -> Hangup {
+    settle(poll_fn(|cx| transport.poll_hangup(cx))).await
+}
+
+pub(super) async fn close(transport: &mut impl Transport) -> io::Result<()> {
+    settle(poll_fn(|cx| transport.poll_close(cx))).await
+}
+
+/// Fails if a hangup is reported although the runtime had every chance to see one.
+pub(super) async fn no_hangup(transport: &mut impl Transport) {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+        poll_fn(|cx| {
+            assert_eq!(transport.poll_hangup(cx), Poll::Pending);
+            Poll::Ready(())
+        })
+        .await;
+    }
+}
+
+/// Writes until nothing more is taken, and says how much was.
+pub(super) async fn fill(transport: &mut impl Transport) -> usize {
+    let mut total = 0;
+    let mut refusals = 0;
+    while refusals < 20 {
+        tokio::task::yield_now().await;
+        match poll_fn(|cx| Poll::Ready(transport.poll_write(cx, &[b'x'; 4096]))).await {
+            Poll::Ready(count) => total += count.unwrap(),
+            Poll::Pending => refusals += 1,
+        }
+    }
+    total
+}
+
+/// A context for polls outside of any runtime.
+pub(super) fn nobody() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
