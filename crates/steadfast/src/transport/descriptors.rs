@@ -51,7 +51,7 @@ pub(super) fn nature(descriptor: impl AsFd) -> io::Result<Nature> {
 
 /// Opens the same end of the same pipe once more, with an open file description of its own that is non-blocking.
 ///
-/// This fails where there is no `/proc`, where the pipe belongs to another user, and for a writing end that nobody reads.
+/// This fails where there is no `/proc`, where the pipe belongs to another user, and for the writing end of a named pipe that nobody reads.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn reopen_pipe(pipe: &OwnedFd, end: End) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;

@@ -12,6 +12,13 @@ pub(super) async fn settle<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("nothing happened for a minute")
 }
 
+/// Does something that blocks on a thread of its own, so that a test which fails does not hang with it.
+pub(super) async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, result) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || done.send(work()));
+    settle(result).await.expect("the thread does not panic")
+}
+
 pub(super) async fn read(transport: &mut impl Transport, most: usize) -> io::Result<Vec<u8>> {
     let mut buf = vec![0; most];
     let count = settle(poll_fn(|cx| transport.poll_read(cx, &mut buf))).await?;

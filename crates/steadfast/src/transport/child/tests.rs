@@ -15,7 +15,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 
 use super::*;
-use crate::transport::testing::{close, fill, hangup, no_hangup, read_exactly, read_to_end, settle, write_all};
+use crate::transport::testing::{
+    close, elsewhere, fill, hangup, no_hangup, read_exactly, read_to_end, settle, write_all,
+};
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(50);
@@ -49,6 +51,21 @@ impl Drop for Outsider {
     }
 }
 
+/// What is still written to a tether, when the last process that writes to it is gone.
+async fn rest_of(mut hold: File) -> String {
+    elsewhere(move || {
+        let mut rest = String::new();
+        hold.read_to_string(&mut rest).unwrap();
+        rest
+    })
+    .await
+}
+
+/// All lines, when the thread that delivers them has ended.
+async fn all<T: Send + 'static>(said: mpsc::Receiver<T>) -> Vec<T> {
+    elsewhere(move || said.iter().collect()).await
+}
+
 /// Waits on this thread, without any runtime.
 fn block<F: Future>(future: F) -> F::Output {
     struct Parked(std::thread::Thread);
@@ -80,8 +97,9 @@ impl Tether {
     }
 
     /// Opens it, which waits for a process to write to it.
-    fn hold(&self) -> File {
-        File::open(&self.0).unwrap()
+    async fn hold(&self) -> File {
+        let path = self.0.clone();
+        elsewhere(|| File::open(path).unwrap()).await
     }
 }
 
@@ -190,9 +208,9 @@ async fn helpers_that_a_process_leaves_behind_end_with_it() {
     let tether = Tether::new();
     let script = format!("sleep 3600 >'{}' 2>&1 & cat", tether.0.display());
     let child = Child::spawn(shell(&script)).unwrap();
-    let mut hold = tether.hold();
+    let hold = tether.hold().await;
     settle(child.shutdown()).await.unwrap();
-    hold.read_to_end(&mut Vec::new()).unwrap();
+    rest_of(hold).await;
 }
 
 #[tokio::test]
@@ -203,11 +221,11 @@ async fn stubborn_helpers_are_killed_with_the_whole_group() {
         tether.0.display()
     );
     let child = Child::spawn(shell(&script).leave_within(SHORT).terminate_within(SHORT)).unwrap();
-    let mut hold = tether.hold();
+    let mut hold = tether.hold().await;
     hold.read_exact(&mut [0]).unwrap();
     let status = settle(child.shutdown()).await.unwrap();
     assert_eq!(status.signal(), Some(Signal::KILL.as_raw()));
-    hold.read_to_end(&mut Vec::new()).unwrap();
+    rest_of(hold).await;
 }
 
 #[tokio::test]
@@ -219,13 +237,11 @@ async fn a_wrapper_that_dies_of_sigterm_does_not_cost_the_server_its_cleanup() {
         tether.0.display()
     );
     let child = Child::spawn(shell(&script).leave_within(SHORT)).unwrap();
-    let mut hold = tether.hold();
+    let mut hold = tether.hold().await;
     hold.read_exact(&mut [0; 6]).unwrap();
     let status = settle(child.shutdown()).await.unwrap();
     assert_eq!(status.signal(), Some(Signal::TERM.as_raw()));
-    let mut said = String::new();
-    hold.read_to_string(&mut said).unwrap();
-    assert_eq!(said, "cleaned\n");
+    assert_eq!(rest_of(hold).await, "cleaned\n");
 }
 
 #[tokio::test]
@@ -239,7 +255,7 @@ async fn somebody_outside_the_group_who_keeps_the_pipes_open_is_not_waited_for()
     settle(child.shutdown()).await.unwrap();
     assert!(is_running(outsider.0), "it was not waited for, and is not ours to kill");
     // The thread that reads standard error ends as well: it drops its sender.
-    assert_eq!(said.iter().collect::<Vec<_>>(), ["outside"]);
+    assert_eq!(all(said).await, ["outside"]);
     assert!(settle(handle.exit()).await.unwrap().success());
 }
 
@@ -357,8 +373,7 @@ async fn standard_error_arrives_line_by_line() {
     let command = shell(script).stderr_line_limit(4).on_stderr_line(move |line| lines.send(line.to_owned()).unwrap());
     let child = Child::spawn(command).unwrap();
     settle(child.shutdown()).await.unwrap();
-    let said: Vec<_> = said.iter().collect();
-    assert_eq!(said, ["one", "two", "\u{fffd}bad", "looo", "oong", "last"]);
+    assert_eq!(all(said).await, ["one", "two", "\u{fffd}bad", "looo", "oong", "last"]);
 }
 
 #[tokio::test]
@@ -370,7 +385,7 @@ async fn a_flood_on_standard_error_does_not_stop_the_conversation() {
     write_all(&mut child, b"hello").await.unwrap();
     assert_eq!(read_exactly(&mut child, 5).await, b"hello");
     settle(child.shutdown()).await.unwrap();
-    let lengths: Vec<usize> = said.iter().collect();
+    let lengths: Vec<usize> = all(said).await;
     assert_eq!(lengths.iter().sum::<usize>(), 3_000_000);
     assert!(lengths.iter().all(|&length| length <= 16 * 1024));
 }

@@ -189,17 +189,22 @@ fn a_task_that_owns_an_end_and_dies_with_its_last_waker_does_not_lock_up() {
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
     }
-    let (mut near, far) = pair(1);
-    let task = Arc::new(Task(std::sync::Mutex::new(far)));
-    let waker = Waker::from(task);
-    // The only holds on the task that owns the far end are these wakers, inside the channel itself.
-    assert!(near.poll_read(&mut Context::from_waker(&waker), &mut [0; 1]).is_pending());
-    assert_eq!(near.poll_hangup(&mut Context::from_waker(&waker)), Poll::Pending);
-    drop(waker);
-    assert!(near.poll_read(&mut nobody(), &mut [0; 1]).is_pending());
-    assert_eq!(near.poll_hangup(&mut nobody()), Poll::Pending);
-    // The last one was in the slot for the other end's going away.
-    drop(near);
+    let (done, result) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut near, far) = pair(1);
+        let task = Arc::new(Task(std::sync::Mutex::new(far)));
+        let waker = Waker::from(task);
+        // The only holds on the task that owns the far end are these wakers, inside the channel itself.
+        assert!(near.poll_read(&mut Context::from_waker(&waker), &mut [0; 1]).is_pending());
+        assert_eq!(near.poll_hangup(&mut Context::from_waker(&waker)), Poll::Pending);
+        drop(waker);
+        assert!(near.poll_read(&mut nobody(), &mut [0; 1]).is_pending());
+        assert_eq!(near.poll_hangup(&mut nobody()), Poll::Pending);
+        // The last one was in the slot for the other end's going away.
+        drop(near);
+        done.send(()).unwrap();
+    });
+    result.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
 }
 
 #[test]
