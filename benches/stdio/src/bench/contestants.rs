@@ -1,0 +1,175 @@
+//! Who is measured, and where their programs come from.
+//!
+//! Programs are built by cargo with the release profile, so that no stale or debug build is measured by accident.
+
+use crate::options::Options;
+use crate::workload::{Era, Tool};
+use clap::ValueEnum;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A server that can take part.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// `steadfast serve`.
+    Steadfast,
+    /// rmcp on its non-blocking pipes, the runtime of `#[tokio::main]`.
+    RmcpPipes,
+    /// rmcp on its usual `stdio`, the runtime of `#[tokio::main]`.
+    RmcpStdio,
+    /// rmcp on its non-blocking pipes, everything on one thread.
+    RmcpPipesOneThread,
+    /// The limit: all answers that one read allows, in one write.
+    Bare,
+    /// The limit of a server that writes each answer by itself.
+    BareUnbatched,
+}
+
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Steadfast => "steadfast",
+            Self::RmcpPipes => "rmcp pipes",
+            Self::RmcpStdio => "rmcp stdio",
+            Self::RmcpPipesOneThread => "rmcp 1 thread",
+            Self::Bare => "bare",
+            Self::BareUnbatched => "bare unbatched",
+        }
+    }
+
+    pub(crate) const fn is_rmcp(self) -> bool {
+        matches!(
+            self,
+            Self::RmcpPipes | Self::RmcpStdio | Self::RmcpPipesOneThread
+        )
+    }
+
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Steadfast => "steadfast",
+            Self::RmcpPipes | Self::RmcpStdio | Self::RmcpPipesOneThread => "rmcp-server",
+            Self::Bare | Self::BareUnbatched => "bare",
+        }
+    }
+}
+
+/// A server with its program.
+pub(crate) struct Contestant {
+    pub(crate) kind: Kind,
+    program: PathBuf,
+}
+
+impl Contestant {
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// The program and its arguments, to be run as they are or under valgrind.
+    pub(crate) fn command_line(&self, era: Era, tool: Tool) -> Vec<OsString> {
+        let mut line: Vec<OsString> = vec![self.program.clone().into()];
+        let mut with = |arguments: &[&str]| line.extend(arguments.iter().map(OsString::from));
+        match self.kind {
+            Kind::Steadfast => with(&["serve"]),
+            Kind::RmcpPipes => with(&["--transport", "pipes"]),
+            Kind::RmcpStdio => with(&["--transport", "stdio"]),
+            Kind::RmcpPipesOneThread => with(&["--transport", "pipes", "--threads", "current"]),
+            Kind::Bare | Kind::BareUnbatched => {
+                let (text, times) = tool.text();
+                let era = match era {
+                    Era::Initialize => "2025",
+                    Era::Stateless => "2026",
+                };
+                with(&["--era", era, "--text", text, "--times", &times.to_string()]);
+                if self.kind == Kind::BareUnbatched {
+                    with(&["--unbatched"]);
+                }
+            }
+        }
+        line
+    }
+}
+
+/// Finds or builds the programs of all that take part.
+pub(crate) fn contestants(options: &Options) -> io::Result<Vec<Contestant>> {
+    let kinds = options.kinds();
+    let beside = std::env::current_exe()?;
+    let beside = beside.parent().unwrap_or(Path::new("."));
+    let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
+
+    let built = if options.no_build {
+        Vec::new()
+    } else {
+        build(bench, &["--bin", "bare", "--bin", "rmcp-server"])?
+    };
+    let root = bench.join("../..");
+    let given = options
+        .steadfast
+        .clone()
+        .or_else(|| std::env::var_os("STEADFAST_BIN").map(PathBuf::from));
+    let steadfast = match given {
+        Some(path) => Some(path),
+        None if !kinds.contains(&Kind::Steadfast) => None,
+        None if options.no_build => Some(root.join("target/release/steadfast")),
+        None => build(&root, &["-p", "steadfast-cli"])
+            .map_err(|error| {
+                io::Error::other(format!(
+                    "{error}; --without-steadfast measures the others only"
+                ))
+            })?
+            .into_iter()
+            .find(|path| path.ends_with(Kind::Steadfast.program())),
+    };
+
+    kinds
+        .into_iter()
+        .map(|kind| {
+            let program = match (kind, &steadfast) {
+                (Kind::Steadfast, Some(path)) => path.clone(),
+                _ => built
+                    .iter()
+                    .find(|path| path.ends_with(kind.program()))
+                    .cloned()
+                    .unwrap_or_else(|| beside.join(kind.program())),
+            };
+            if program.is_file() {
+                Ok(Contestant { kind, program })
+            } else {
+                Err(io::Error::new(
+                    io::ErrorKind::NotFound,
+                    format!("{}: no program at {}", kind.name(), program.display()),
+                ))
+            }
+        })
+        .collect()
+}
+
+/// Builds in release mode and says which executables came out of it.
+fn build(folder: &Path, what: &[&str]) -> io::Result<Vec<PathBuf>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "build",
+            "--release",
+            "--message-format=json-render-diagnostics",
+        ])
+        .args(what)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!(
+            "cargo build {} failed",
+            what.join(" ")
+        )));
+    }
+    Ok(output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+        .collect())
+}

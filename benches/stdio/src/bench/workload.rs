@@ -1,0 +1,200 @@
+//! What is asked of a server: the eras, the tools, the two ways to ask, and the lines themselves.
+//!
+//! It only makes bytes; it never reads or writes any.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::json;
+
+/// How a connection is opened and what each request carries.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Era {
+    /// 2025-11-25: a handshake, then plain requests.
+    #[value(name = "2025")]
+    Initialize,
+    /// 2026-07-28: `server/discover`, then requests that carry `_meta`.
+    #[value(name = "2026")]
+    Stateless,
+}
+
+impl Era {
+    pub(crate) const fn revision(self) -> &'static str {
+        match self {
+            Self::Initialize => "2025-11-25",
+            Self::Stateless => "2026-07-28",
+        }
+    }
+
+    /// The request that opens the connection, under id 0.
+    pub(crate) fn opening(self) -> String {
+        let request = match self {
+            Self::Initialize => json!({
+                "jsonrpc": "2.0", "id": 0, "method": "initialize",
+                "params": {
+                    "protocolVersion": self.revision(),
+                    "capabilities": {},
+                    "clientInfo": {"name": "bench", "version": "0"},
+                },
+            }),
+            Self::Stateless => json!({
+                "jsonrpc": "2.0", "id": 0, "method": "server/discover",
+                "params": {"_meta": self.meta()},
+            }),
+        };
+        format!("{request}\n")
+    }
+
+    /// What follows the answer to the opening.
+    pub(crate) const fn opened(self) -> &'static str {
+        match self {
+            Self::Initialize => "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
+            Self::Stateless => "",
+        }
+    }
+
+    fn meta(self) -> serde_json::Value {
+        json!({
+            "io.modelcontextprotocol/protocolVersion": self.revision(),
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "0"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        })
+    }
+}
+
+/// A tool that every server has.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Tool {
+    Echo,
+    Add,
+    Blob,
+}
+
+impl Tool {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Echo => "echo",
+            Self::Add => "add",
+            Self::Blob => "blob",
+        }
+    }
+
+    fn arguments(self) -> serde_json::Value {
+        match self {
+            Self::Echo => json!({"text": ECHOED}),
+            Self::Add => json!({"a": 20, "b": 22}),
+            Self::Blob => json!({"bytes": BLOB_BYTES}),
+        }
+    }
+
+    /// The text that the right answer has, as a unit and how often it is repeated: what the bare server is told to say.
+    pub(crate) const fn text(self) -> (&'static str, usize) {
+        match self {
+            Self::Echo => (ECHOED, 1),
+            Self::Add => ("42", 1),
+            Self::Blob => ("x", BLOB_BYTES),
+        }
+    }
+
+    /// Whether this text is the right answer. What letters a blob is made of is the server's choice, as long as they
+    /// are ASCII that JSON does not escape: anything else would change the work.
+    pub(crate) fn is_answered_by(self, text: &str) -> bool {
+        match self {
+            Self::Blob => {
+                text.len() == BLOB_BYTES
+                    && text
+                        .bytes()
+                        .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\')
+            }
+            Self::Echo | Self::Add => text == self.text().0,
+        }
+    }
+}
+
+const ECHOED: &str = "The quick brown fox jumps over the lazy dog";
+const BLOB_BYTES: usize = 65_536;
+
+/// How the calls are asked.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// One at a time: each waits for the answer to the last.
+    Serial,
+    /// A window that is kept full: as many requests go out in one write as answers came in one read.
+    Pipelined,
+}
+
+impl Mode {
+    pub(crate) const ALL: [Self; 2] = [Self::Serial, Self::Pipelined];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::Pipelined => "pipelined",
+        }
+    }
+
+    pub(crate) const fn window(self, pipelined: u64) -> u64 {
+        match self {
+            Self::Serial => 1,
+            Self::Pipelined => pipelined,
+        }
+    }
+}
+
+/// A `tools/call` that is written again and again, each time under another id.
+pub(crate) struct Call {
+    tail: Vec<u8>,
+}
+
+impl Call {
+    pub(crate) fn new(era: Era, tool: Tool) -> Self {
+        let params = match era {
+            Era::Initialize => json!({"name": tool.name(), "arguments": tool.arguments()}),
+            Era::Stateless => {
+                json!({"_meta": era.meta(), "name": tool.name(), "arguments": tool.arguments()})
+            }
+        };
+        Self {
+            tail: format!(",\"method\":\"tools/call\",\"params\":{params}}}\n").into_bytes(),
+        }
+    }
+
+    pub(crate) fn write_under(&self, id: u64, to: &mut Vec<u8>) {
+        to.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        write_decimal(id, to);
+        to.extend_from_slice(&self.tail);
+    }
+}
+
+fn write_decimal(mut number: u64, to: &mut Vec<u8>) {
+    let start = to.len();
+    loop {
+        to.push(b"0123456789"[usize::try_from(number % 10).unwrap_or(0)]);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    to[start..].reverse();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Call, Era, Tool};
+    use serde_json::Value;
+
+    #[test]
+    fn a_call_is_one_line_of_json_under_its_id() {
+        for (era, id) in [(Era::Initialize, 0), (Era::Stateless, 1_234_567_890_123)] {
+            let mut line = Vec::new();
+            Call::new(era, Tool::Echo).write_under(id, &mut line);
+            let end = line.pop();
+            let parsed: Option<Value> = serde_json::from_slice(&line).ok();
+            assert_eq!(
+                (end, parsed.map(|call| call["id"].clone())),
+                (Some(b'\n'), Some(Value::from(id)))
+            );
+        }
+    }
+}
