@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
@@ -76,10 +76,14 @@ fn block<F: Future>(future: F) -> F::Output {
     }
     let waker = Waker::from(Arc::new(Parked(std::thread::current())));
     let mut future = pin!(future);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(value) => return value,
-            Poll::Pending => std::thread::park(),
+            Poll::Pending => {
+                assert!(Instant::now() < deadline, "nothing happened for a minute");
+                std::thread::park_timeout(Duration::from_secs(1));
+            }
         }
     }
 }
