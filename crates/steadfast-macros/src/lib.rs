@@ -1,1 +1,129 @@
-//! Placeholder.
+//! The attribute macros of [steadfast](https://docs.rs/steadfast).
+//!
+//! Use them through the crate `steadfast`, which re-exports them: what they write names it. A mistake is a compile error
+//! at the place of the mistake that says what to write instead. What they write can all be written by hand, with
+//! `Server::builder` and `Tool::new`.
+#![forbid(unsafe_code)]
+
+mod docs;
+mod emit;
+mod function;
+mod options;
+mod parameter;
+mod server;
+mod signature;
+
+use proc_macro::TokenStream;
+
+/// Makes a server of an `impl` block: each method with `#[tool]` is a tool.
+///
+/// ```
+/// use steadfast::{Context, Tool, server};
+///
+/// struct Weather {
+///     station: String,
+/// }
+///
+/// /// Weather for people who are outside.
+/// #[server]
+/// impl Weather {
+///     /// Forecast for a city.
+///     #[tool(read_only)]
+///     async fn forecast(
+///         &self,
+///         /// City name
+///         city: String,
+///         #[arg(default = 3)] days: u8,
+///     ) -> steadfast::Result<String> {
+///         Ok(format!("{}: sun in {city} for {days} days", self.station))
+///     }
+/// }
+///
+/// use steadfast::IntoServer;
+/// let server = Weather { station: "roof".into() }.into_server();
+/// assert_eq!(server.info().name, "Weather");
+/// assert_eq!(server.instructions(), Some("Weather for people who are outside."));
+/// assert!(server.tool("forecast").is_some());
+/// ```
+///
+/// The doc comment of the block is the server's instructions, and its first paragraph the description.
+///
+/// # Options
+///
+/// - `name = ".."`: the type's name by default.
+/// - `version = ".."`: the version of the package by default.
+/// - `title = ".."`, `description = ".."`, `instructions = ".."`, `website = ".."`, `icon = ".."`
+/// - `part = x` makes the block a further part of a server, and `parts(x, y)` on the main block takes parts in:
+///
+/// ```
+/// use steadfast::{IntoServer, server};
+/// struct Shop;
+///
+/// #[server(name = "shop", parts(admin))]
+/// impl Shop {
+///     /// Price of a thing.
+///     #[tool]
+///     async fn price(&self, thing: String) -> u32 {
+///         7
+///     }
+/// }
+///
+/// #[server(part = admin)]
+/// impl Shop {
+///     /// Closes the shop.
+///     #[tool(destructive)]
+///     async fn close(&self) {}
+/// }
+///
+/// assert_eq!(Shop.into_server().tools().len(), 2);
+/// ```
+#[proc_macro_attribute]
+pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
+    server::expand(options.into(), item.into()).into()
+}
+
+/// Makes a tool of a function: `async fn add(a: i64, b: i64) -> i64` becomes `fn add() -> Tool`. On a method of an
+/// `impl` block with `#[server]`, makes the method one of the server's tools.
+///
+/// ```
+/// use std::sync::Arc;
+/// use steadfast::{Server, tool};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// async fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// /// Looks a word up.
+/// #[tool(title = "Dictionary", read_only)]
+/// async fn look_up(#[state] words: Arc<Vec<String>>, /** The word */ word: String) -> bool {
+///     words.contains(&word)
+/// }
+///
+/// let words = Arc::new(vec!["steadfast".to_owned()]);
+/// let server = Server::builder("mixed", "1.0.0").tool(add()).tool(look_up(words)).build();
+/// ```
+///
+/// An `async fn` runs on the workers and must not block. A plain `fn` runs on a thread that it may block.
+///
+/// # Parameters
+///
+/// Each parameter is an argument of its name, and its doc comment is the description. An `Option` may be left out. A
+/// parameter of the type `Context` is the request's context. One with `#[state]` (of functions, not of methods) is given
+/// when the tool is made, and cloned for each call.
+///
+/// - `#[arg(default)]`, `#[arg(default = 3)]`: may be left out, and is this then.
+/// - `#[arg(rename = "type")]`: has another name for clients.
+/// - `#[arg(description = "..")]`: instead of a doc comment.
+///
+/// # Options
+///
+/// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
+/// - `read_only`, `destructive`, `idempotent`, `open_world`: hints, also as `destructive = false`.
+/// - `cancel = cooperative`: a cancellation does not stop the handler at once; it sees `ctx.cancelled()` and ends.
+/// - `icon = "https://.."`: may be given several times.
+#[proc_macro_attribute]
+pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    function::expand(options.into(), item.into()).into()
+}

@@ -1,0 +1,30 @@
+//! Doc comments as text.
+
+use syn::{Attribute, Expr, ExprLit, Lit, Meta};
+
+/// The text of the doc comments among these attributes.
+pub(crate) fn text(attributes: &[Attribute]) -> String {
+    let lines: Vec<String> = attributes.iter().filter_map(comment).collect();
+    let mut text = String::new();
+    for line in lines.iter().flat_map(|comment| comment.lines()) {
+        text.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
+        text.push('\n');
+    }
+    text.trim().to_owned()
+}
+
+/// The first paragraph, in one line.
+pub(crate) fn first_paragraph(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    lines.join(" ")
+}
+
+fn comment(attribute: &Attribute) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,152 @@
+//! The expression that makes a `Tool`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
+
+use crate::options::{DefaultValue, ToolOptions};
+use crate::parameter::{Argument, Parameter};
+use crate::signature::ToolFunction;
+
+/// How the function is called.
+pub(crate) struct Callee {
+    /// The path of the function: `Self::forecast`, or `add`.
+    pub(crate) path: TokenStream,
+    /// What it is given first: `&*this`.
+    pub(crate) receiver: Option<TokenStream>,
+    /// Cloned into each call: `this`, and state.
+    pub(crate) captured: Vec<Ident>,
+}
+
+/// The expression that makes the tool.
+pub(crate) fn tool(function: &ToolFunction, options: &ToolOptions, docs: &str, callee: &Callee) -> TokenStream {
+    let builder = builder(function, options, docs);
+    let properties = properties(function);
+    let names = function.arguments().map(|argument| &argument.name);
+    let variables = function.arguments().map(|argument| &argument.variable);
+    let read = function.arguments().map(read_type);
+    let context = Ident::new("__context", Span::mixed_site());
+    let given = function.parameters.iter().map(|parameter| given(parameter, &context));
+    let Callee { path, receiver, captured } = callee;
+    let receiver = receiver.iter();
+    let checks = checks(function);
+    let run = Ident::new(if function.is_async { "on_workers" } else { "on_threads" }, Span::mixed_site());
+    let call = quote! { #path(#(#receiver,)* #(#given),*) };
+    let body = if function.is_async { quote! { async move { #call.await } } } else { call };
+    quote! {{
+        #checks
+        ::steadfast::__private::#run(
+            #builder,
+            #properties,
+            &[#(#names),*],
+            {
+                #(let #captured = ::core::clone::Clone::clone(&#captured);)*
+                move |(#(#variables,)*): (#(#read,)*), #context: ::steadfast::Context| {
+                    #(let #captured = ::core::clone::Clone::clone(&#captured);)*
+                    #body
+                }
+            },
+        )
+    }}
+}
+
+fn builder(function: &ToolFunction, options: &ToolOptions, docs: &str) -> TokenStream {
+    let name = options.name.as_ref().unwrap_or(&function.default_name);
+    let title = options.title.iter();
+    let described = options.description.as_ref().map_or_else(|| docs.to_owned(), LitStr::value);
+    let description = Some(described).filter(|text| !text.is_empty()).into_iter();
+    let icons = &options.icons;
+    let cooperative = options.cooperative.then(|| quote! { .cooperative() });
+    let hints: Vec<TokenStream> = [
+        options.read_only.map(|hint| quote! { .with_read_only_hint(#hint) }),
+        options.destructive.map(|hint| quote! { .with_destructive_hint(#hint) }),
+        options.idempotent.map(|hint| quote! { .with_idempotent_hint(#hint) }),
+        options.open_world.map(|hint| quote! { .with_open_world_hint(#hint) }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let annotations = (!hints.is_empty())
+        .then(|| quote! { .annotations(::steadfast::__private::ToolAnnotations::new()#(#hints)*) });
+    quote! {
+        ::steadfast::Tool::new(#name)
+            #(.title(#title))*
+            #(.description(#description))*
+            #annotations
+            #(.icon(::steadfast::__private::Icon::new(#icons)))*
+            #cooperative
+    }
+}
+
+fn properties(function: &ToolFunction) -> TokenStream {
+    let properties = function.arguments().map(|argument| {
+        let Argument { name, kind, description, .. } = argument;
+        match default(argument) {
+            None => quote! { .argument::<#kind>(#name, #description) },
+            Some(default) => quote! {
+                .argument_or::<#kind>(#name, #description, {
+                    #[allow(unused_imports)]
+                    use ::steadfast::__private::NotShown as _;
+                    let value: #kind = #default;
+                    ::steadfast::__private::Shown(&value).json()
+                })
+            },
+        }
+    });
+    quote! { <::steadfast::__private::Properties as ::core::default::Default>::default()#(#properties)* }
+}
+
+/// The type that an argument is read into: one with a default may be absent.
+fn read_type(argument: &Argument) -> TokenStream {
+    let kind = &argument.kind;
+    match argument.default {
+        None => quote! { #kind },
+        Some(_) => quote! { ::core::option::Option<#kind> },
+    }
+}
+
+/// What the function is given for a parameter.
+fn given(parameter: &Parameter, context: &Ident) -> TokenStream {
+    match parameter {
+        Parameter::Context { by_reference: false } => quote! { #context },
+        Parameter::Context { by_reference: true } => quote! { &#context },
+        Parameter::State { name, .. } => quote! { #name },
+        Parameter::Argument(argument) => {
+            let Argument { variable, kind, .. } = &**argument;
+            match default(argument) {
+                None => quote! { #variable },
+                Some(default) => quote! { #variable.unwrap_or_else(|| -> #kind { #default }) },
+            }
+        }
+    }
+}
+
+/// The expression of a default value. A text in quotes may stand for a `String`.
+fn default(argument: &Argument) -> Option<TokenStream> {
+    match argument.default.as_ref()? {
+        DefaultValue::OfType(place) => Some(quote_spanned! {*place=> ::core::default::Default::default() }),
+        DefaultValue::Value(value) => match &**value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_string(&argument.kind) => {
+                Some(quote_spanned! {text.span()=> ::std::string::String::from(#text) })
+            }
+            value => Some(quote! { #value }),
+        },
+    }
+}
+
+fn is_string(kind: &Type) -> bool {
+    matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "String"))
+}
+
+/// Statements that fail to compile at the place of a type that does not fit.
+fn checks(function: &ToolFunction) -> TokenStream {
+    let parameters = function.arguments().map(|argument| {
+        let kind = &argument.kind;
+        quote_spanned! {kind.span()=> let _ = ::steadfast::__private::assert_parameter::<#kind>; }
+    });
+    let returned = function.returned().filter(|kind| !matches!(kind, Type::ImplTrait(_))).map(|kind| {
+        quote_spanned! {kind.span()=> let _ = ::steadfast::__private::assert_reply::<#kind>; }
+    });
+    quote! { #(#parameters)* #returned }
+}

@@ -1,0 +1,201 @@
+//! The options in `#[server(..)]`, `#[tool(..)]` and `#[arg(..)]`.
+
+use proc_macro2::{Span, TokenStream};
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, Expr, Ident, LitBool, LitStr, Meta, Result, Token, parenthesized};
+
+/// `#[tool(..)]`
+#[derive(Default)]
+pub(crate) struct ToolOptions {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) title: Option<LitStr>,
+    pub(crate) description: Option<LitStr>,
+    pub(crate) read_only: Option<bool>,
+    pub(crate) destructive: Option<bool>,
+    pub(crate) idempotent: Option<bool>,
+    pub(crate) open_world: Option<bool>,
+    pub(crate) cooperative: bool,
+    pub(crate) icons: Vec<LitStr>,
+}
+
+impl ToolOptions {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = Self::default();
+        let parser = syn::meta::parser(|meta| options.take(&meta));
+        parser.parse2(tokens)?;
+        Ok(options)
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        match name_of(meta).as_str() {
+            "name" => {
+                let name = text(meta, self.name.is_some())?;
+                check_tool_name(&name)?;
+                self.name = Some(name);
+            }
+            "title" => self.title = Some(text(meta, self.title.is_some())?),
+            "description" => self.description = Some(text(meta, self.description.is_some())?),
+            "read_only" => self.read_only = Some(flag(meta, self.read_only.is_some())?),
+            "destructive" => self.destructive = Some(flag(meta, self.destructive.is_some())?),
+            "idempotent" => self.idempotent = Some(flag(meta, self.idempotent.is_some())?),
+            "open_world" => self.open_world = Some(flag(meta, self.open_world.is_some())?),
+            "icon" => self.icons.push(text(meta, false)?),
+            "cancel" => {
+                let how: Ident = meta.value()?.parse()?;
+                self.cooperative = match how.to_string().as_str() {
+                    "cooperative" => true,
+                    "drop" => false,
+                    _ => return Err(Error::new(how.span(), "write `cancel = cooperative` or `cancel = drop`")),
+                };
+            }
+            _ => {
+                return Err(meta.error(
+                    "unknown option: `#[tool]` has `name`, `title`, `description`, `read_only`, `destructive`, \
+                     `idempotent`, `open_world`, `cancel` and `icon`",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `#[server(..)]`
+#[derive(Default)]
+pub(crate) struct ServerOptions {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) title: Option<LitStr>,
+    pub(crate) version: Option<LitStr>,
+    pub(crate) description: Option<LitStr>,
+    pub(crate) instructions: Option<LitStr>,
+    pub(crate) website: Option<LitStr>,
+    pub(crate) icons: Vec<LitStr>,
+    pub(crate) part: Option<Ident>,
+    pub(crate) parts: Vec<Ident>,
+}
+
+impl ServerOptions {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = Self::default();
+        let mut others = None;
+        let parser = syn::meta::parser(|meta| {
+            if !meta.path.is_ident("part") {
+                others = Some(meta.path.clone());
+            }
+            options.take(&meta)
+        });
+        parser.parse2(tokens)?;
+        if let (Some(_), Some(other)) = (&options.part, others) {
+            let message = "a part has no options of its own: write this on the main block, which has `parts(..)`";
+            return Err(Error::new_spanned(other, message));
+        }
+        Ok(options)
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        match name_of(meta).as_str() {
+            "name" => self.name = Some(text(meta, self.name.is_some())?),
+            "title" => self.title = Some(text(meta, self.title.is_some())?),
+            "version" => self.version = Some(text(meta, self.version.is_some())?),
+            "description" => self.description = Some(text(meta, self.description.is_some())?),
+            "instructions" => self.instructions = Some(text(meta, self.instructions.is_some())?),
+            "website" => self.website = Some(text(meta, self.website.is_some())?),
+            "icon" => self.icons.push(text(meta, false)?),
+            "part" => self.part = Some(meta.value()?.parse()?),
+            "parts" => {
+                let names;
+                parenthesized!(names in meta.input);
+                self.parts.extend(Punctuated::<Ident, Token![,]>::parse_terminated(&names)?);
+            }
+            _ => {
+                return Err(meta.error(
+                    "unknown option: `#[server]` has `name`, `title`, `version`, `description`, `instructions`, \
+                     `website`, `icon`, `part = ..` and `parts(..)`",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `#[arg(..)]`
+#[derive(Default)]
+pub(crate) struct ArgumentOptions {
+    pub(crate) default: Option<DefaultValue>,
+    pub(crate) rename: Option<LitStr>,
+    pub(crate) description: Option<LitStr>,
+}
+
+/// What an argument is if it is left out.
+pub(crate) enum DefaultValue {
+    /// The default of its type. The place is that of the option.
+    OfType(Span),
+    /// This.
+    Value(Box<Expr>),
+}
+
+impl ArgumentOptions {
+    pub(crate) fn take_from(&mut self, attribute: &Attribute) -> Result<()> {
+        if let Meta::Path(path) = &attribute.meta {
+            return Err(Error::new_spanned(path, "write `#[arg(default = ..)]`, or leave `#[arg]` out"));
+        }
+        attribute.parse_nested_meta(|meta| self.take(&meta))
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        match name_of(meta).as_str() {
+            "default" if self.default.is_some() => return Err(meta.error("given twice")),
+            "default" if meta.input.peek(Token![=]) => {
+                self.default = Some(DefaultValue::Value(meta.value()?.parse()?));
+            }
+            "default" => {
+                let place = meta.path.get_ident().map_or_else(Span::call_site, Ident::span);
+                self.default = Some(DefaultValue::OfType(place));
+            }
+            "rename" => self.rename = Some(text(meta, self.rename.is_some())?),
+            "description" => self.description = Some(text(meta, self.description.is_some())?),
+            _ => return Err(meta.error("unknown option: `#[arg]` has `default`, `rename` and `description`")),
+        }
+        Ok(())
+    }
+}
+
+fn name_of(meta: &ParseNestedMeta<'_>) -> String {
+    meta.path.get_ident().map(ToString::to_string).unwrap_or_default()
+}
+
+fn text(meta: &ParseNestedMeta<'_>, given: bool) -> Result<LitStr> {
+    if given {
+        return Err(meta.error("given twice"));
+    }
+    if !meta.input.peek(Token![=]) {
+        return Err(meta.error(format!("write `{} = \"..\"`", name_of(meta))));
+    }
+    let value = meta.value()?;
+    value.parse().map_err(|_| value.error("write a text in quotes"))
+}
+
+fn flag(meta: &ParseNestedMeta<'_>, given: bool) -> Result<bool> {
+    if given {
+        return Err(meta.error("given twice"));
+    }
+    if !meta.input.peek(Token![=]) {
+        return Ok(true);
+    }
+    let value = meta.value()?;
+    let flag: LitBool = value.parse().map_err(|_| value.error("write `true` or `false`"))?;
+    Ok(flag.value)
+}
+
+/// The names that the specification asks for, which every client accepts.
+fn check_tool_name(name: &LitStr) -> Result<()> {
+    let text = name.value();
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if (1..=128).contains(&text.len()) && text.bytes().all(fits) {
+        return Ok(());
+    }
+    let message = "a tool's name has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `_`, `-` and `.`; \
+                   for a name that people see use `title`";
+    Err(Error::new(name.span(), message))
+}

@@ -1,0 +1,140 @@
+//! One parameter of a tool: an argument, the context, or state.
+
+use quote::quote;
+use syn::{Attribute, Error, FnArg, GenericArgument, Ident, LitStr, Pat, PatType, PathArguments, Result, Type};
+
+use crate::docs;
+use crate::options::{ArgumentOptions, DefaultValue};
+
+/// What a parameter is given.
+pub(crate) enum Parameter {
+    /// Read from the arguments.
+    Argument(Box<Argument>),
+    /// The context of the request: by value, or by reference.
+    Context { by_reference: bool },
+    /// What the tool was made with.
+    State { name: Ident, kind: Box<Type> },
+}
+
+/// A parameter that is read from the arguments.
+pub(crate) struct Argument {
+    pub(crate) variable: Ident,
+    pub(crate) name: LitStr,
+    pub(crate) kind: Type,
+    pub(crate) description: String,
+    pub(crate) default: Option<DefaultValue>,
+}
+
+/// Understands a parameter, and takes the attributes off it that are ours.
+pub(crate) fn understand(parameter: &mut PatType) -> Result<Parameter> {
+    let attributes = std::mem::take(&mut parameter.attrs);
+    let (ours, others): (Vec<_>, Vec<_>) = attributes.into_iter().partition(is_ours);
+    parameter.attrs = others;
+
+    let marked_as_state = ours.iter().find(|attribute| attribute.path().is_ident("state"));
+    let described: Vec<_> = ours.iter().filter(|attribute| attribute.path().is_ident("arg")).collect();
+    match (marked_as_state, described.first()) {
+        (Some(_), Some(argument)) => Err(Error::new_spanned(argument, "state is not an argument: leave `#[arg]` out")),
+        (Some(_), None) => state(parameter),
+        (None, None) if is_context(&parameter.ty) => {
+            Ok(Parameter::Context { by_reference: matches!(&*parameter.ty, Type::Reference(_)) })
+        }
+        (None, _) => argument(parameter, &ours),
+    }
+}
+
+fn is_ours(attribute: &Attribute) -> bool {
+    ["arg", "state", "doc"].iter().any(|name| attribute.path().is_ident(name))
+}
+
+fn is_context(kind: &Type) -> bool {
+    match kind {
+        Type::Path(path) => path.path.segments.last().is_some_and(|last| {
+            last.ident == "Context" && matches!(last.arguments, PathArguments::None)
+        }),
+        Type::Reference(reference) => reference.mutability.is_none() && is_context(&reference.elem),
+        _ => false,
+    }
+}
+
+fn state(parameter: &PatType) -> Result<Parameter> {
+    let name = variable(parameter)?;
+    if let Type::Reference(reference) = &*parameter.ty {
+        let inner = &reference.elem;
+        let message = format!("state is cloned for each call: write `Arc<{}>`", quote!(#inner));
+        return Err(Error::new_spanned(&parameter.ty, message));
+    }
+    Ok(Parameter::State { name, kind: parameter.ty.clone() })
+}
+
+fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<Parameter> {
+    let variable = variable(parameter)?;
+    check_type(&parameter.ty)?;
+    let mut options = ArgumentOptions::default();
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("arg")) {
+        options.take_from(attribute)?;
+    }
+    if let (Some(default), Some(inner)) = (&options.default, inside_option(&parameter.ty)) {
+        let inner = quote!(#inner);
+        let message = match default {
+            DefaultValue::OfType(_) => "an `Option` may be left out as it is: leave `#[arg(default)]` out".to_owned(),
+            DefaultValue::Value(_) => format!("an argument with a default is always there: write `{inner}`"),
+        };
+        return Err(Error::new_spanned(&parameter.ty, message));
+    }
+    let unraw = variable.to_string();
+    let unraw = unraw.strip_prefix("r#").unwrap_or(&unraw);
+    // `_city` silences a warning and is not a name for clients.
+    let plain = unraw.trim_start_matches('_');
+    let name = options.rename.unwrap_or_else(|| LitStr::new(plain, variable.span()));
+    let description = options.description.map_or_else(|| docs::text(attributes), |text| text.value());
+    let kind = (*parameter.ty).clone();
+    Ok(Parameter::Argument(Box::new(Argument { variable, name, kind, description, default: options.default })))
+}
+
+fn variable(parameter: &PatType) -> Result<Ident> {
+    match &*parameter.pat {
+        Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => Ok(pattern.ident.clone()),
+        pattern => {
+            let message = "give the parameter a plain name: it is the argument's name. Take it apart in the body";
+            Err(Error::new_spanned(pattern, message))
+        }
+    }
+}
+
+/// Arguments are owned values of types that can be named.
+fn check_type(kind: &Type) -> Result<()> {
+    match kind {
+        Type::Reference(reference) => {
+            let owned = match &*reference.elem {
+                Type::Path(path) if path.path.is_ident("str") => "String".to_owned(),
+                Type::Slice(slice) => {
+                    let element = &slice.elem;
+                    format!("Vec<{}>", quote!(#element))
+                }
+                inner => quote!(#inner).to_string(),
+            };
+            Err(Error::new_spanned(kind, format!("an argument is an owned value: write `{owned}`")))
+        }
+        Type::ImplTrait(_) => Err(Error::new_spanned(kind, "an argument has one type: name it, instead of `impl ..`")),
+        _ => Ok(()),
+    }
+}
+
+/// `T` of `Option<T>`.
+fn inside_option(kind: &Type) -> Option<&Type> {
+    let Type::Path(path) = kind else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first()? {
+        GenericArgument::Type(inner) => Some(inner),
+        _ => None,
+    }
+}
+
+/// Takes our attributes off a parameter that was not understood, so that the compiler does not complain about them too.
+pub(crate) fn strip(parameter: &mut FnArg) {
+    if let FnArg::Typed(parameter) = parameter {
+        parameter.attrs.retain(|attribute| !is_ours(attribute));
+    }
+}

@@ -1,0 +1,227 @@
+//! `#[server]` on an `impl` block.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Error, Ident, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Receiver, Result, Type, TypeReference,
+};
+
+use crate::emit::{self, Callee};
+use crate::options::{ServerOptions, ToolOptions};
+use crate::parameter::{self, Parameter};
+use crate::signature::{Problems, ToolFunction};
+use crate::docs;
+
+pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
+    let mut block: ItemImpl = match syn::parse2(item.clone()) {
+        Ok(block) => block,
+        Err(_) => {
+            let message = "`#[server]` goes on an `impl` block, whose methods with `#[tool]` are the tools";
+            return Error::new_spanned(&item, message).into_compile_error();
+        }
+    };
+    let written = try_expand(options, &mut block).unwrap_or_else(Error::into_compile_error);
+    quote! { #block #written }
+}
+
+/// What is written beside the block. The block itself loses the attributes that are ours, whatever happens.
+fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
+    let mut problems = Problems::default();
+    let options = problems.note(ServerOptions::parse(options));
+    if let Some((_, implemented, _)) = &block.trait_ {
+        let message = "`#[server]` goes on an `impl` block of the type itself, not of a trait";
+        problems.add(Error::new_spanned(implemented, message));
+    }
+    let mut tools: Vec<Listed> = Vec::new();
+    for item in &mut block.items {
+        let ImplItem::Fn(method) = item else { continue };
+        let Some(attribute) = take_tool_attribute(&mut method.attrs) else { continue };
+        let listed = problems.note(listed(&attribute, method));
+        method.sig.inputs.iter_mut().for_each(parameter::strip);
+        let Some(listed) = listed else { continue };
+        if let Some(twin) = tools.iter().find(|other| other.name.value() == listed.name.value() && !other.conditional) {
+            let message = format!("there is a tool named `{}` already: give this one another `name`", twin.name.value());
+            problems.add(Error::new(listed.name.span(), message));
+        }
+        tools.push(listed);
+    }
+    problems.finish()?;
+    let options = options.unwrap_or_default();
+    let list = tools.iter().map(|tool| &tool.push);
+    let part = part_function(options.part.as_ref());
+    let list = list_function(block, &part, list);
+    if options.part.is_some() {
+        return Ok(list);
+    }
+    let server = server_type(block, &options, &part);
+    Ok(quote! { #list #server })
+}
+
+/// A method that is a tool.
+struct Listed {
+    name: LitStr,
+    /// Whether it may be compiled out.
+    conditional: bool,
+    /// The statement that adds it to the list.
+    push: TokenStream,
+}
+
+fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Option<Attribute> {
+    let ours = |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "tool");
+    let position = attributes.iter().position(ours)?;
+    Some(attributes.remove(position))
+}
+
+fn listed(attribute: &Attribute, method: &mut ImplItemFn) -> Result<Listed> {
+    let options = match &attribute.meta {
+        Meta::Path(_) => ToolOptions::default(),
+        Meta::List(list) => ToolOptions::parse(list.tokens.clone())?,
+        Meta::NameValue(pair) => return Err(Error::new_spanned(pair, "write `#[tool]` or `#[tool(..)]`")),
+    };
+    if let Some(parameter) = method.sig.generics.params.first() {
+        let message = "a tool is called with JSON, which has no type parameters: name the types, or put the parameter \
+                       on the `impl` block";
+        return Err(Error::new_spanned(parameter, message));
+    }
+    let function = ToolFunction::understand(&mut method.sig)?;
+    if let Some(Parameter::State { name, .. }) =
+        function.parameters.iter().find(|parameter| matches!(parameter, Parameter::State { .. }))
+    {
+        let message = "a method has its state in `self`: keep this in a field, or write a function with `#[tool]`";
+        return Err(Error::new(name.span(), message));
+    }
+    let this = Ident::new("__this", Span::mixed_site());
+    let receiver = receiver(&function, method, &this)?;
+    let name = &method.sig.ident;
+    let callee = Callee { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
+    let tool = emit::tool(&function, &options, &docs::text(&method.attrs), &callee);
+    let conditions: Vec<&Attribute> = method.attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();
+    Ok(Listed {
+        name: options.name.unwrap_or(function.default_name),
+        conditional: !conditions.is_empty(),
+        push: quote! { #(#conditions)* __tools.push(#tool); },
+    })
+}
+
+/// What is given for `self`: all tools share one value behind an `Arc`.
+fn receiver(function: &ToolFunction, method: &ImplItemFn, this: &Ident) -> Result<TokenStream> {
+    let Some(receiver) = &function.receiver else {
+        let message = "add `&self`: a method of the server is called on it. A tool that needs none of it can be a \
+                       function with `#[tool]`";
+        return Err(Error::new(method.sig.ident.span(), message));
+    };
+    let shared = "calls run at the same time and share the server, so a tool takes `&self`";
+    match shape(receiver) {
+        Shape::Reference => Ok(quote! { &*#this }),
+        Shape::ArcReference => Ok(quote! { &#this }),
+        Shape::Arc => Ok(quote! { #this }),
+        Shape::Exclusive => {
+            let message = format!("{shared}: what changes goes into a `Mutex` or an atomic");
+            Err(Error::new_spanned(receiver, message))
+        }
+        Shape::Other => Err(Error::new_spanned(receiver, format!("{shared} (or `self: Arc<Self>`)"))),
+    }
+}
+
+enum Shape {
+    /// `&self`
+    Reference,
+    /// `self: &Arc<Self>`
+    ArcReference,
+    /// `self: Arc<Self>`
+    Arc,
+    /// `&mut self`
+    Exclusive,
+    Other,
+}
+
+fn shape(receiver: &Receiver) -> Shape {
+    match &*receiver.ty {
+        Type::Reference(TypeReference { mutability: Some(_), .. }) => Shape::Exclusive,
+        Type::Reference(TypeReference { elem, .. }) if is_arc(elem) => Shape::ArcReference,
+        Type::Reference(_) => Shape::Reference,
+        kind if is_arc(kind) => Shape::Arc,
+        _ => Shape::Other,
+    }
+}
+
+fn is_arc(kind: &Type) -> bool {
+    matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Arc"))
+}
+
+fn part_function(part: Option<&Ident>) -> Ident {
+    match part {
+        Some(part) => format_ident!("__steadfast_part_{}", part, span = part.span()),
+        None => Ident::new("__steadfast_tools", Span::call_site()),
+    }
+}
+
+/// The function that lists the tools of this block.
+fn list_function<'a>(block: &ItemImpl, name: &Ident, tools: impl Iterator<Item = &'a TokenStream>) -> TokenStream {
+    let (generics, _, bounds) = block.generics.split_for_impl();
+    let kind = &block.self_ty;
+    let conditions = conditions(block);
+    let this = Ident::new("__this", Span::mixed_site());
+    quote! {
+        #(#conditions)*
+        #[doc(hidden)]
+        impl #generics #kind #bounds {
+            #[allow(clippy::all, clippy::pedantic, unused_variables)]
+            fn #name(#this: &::steadfast::__private::Arc<Self>, __tools: &mut ::std::vec::Vec<::steadfast::Tool>) {
+                #(#tools)*
+            }
+        }
+    }
+}
+
+/// The implementation that makes a server of the type.
+fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> TokenStream {
+    let (generics, _, bounds) = block.generics.split_for_impl();
+    let kind = &block.self_ty;
+    let conditions = conditions(block);
+    let docs = docs::text(&block.attrs);
+    let name = options.name.clone().unwrap_or_else(|| LitStr::new(&type_name(kind), kind.span()));
+    let version = options.version.as_ref().map_or_else(|| quote! { env!("CARGO_PKG_VERSION") }, |text| quote! { #text });
+    let title = options.title.iter();
+    let described = options.description.as_ref().map_or_else(|| docs::first_paragraph(&docs), LitStr::value);
+    let description = Some(described).filter(|text| !text.is_empty()).into_iter();
+    let instructed = options.instructions.as_ref().map_or(docs, LitStr::value);
+    let instructions = Some(instructed).filter(|text| !text.is_empty()).into_iter();
+    let website = options.website.iter();
+    let icons = &options.icons;
+    let parts = options.parts.iter().map(|part| {
+        let function = part_function(Some(part));
+        quote_spanned! {part.span()=> Self::#function(&__this, &mut __tools); }
+    });
+    let implemented = quote_spanned! {kind.span()=> ::steadfast::__private::ServerType };
+    quote! {
+        #(#conditions)*
+        impl #generics #implemented for #kind #bounds {
+            fn server(__this: ::steadfast::__private::Arc<Self>) -> ::steadfast::Server {
+                let mut __tools = ::std::vec::Vec::new();
+                Self::#main(&__this, &mut __tools);
+                #(#parts)*
+                ::steadfast::Server::builder(#name, #version)
+                    #(.title(#title))*
+                    #(.description(#description))*
+                    #(.instructions(#instructions))*
+                    #(.website(#website))*
+                    #(.icon(::steadfast::__private::Icon::new(#icons)))*
+                    .tools(__tools)
+                    .build()
+            }
+        }
+    }
+}
+
+fn conditions(block: &ItemImpl) -> Vec<&Attribute> {
+    block.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
+}
+
+fn type_name(kind: &Type) -> String {
+    match kind {
+        Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default(),
+        _ => "server".to_owned(),
+    }
+}

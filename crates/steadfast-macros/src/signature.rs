@@ -1,0 +1,112 @@
+//! The signature of a function that is a tool.
+
+use syn::spanned::Spanned;
+use syn::{Error, FnArg, LitStr, Receiver, ReturnType, Result, Signature, Type};
+
+use crate::parameter::{self, Argument, Parameter};
+
+/// As many as there are tuples to read arguments into.
+const MOST_ARGUMENTS: usize = 16;
+
+/// What is known about a function that is a tool.
+pub(crate) struct ToolFunction {
+    pub(crate) receiver: Option<Receiver>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) is_async: bool,
+    pub(crate) default_name: LitStr,
+    pub(crate) output: ReturnType,
+}
+
+impl ToolFunction {
+    /// Understands a signature, and takes the attributes off its parameters that are ours.
+    pub(crate) fn understand(signature: &mut Signature) -> Result<Self> {
+        let mut problems = Problems::default();
+        problems.note(check_qualifiers(signature));
+        let mut receiver = None;
+        let mut parameters = Vec::new();
+        for input in &mut signature.inputs {
+            match input {
+                FnArg::Receiver(this) => receiver = Some(this.clone()),
+                FnArg::Typed(typed) => {
+                    let span = typed.span();
+                    if let Some(understood) = problems.note(parameter::understand(typed)) {
+                        parameters.push((understood, span));
+                    }
+                }
+            }
+            parameter::strip(input);
+        }
+        let contexts = parameters.iter().filter(|(parameter, _)| matches!(parameter, Parameter::Context { .. }));
+        if let Some((_, span)) = contexts.clone().nth(1) {
+            problems.add(Error::new(*span, "a call has one context: leave this parameter out"));
+        }
+        let parameters: Vec<Parameter> = parameters.into_iter().map(|(parameter, _)| parameter).collect();
+        let arguments: Vec<&Argument> = arguments(&parameters).collect();
+        if let Some(beyond) = arguments.get(MOST_ARGUMENTS) {
+            let message = format!("more than {MOST_ARGUMENTS} arguments: group some of them in a struct");
+            problems.add(Error::new(beyond.variable.span(), message));
+        }
+        for (position, argument) in arguments.iter().enumerate() {
+            if arguments.iter().take(position).any(|earlier| earlier.name.value() == argument.name.value()) {
+                let message = format!("there is an argument named `{}` already", argument.name.value());
+                problems.add(Error::new(argument.name.span(), message));
+            }
+        }
+        problems.finish()?;
+        let name = signature.ident.to_string();
+        let default_name = LitStr::new(name.strip_prefix("r#").unwrap_or(&name), signature.ident.span());
+        let is_async = signature.asyncness.is_some();
+        Ok(Self { receiver, parameters, is_async, default_name, output: signature.output.clone() })
+    }
+
+    /// The parameters that are read from the arguments.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Argument> {
+        arguments(&self.parameters)
+    }
+
+    /// The type that it returns, if it is written.
+    pub(crate) fn returned(&self) -> Option<&Type> {
+        match &self.output {
+            ReturnType::Type(_, kind) => Some(kind),
+            ReturnType::Default => None,
+        }
+    }
+}
+
+fn arguments(parameters: &[Parameter]) -> impl Iterator<Item = &Argument> {
+    parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::Argument(argument) => Some(&**argument),
+        _ => None,
+    })
+}
+
+fn check_qualifiers(signature: &Signature) -> Result<()> {
+    if let Some(token) = &signature.unsafety {
+        return Err(Error::new(token.span(), "a tool is called by anyone: it cannot be `unsafe`"));
+    }
+    if let Some(variadic) = &signature.variadic {
+        return Err(Error::new(variadic.span(), "a tool has a fixed number of parameters"));
+    }
+    Ok(())
+}
+
+/// Several errors at once, so that all mistakes are shown.
+#[derive(Default)]
+pub(crate) struct Problems(Option<Error>);
+
+impl Problems {
+    pub(crate) fn add(&mut self, error: Error) {
+        match &mut self.0 {
+            Some(errors) => errors.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    pub(crate) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.add(error)).ok()
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,31 @@
+//! What `#[server]` and `#[tool]` make, and what they say to mistakes.
+
+mod functions;
+mod methods;
+mod schemas;
+
+use serde_json::Value;
+use steadfast::{Content, Tool};
+
+/// Calls a tool that succeeds.
+async fn called(tool: &Tool, arguments: Value) -> String {
+    let result = tool.call(arguments).await.unwrap();
+    let text: Vec<&str> = result.content.iter().filter_map(Content::as_text).collect();
+    assert!(!result.failed(), "{text:?}");
+    text.join("\n")
+}
+
+/// Calls a tool that fails.
+async fn complaint(tool: &Tool, arguments: Value) -> String {
+    let result = tool.call(arguments).await.unwrap();
+    let text: Vec<&str> = result.content.iter().filter_map(Content::as_text).collect();
+    assert!(result.failed(), "{text:?}");
+    text.join("\n")
+}
+
+#[test]
+fn mistakes_are_explained_where_they_are() {
+    let cases = trybuild::TestCases::new();
+    cases.pass("tests/ui/pass/*.rs");
+    cases.compile_fail("tests/ui/fail/*.rs");
+}

@@ -1,0 +1,10 @@
+use steadfast::tool;
+
+struct Place;
+
+#[tool]
+async fn forecast(place: Place) {
+    drop(place);
+}
+
+fn main() {}

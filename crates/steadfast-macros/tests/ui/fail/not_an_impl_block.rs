@@ -1,0 +1,16 @@
+use steadfast::{server, tool};
+
+#[server]
+struct Thing;
+
+#[server]
+impl Default for Thing {
+    fn default() -> Self {
+        Thing
+    }
+}
+
+#[tool]
+struct Other;
+
+fn main() {}

@@ -1,0 +1,10 @@
+use steadfast::{Structured, tool};
+
+struct Forecast;
+
+#[tool]
+async fn forecast() -> Structured<Forecast> {
+    Structured(Forecast)
+}
+
+fn main() {}

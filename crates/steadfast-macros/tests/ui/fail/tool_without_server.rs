@@ -1,0 +1,10 @@
+use steadfast::tool;
+
+struct Thing;
+
+impl Thing {
+    #[tool]
+    async fn wait(&self) {}
+}
+
+fn main() {}

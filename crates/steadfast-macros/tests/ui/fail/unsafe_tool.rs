@@ -1,0 +1,8 @@
+use steadfast::tool;
+
+#[tool]
+unsafe fn poke(address: usize) -> usize {
+    address
+}
+
+fn main() {}
