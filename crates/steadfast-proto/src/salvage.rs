@@ -6,6 +6,8 @@
 
 use steadfast_model::RequestId;
 
+use crate::json;
+
 /// What a refused message seems to have been.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
@@ -39,8 +41,8 @@ impl Salvaged {
 /// Longer ids are not salvaged; nor are they taken in readable messages.
 pub(crate) const LONGEST_ID: usize = 4096;
 
-/// No key that we look for is longer.
-const LONGEST_KEY: usize = 8;
+/// No key that we look for is longer, even if each of its letters is written as an escape.
+const LONGEST_KEY: usize = 36;
 
 /// The salvaging pass, fed in pieces.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +80,11 @@ impl Salvage {
                 self.plain_byte(byte);
             }
         }
+    }
+
+    /// How many bytes of the message are held: never more than a long id has.
+    pub fn held(&self) -> usize {
+        self.text.len()
     }
 
     /// The message has ended.
@@ -118,9 +125,7 @@ impl Salvage {
             b'{' | b'[' => {
                 self.depth += 1;
                 // An id that is a container is no id.
-                if self.place == Place::Id {
-                    self.text.push(byte);
-                }
+                self.keep(byte);
             }
             b'}' | b']' => {
                 if self.depth == 1 {
@@ -130,31 +135,40 @@ impl Salvage {
             }
             b':' if self.depth == 1 && self.place == Place::AfterKey => self.begin_value(),
             b',' if self.depth == 1 => self.end_value(),
-            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b' ' | b'\t' | b'\r' | b'\n' => self.keep_space(),
             _ => self.keep(byte),
         }
     }
 
     fn begin_value(&mut self) {
         self.place = Place::Value;
-        match self.text.as_slice() {
-            b"id" => {
+        let key = std::str::from_utf8(&self.text).ok().and_then(json::unescape);
+        match key.as_deref() {
+            Some("id") => {
                 self.place = Place::Id;
                 self.ids += 1;
             }
-            b"method" => self.method = true,
-            b"result" | b"error" => self.answer = true,
+            Some("method") => self.method = true,
+            Some("result" | "error") => self.answer = true,
             _ => {}
         }
         self.text.clear();
     }
 
     fn end_value(&mut self) {
-        if self.place == Place::Id && self.text.len() <= LONGEST_ID {
-            self.id = std::str::from_utf8(&self.text).ok().and_then(RequestId::parse);
+        let id = self.text.trim_ascii_end();
+        if self.place == Place::Id && id.len() <= LONGEST_ID {
+            self.id = std::str::from_utf8(id).ok().and_then(RequestId::parse);
         }
         self.text = Vec::new();
         self.place = Place::BeforeKey;
+    }
+
+    /// White space between the parts of an id keeps them apart: `1 2` is not twelve. How much there is does not matter.
+    fn keep_space(&mut self) {
+        if self.place == Place::Id && self.text.last().is_some_and(|last| *last != b' ') {
+            self.keep(b' ');
+        }
     }
 
     fn keep(&mut self, byte: u8) {
@@ -163,8 +177,8 @@ impl Salvage {
             Place::Id => LONGEST_ID,
             _ => return,
         };
-        // One more than the most, so that a longer one is not taken for its beginning.
-        if self.text.len() <= most {
+        // Two more than the most, a space and what follows it, so that a longer one is not taken for its beginning.
+        if self.text.len() < most + 2 {
             self.text.push(byte);
         }
     }
@@ -212,6 +226,34 @@ mod tests {
         assert_eq!(salvage(br#"{"id":{"a":1},"#).0, None);
         assert_eq!(salvage(br#"{"identity":1,"#).0, None);
         assert_eq!(salvage(b"{\"id\":\"\xff\",").0, None);
+    }
+
+    #[test]
+    fn an_id_is_not_put_together_from_pieces() {
+        assert_eq!(salvage(br#"{"id":1 2,"method":"m""#).0, None);
+        assert_eq!(salvage(br#"{"id": - 3 ,"method":"m""#).0, None);
+        let longest = format!(r#""{}""#, "a".repeat(LONGEST_ID - 2));
+        assert!(salvage(format!(r#"{{"id":  {longest}  ,"#).as_bytes()).0.is_some());
+        assert_eq!(salvage(format!(r#"{{"id":{longest} 1,"#).as_bytes()).0, None);
+        assert_eq!(salvage(format!(r#"{{"id":"a{},"#, &longest[1..]).as_bytes()).0, None);
+    }
+
+    #[test]
+    fn keys_written_as_escapes_are_read() {
+        assert_eq!(salvage(br#"{"\u0069\u0064":7,"m\u0065thod":"m","params":{"#), (Some(7.into()), Shape::Call));
+        assert_eq!(salvage(br#"{"id":7,"\u0069d":8,"method":"m","params":{"#).0, None);
+    }
+
+    #[test]
+    fn what_is_held_of_an_endless_message_is_bounded() {
+        for endless in [&b"["[..], b"{\"a\":", b"1", b"\"", b" ", b"a \\"] {
+            for beginning in [&b"{\"id\":"[..], b"{\"", b"{\"id\":\""] {
+                let mut salvage = Salvage::default();
+                salvage.feed(beginning);
+                (0..10_000).for_each(|_| salvage.feed(endless));
+                assert!(salvage.held() <= LONGEST_ID + 2, "{}", salvage.held());
+            }
+        }
     }
 
     #[test]

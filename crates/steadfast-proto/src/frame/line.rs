@@ -45,9 +45,10 @@ impl LineDecoder {
         Self { limit, held: Vec::new(), given: false, skipping: None }
     }
 
-    /// How many bytes of an unfinished line are held.
+    /// How many bytes of an unfinished line are held. Of one that is too long, those that may be its id.
     pub fn held(&self) -> usize {
-        if self.given { 0 } else { self.held.len() }
+        let line = if self.given { 0 } else { self.held.len() };
+        line + self.skipping.as_ref().map_or(0, Salvage::held)
     }
 
     /// The next line, taking bytes from the front of `input`. `None` when `input` is used up.
@@ -212,6 +213,16 @@ mod tests {
         assert!(matches!(decoder.next(&mut input), Some(Line::Message(line)) if line.len() == 1 << 19));
         assert!(matches!(decoder.next(&mut input), Some(Line::Message(b"ab"))));
         assert!(decoder.held.capacity() <= KEPT_CAPACITY);
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_kept_whatever_its_id_looks_like() {
+        let mut decoder = LineDecoder::new(16);
+        for piece in std::iter::once(&b"{\"id\":"[..]).chain(std::iter::repeat_n(&b"[[[[[[[["[..], 10_000)) {
+            let mut input = piece;
+            assert_eq!(decoder.next(&mut input), None);
+        }
+        assert!(decoder.held() < 5_000, "{}", decoder.held());
     }
 
     proptest! {
