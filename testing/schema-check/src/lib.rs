@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use steadfast_model::era::{self, Decoration, Encode, ResultShape};
-use steadfast_model::{ClientCapabilities, FormField, Implementation, Revision};
+use steadfast_model::{ClientCapabilities, ErrorObject, FormField, Implementation, Revision};
 
 /// The revision that this build checks.
 pub const REVISION: Revision = if cfg!(feature = "r2024_11_05") {
@@ -79,6 +79,13 @@ where
 /// for a plain text.
 pub fn field<Theirs: Serialize + DeserializeOwned>(ours: &FormField) {
     agree::<Theirs, FormField>(&serde_json::to_string(ours).expect("it can be written"));
+}
+
+/// Checks an error against its type in the other crate.
+pub fn error<Theirs: Serialize + DeserializeOwned>(ours: &ErrorObject) {
+    let mut out = Vec::new();
+    era::write_error(REVISION, ours, &mut out).expect("it can be written");
+    agree::<Theirs, ErrorObject>(&text(out));
 }
 
 /// Checks that the other crate takes a value in which it does not keep everything.

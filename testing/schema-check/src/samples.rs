@@ -5,16 +5,16 @@ use steadfast_model::{
     Annotations, BlobResourceContents, Cache, CacheScope, CallToolParams, CallToolResult, CancelTaskResult,
     CancelledParams, ClientCapabilities, CompleteContext, CompleteParams, CompleteResult, Completion, Content,
     CreateMessageParams, CreateMessageResult, CreateTaskResult, DetailedTask, DiscoverResult, ElicitFormParams,
-    ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCompleteParams, EmptyParams, FormField, FormOption,
-    FormSchema, GetPromptParams, GetPromptResult, Icon, IconTheme, Implementation, IncludeContext, InitializeParams,
-    InitializeResult, InputRequest, InputRequiredResult, InputResponses, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListRootsResult, ListTasksResult, ListToolsResult, ListenResult,
-    LoggingLevel, LoggingMessageParams, Meta, ModelHint, ModelPreferences, PaginatedParams, ProgressParams,
-    ProgressToken, Prompt, PromptArgument, PromptMessage, ReadResourceParams, ReadResourceResult, Reference, RequestId,
-    Resource, ResourceContents, ResourceTemplate, Revision, Role, Root, SamplingMessage, ServerCapabilities,
-    SetLevelParams, SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION, Task, TaskMetadata, TaskStatus,
-    TaskSupport, TasksCapability, TextResourceContents, Tool, ToolAnnotations, ToolChoice, ToolChoiceMode,
-    ToolExecution, ToolResultContent, ToolUseContent,
+    ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCompleteParams, EmptyParams, ErrorObject, FormField,
+    FormOption, FormSchema, GetPromptParams, GetPromptResult, Icon, IconTheme, Implementation, IncludeContext,
+    InitializeParams, InitializeResult, InputRequest, InputRequiredResult, InputResponses, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListRootsResult, ListTasksResult,
+    ListToolsResult, ListenResult, LoggingLevel, LoggingMessageParams, Meta, ModelHint, ModelPreferences,
+    PaginatedParams, ProgressParams, ProgressToken, Prompt, PromptArgument, PromptMessage, ReadResourceParams,
+    ReadResourceResult, Reference, RequestId, Resource, ResourceContents, ResourceTemplate, Revision, Role, Root,
+    SamplingMessage, ServerCapabilities, SetLevelParams, SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION, Task,
+    TaskMetadata, TaskStatus, TaskSupport, TasksCapability, TextResourceContents, Tool, ToolAnnotations, ToolChoice,
+    ToolChoiceMode, ToolExecution, ToolResultContent, ToolUseContent,
 };
 
 /// A JSON object from a literal.
@@ -332,6 +332,19 @@ pub fn logging_message_params() -> [LoggingMessageParams; 2] {
 /// Every level of severity.
 pub fn set_level_params() -> Vec<SetLevelParams> {
     LoggingLevel::ALL.into_iter().map(SetLevelParams::new).collect()
+}
+
+/// One error of each kind.
+pub fn errors() -> Vec<ErrorObject> {
+    vec![
+        ErrorObject::parse_error("not JSON"),
+        ErrorObject::invalid_request("no method"),
+        ErrorObject::method_not_found("tools/destroy"),
+        ErrorObject::invalid_params("no such tool").with_data(json!({ "tool": "x" })),
+        ErrorObject::internal("failed"),
+        ErrorObject::resource_not_found("weather://paris/then"),
+        ErrorObject::new(1, "an error of our own"),
+    ]
 }
 
 /// The roots.

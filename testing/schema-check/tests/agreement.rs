@@ -85,6 +85,13 @@ fn signals() {
 }
 
 #[test]
+fn errors() {
+    for error in samples::errors() {
+        schema_check::error::<theirs::RpcError>(&error);
+    }
+}
+
+#[test]
 fn roots() {
     value::<theirs::ListRootsResult, _>(&samples::list_roots_result());
 }
@@ -174,17 +181,29 @@ fn tasks() {
         result::<theirs::GetTaskResult, _>(&task);
         notice::<theirs::TaskStatusNotificationParams, _>(&task);
     }
+    let steadfast_model::ElicitParams::Url(url) = samples::elicit_url() else { panic!("by URL") };
+    let error = steadfast_model::ErrorObject::url_elicitation_required("log in first", vec![url]);
+    schema_check::error::<theirs::UrlElicitError>(&error);
     notice::<theirs::ElicitCompleteParams, _>(&samples::elicitation_complete_params());
 }
 
 #[cfg(feature = "r2026_07_28")]
 mod modern {
     use super::{notice, params, result, samples, theirs};
+    use steadfast_model::{ClientCapabilities, ErrorObject, Revision};
 
     #[test]
     fn discovery() {
         params::<theirs::RequestParams, _>(&steadfast_model::EmptyParams::new());
         result::<theirs::DiscoverResult, _>(&samples::discover_result());
+    }
+
+    #[test]
+    fn errors() {
+        let missing = ErrorObject::missing_capability("needs roots", &ClientCapabilities::new().with_roots(false));
+        schema_check::error::<theirs::MissingRequiredClientCapabilityErrorError>(&missing);
+        let unsupported = ErrorObject::unsupported_version("1.0.0", &[Revision::LATEST]);
+        schema_check::error::<theirs::UnsupportedProtocolVersionErrorError>(&unsupported);
     }
 
     #[test]
