@@ -21,14 +21,15 @@ impl Connection {
         let calls: BTreeMap<CallKey, usize> = self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
         self.hash_stage(now, &mut hasher);
         for (key, execution) in &self.executions {
-            (requests.get(key), &execution.id, execution.bytes).hash(&mut hasher);
+            (requests.get(key), &execution.id, execution.bytes, execution.told).hash(&mut hasher);
         }
         for (id, inbound) in &self.inbound {
             (id, requests.get(&inbound.key), inbound.batch, inbound.progress_token.is_some(), inbound.log_level).hash(&mut hasher);
             (inbound.progress.value.map(f64::to_bits), inbound.peer.revision).hash(&mut hasher);
-            let queued = inbound.progress.queued().is_some_and(|ticket| self.outbox.holds(ticket));
-            (queued, inbound.progress.held_until().map(|when| until(when, now))).hash(&mut hasher);
-            inbound.logs.iter().filter(|ticket| self.outbox.holds(**ticket)).count().hash(&mut hasher);
+            let queued = inbound.progress.queued().and_then(|ticket| self.outbox.place(ticket));
+            let next = inbound.progress.last_at().map(|last| until(last + self.limits.progress_interval, now));
+            (queued, next, inbound.progress.held_until().map(|when| until(when, now))).hash(&mut hasher);
+            inbound.logs.iter().filter_map(|ticket| self.outbox.place(*ticket)).for_each(|place| place.hash(&mut hasher));
         }
         for (key, waiting) in self.outbound.iter() {
             let state = match waiting.state {
@@ -36,7 +37,7 @@ impl Connection {
                 Sending::Queued(ticket) => 1 + u8::from(self.outbox.holds(ticket)),
                 Sending::Sent => 3,
             };
-            (calls.get(&key), &waiting.id, waiting.method, state).hash(&mut hasher);
+            (calls.get(&key), &waiting.id, waiting.method, state, waiting.timeout_length()).hash(&mut hasher);
             waiting.parent.and_then(|parent| requests.get(&parent)).hash(&mut hasher);
         }
         for transmit in self.outbox.iter() {
@@ -54,7 +55,7 @@ impl Connection {
             };
             (until(when, now), rank).hash(&mut hasher);
         }
-        self.events.len().hash(&mut hasher);
+        (self.events.len(), self.outbound.next_id(), self.outbox.is_in_transit()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -66,7 +67,7 @@ impl Connection {
             }
             other => other.hash(hasher),
         }
-        (self.input_ended, self.output_failed, self.initialized, self.outbox.is_flushed(), self.log_level).hash(hasher);
+        (self.input_ended, self.output_failed, self.initialized, self.log_level).hash(hasher);
         (self.peer.as_ref().map(|peer| peer.revision), self.modern.is_some()).hash(hasher);
     }
 }

@@ -105,7 +105,7 @@ impl Connection {
             return Ok(());
         }
         if matches!(self.stage, Stage::Draining(_)) && !self.drains_for_peer() {
-            return Err(ErrorObject::internal("the server is shutting down and takes no new requests"));
+            return Err(ErrorObject::internal("shutting down: no new requests are taken"));
         }
         let limit = self.limits.in_flight;
         if self.executions.len() >= limit {
@@ -140,7 +140,7 @@ impl Connection {
         let params = params.to_owned();
         self.held_bytes += params.text().len();
         self.statistics.accepted += 1;
-        self.executions.insert(key, super::Execution { id: id.clone(), bytes: params.text().len() });
+        self.executions.insert(key, super::Execution { id: id.clone(), bytes: params.text().len(), told: false });
         self.inbound.insert(
             id.clone(),
             Inbound {
@@ -239,21 +239,24 @@ impl Connection {
 
     /// Tells an execution to stop, and gives up the calls that it made to the peer.
     pub(super) fn stop(&mut self, key: Key, reason: CancelReason) {
+        if let Some(execution) = self.executions.get_mut(&key) {
+            execution.told = true;
+        }
         self.events.push_back(Event::Stop { key, reason });
         self.cancel_calls_of(key);
     }
 
-    /// Answers every open request with an error, and stops every execution.
+    /// Answers every open request with an error, and stops every execution that was not told to stop before: also those
+    /// that have answered and go on.
     pub(super) fn answer_for_all(&mut self, reason: CancelReason) {
         let keys: Vec<Key> = self.executions.keys().copied().collect();
         for key in keys {
             let error = ErrorObject::internal(match reason {
-                CancelReason::Shutdown => "the server shut down before the handler finished",
+                CancelReason::Shutdown => "shut down before the handler finished",
                 _ => "the connection closed before the handler finished",
             });
-            let open = self.is_open(key);
             self.end_with_error(key, &error, None);
-            if open {
+            if self.executions.get(&key).is_some_and(|execution| !execution.told) {
                 self.stop(key, reason);
             }
         }

@@ -100,6 +100,8 @@ struct Execution {
     id: RequestId,
     /// The bytes of parameters that it holds.
     bytes: usize,
+    /// It was told to stop.
+    told: bool,
 }
 
 /// Getters.
@@ -254,7 +256,7 @@ impl Connection {
             return;
         }
         self.output_failed = true;
-        self.outbox.clear();
+        self.outbox.shut();
         self.fail_all_calls();
         self.begin_drain(now, CloseCause::OutputFailed);
         if let Some(drain) = self.stage.drain() {
@@ -263,7 +265,6 @@ impl Connection {
             let drain = Drain { deadline: drain.deadline.min(now + grace), ..drain };
             self.stage = Stage::Draining(drain);
             self.stop_everything(drain);
-            self.outbox.clear();
         }
         self.settle();
     }
@@ -329,7 +330,7 @@ impl Connection {
 
     /// The next message to write. After the last one is written, say so with [`Connection::handle_flushed`].
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        let transmit = if self.output_failed { None } else { self.outbox.pop() }?;
+        let transmit = self.outbox.pop()?;
         self.statistics.messages_out += 1;
         Some(transmit)
     }
@@ -433,7 +434,7 @@ impl Connection {
         self.fail_all_calls();
         self.statistics.abandoned = self.executions.len();
         self.stage = Stage::Closed(cause);
-        self.outbox.clear();
+        self.outbox.shut();
         self.batches.clear();
         self.notices.clear();
         self.timers.clear_all();

@@ -79,6 +79,11 @@ impl Outbound {
         self.calls.len()
     }
 
+    /// The number of the last id that was used.
+    pub(super) fn next_id(&self) -> i64 {
+        self.next_id
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (CallKey, &Waiting)> {
         self.calls.iter().map(|(key, waiting)| (*key, waiting))
     }
@@ -95,6 +100,13 @@ pub(super) struct Waiting {
     pub(super) state: Sending,
     timeout: Option<(Duration, Moment)>,
     total: Option<Moment>,
+}
+
+impl Waiting {
+    /// How long it waits for an answer or for progress.
+    pub(super) fn timeout_length(&self) -> Option<Duration> {
+        self.timeout.map(|(length, _)| length)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -146,7 +158,7 @@ impl Connection {
     pub(super) fn open_call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), CallRefused> {
         // A handler that still runs in the drain of a shutdown may ask; one whose request has ended may not.
         let orphaned = call.parent.is_some_and(|parent| !self.is_open(parent));
-        if self.input_ended || orphaned || matches!(self.stage, Stage::Closed(_)) {
+        if self.input_ended || self.output_failed || orphaned || matches!(self.stage, Stage::Closed(_)) {
             return Err(CallRefused::Closed);
         }
         if self.outbound.len() >= self.limits.calls {

@@ -29,6 +29,8 @@ pub(super) struct Outbox {
     bytes: usize,
     /// Messages were handed to the writer that it has not reported as written.
     in_transit: bool,
+    /// Nobody will read any of it: what is pushed is gone.
+    shut: bool,
     #[cfg(mutants)]
     popped: u64,
 }
@@ -45,8 +47,12 @@ impl Outbox {
     }
 
     pub(super) fn push(&mut self, body: Vec<u8>, call: Option<CallKey>) -> Ticket {
-        self.bytes += body.len();
         let ticket = Ticket(self.first + self.queue.len() as u64);
+        if self.shut {
+            // The next ticket may be the same, and holds nothing either.
+            return ticket;
+        }
+        self.bytes += body.len();
         self.queue.push_back(Some(Transmit { body, call }));
         ticket
     }
@@ -54,9 +60,8 @@ impl Outbox {
     /// A fault put in on purpose: the frame goes before all others.
     #[cfg(mutants)]
     pub(super) fn push_first(&mut self, body: Vec<u8>) {
-        self.bytes += body.len();
-        self.first = self.first.wrapping_sub(1);
-        self.queue.push_front(Some(Transmit { body, call: None }));
+        self.push(body, None);
+        self.queue.rotate_right(1);
     }
 
     /// Puts another body in the place of one that still waits.
@@ -72,6 +77,13 @@ impl Outbox {
     pub(super) fn holds(&self, ticket: Ticket) -> bool {
         let place = ticket.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.queue.get(place)).is_some_and(Option::is_some)
+    }
+
+    /// How many frames go before this one, if it still waits.
+    pub(super) fn place(&self, ticket: Ticket) -> Option<usize> {
+        let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
+        self.queue.get(place)?.as_ref()?;
+        Some(self.queue.iter().take(place).flatten().count())
     }
 
     /// Takes a frame back, if it still waits.
@@ -108,12 +120,18 @@ impl Outbox {
         self.in_transit = false;
     }
 
-    /// Nobody will read any of it.
-    pub(super) fn clear(&mut self) {
+    /// Nobody will read any of it, nor of what comes after.
+    pub(super) fn shut(&mut self) {
+        self.shut = true;
         self.first += self.queue.len() as u64;
         self.queue = VecDeque::new();
         self.bytes = 0;
         self.in_transit = false;
+    }
+
+    /// Whether the writer has something that it has not reported as written.
+    pub(super) fn is_in_transit(&self) -> bool {
+        self.in_transit
     }
 
     /// What waits, in order.

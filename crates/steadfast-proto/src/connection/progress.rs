@@ -44,6 +44,10 @@ impl Reported {
     pub(super) fn queued(&self) -> Option<Ticket> {
         self.ticket
     }
+
+    pub(super) fn last_at(&self) -> Option<Moment> {
+        self.last
+    }
 }
 
 /// Commands.

@@ -253,6 +253,58 @@ fn a_failed_write_stops_handlers_at_once() {
 }
 
 #[test]
+fn after_a_failed_write_nothing_waits_for_a_reader_and_only_cleanups_delay_the_end() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.handle_write_failed(world.now);
+    world.raw(b"garbage");
+    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"ping"}));
+    world.connection.notify_once(Method::ToolListChanged);
+    let refused = world.connection.call(world.now, CallKey::new(0), Call::new(Method::Ping, None));
+    assert_eq!((world.connection.waiting_bytes(), refused), (0, Err(CallRefused::Closed)));
+    world.end(key);
+    assert_eq!(world.closed, Some(CloseCause::OutputFailed));
+}
+
+#[test]
+fn nothing_happens_after_the_end() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.shut_down_now(world.now);
+    world.wait(Duration::from_secs(2));
+    assert_eq!(world.closed, Some(CloseCause::Shutdown));
+    world.connection.respond(world.now, key, Answer::serialized(&1.into(), &json!({})));
+    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.handle_execution_ended(world.now, key);
+    assert!(world.connection.poll_event().is_none());
+    assert_eq!(world.connection.statistics().late_answers, 1);
+}
+
+#[test]
+fn an_execution_that_answered_and_goes_on_is_told_of_the_end() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let (answered, cancelled) = (world.call(1), world.call(2));
+    world.respond(answered);
+    world.cancel(2);
+    world.connection.shut_down_now(world.now);
+    world.listen();
+    assert_eq!(world.stopped, [(cancelled, CancelReason::Peer), (answered, CancelReason::Shutdown)]);
+}
+
+#[test]
+fn what_comes_after_a_failed_write_does_not_hold_up_the_end() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.handle_write_failed(world.now);
+    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"ping"}));
+    world.connection.notify_once(Method::ToolListChanged);
+    let refused = world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None));
+    assert_eq!((refused, world.connection.waiting_bytes()), (Err(CallRefused::Closed), 0));
+    world.end(key);
+    assert_eq!(world.closed, Some(CloseCause::OutputFailed));
+}
+
+#[test]
 fn the_two_ends_may_close_in_either_order() {
     for input_first in [true, false] {
         let mut world = World::opened(Revision::V2025_11_25);
@@ -636,6 +688,27 @@ fn answers_to_nothing_are_ignored() {
     world.raw(br#"{"jsonrpc":"2.0","id":5,"result":{"#);
     assert_eq!(world.wire(), Vec::<Value>::new());
     assert_eq!(world.connection.statistics().answers_to_nothing, 5);
+}
+
+#[test]
+fn a_call_that_has_not_left_cannot_be_answered() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"guessed":true}}));
+    world.raw(br#"{"jsonrpc":"2.0","id":1,"result":{"#);
+    assert_eq!((world.ended.len(), world.connection.statistics().answers_to_nothing), (0, 2));
+    world.wire();
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"roots":[]}}));
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Answered(r#"{"roots":[]}"#.into()))]);
+}
+
+#[test]
+fn a_subscription_that_was_not_asked_for_yet_cannot_be_ended() {
+    let mut world = client();
+    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
+    world.cancel(1);
+    assert_eq!((world.ended.len(), &*world.odd), (0, &[Oddity::LateCancel(1.into())][..]));
 }
 
 #[test]

@@ -249,7 +249,6 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize, Serialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is looked at")]
     struct Query {
         /// What to look for
         text: String,
@@ -270,6 +269,7 @@ mod tests {
     enum Unit {
         /// Degrees Celsius
         Celsius,
+        /// Celsius from absolute zero
         Kelvin,
     }
 
@@ -300,7 +300,11 @@ mod tests {
         let schema = Value::Object(of_input::<Query>());
         assert_eq!(
             schema["properties"]["unit"],
-            json!({"type": "string", "enum": ["celsius", "kelvin"], "description": "- celsius: Degrees Celsius"})
+            json!({
+                "type": "string",
+                "enum": ["celsius", "kelvin"],
+                "description": "- celsius: Degrees Celsius\n- kelvin: Celsius from absolute zero",
+            })
         );
     }
 
