@@ -21,7 +21,7 @@ use crate::server::Ending;
 /// How many of the servers of a check a failure report shows.
 const SHOWN_SERVERS: usize = 1;
 /// How many lines of each output a failure report shows.
-const SHOWN_LINES: usize = 12;
+const SHOWN_LINES: usize = 8;
 
 static FOLDERS: AtomicU64 = AtomicU64::new(0);
 

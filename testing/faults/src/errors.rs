@@ -4,6 +4,9 @@ use std::io::Read;
 use std::process::ChildStderr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::limits::PROMPT;
 
 /// What the client does with standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +69,18 @@ impl Errors {
         text(&self.kept)
     }
 
-    /// Waits for the end of the stream. Only after the process has ended.
+    /// Waits for the end of the stream, but not for a process that the server left behind with it. Only after the
+    /// server has ended.
     pub(crate) fn finish(&mut self) {
         self.unread = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let start = Instant::now();
+        while self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+            && start.elapsed() < PROMPT
+        {
+            std::thread::sleep(Duration::from_micros(200));
         }
     }
 }

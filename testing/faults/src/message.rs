@@ -17,14 +17,17 @@ impl Id {
         Self(number.to_string())
     }
 
-    /// A string id. The text must need no escapes.
     pub(crate) fn string(text: &str) -> Self {
-        Self(format!("\"{text}\""))
+        Self(Value::from(text).to_string())
     }
 
-    /// Any JSON text.
+    /// Any JSON text. Numbers stay as they are written; a string may be written with other escapes than ours.
     pub(crate) fn raw(text: impl Into<String>) -> Self {
-        Self(text.into())
+        let text = text.into();
+        match serde_json::from_str::<Value>(&text) {
+            Ok(Value::String(string)) => Self(Value::String(string).to_string()),
+            _ => Self(text),
+        }
     }
 
     pub(crate) fn as_json(&self) -> &str {
@@ -83,7 +86,7 @@ pub(crate) struct Message {
 }
 
 /// How much of a line a report shows.
-const OPENING: usize = 240;
+const OPENING: usize = 180;
 
 impl Message {
     pub(crate) fn parse(line: &[u8]) -> Self {

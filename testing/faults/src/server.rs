@@ -135,6 +135,5 @@ impl Drop for Server {
         // An ended child gives an error here, which is what we want it to be.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        self.errors.finish();
     }
 }

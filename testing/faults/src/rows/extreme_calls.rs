@@ -160,7 +160,7 @@ fn neighbour(digits: &str) -> String {
 fn odd_string_ids(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     let long = "i".repeat(10_000);
-    for text in ["", " ", "7", "null", "ü-✓", &long] {
+    for text in ["", " ", "7", "null", "ü-✓", "\"quoted\" \\ \n", &long] {
         let id = Id::string(text);
         client.call_as(&id, "add", json!({ "a": 2, "b": 3 }))?;
         ensure!(client.text(&id)? == "5", "2 + 3 under {id}");

@@ -47,7 +47,7 @@ fn progress_to_write(bench: &mut Bench) -> Verdict {
     lose_reader(bench, |client| {
         for _ in 0..3 {
             let (_, _, line) =
-                client.progress_call_line("progress", json!({ "steps": 10_000, "ms": 10_000 }));
+                client.progress_call_line("progress", json!({ "steps": 1_000, "ms": 2 }));
             client.send(line)?;
         }
         Ok(())

@@ -28,7 +28,7 @@ pub(crate) static ROW: Row = Row {
         }),
         Check::new("sigterm_when_idle", Era::BOTH, idle),
         Check::new("sigterm_before_a_word", Era::BOTH, before_a_word),
-        Check::new("sigterm_twice_ends_at_once", Era::BOTH, twice),
+        Check::new("sigterm_twice", Era::BOTH, twice),
         Check::new("sigterm_with_unread_output", Era::BOTH, unread_output),
         Check::new("sigterm_behind_quick_calls_raced", Era::BOTH, raced),
         Check::new("sigkill_of_the_client", Era::BOTH, client_killed),
@@ -94,7 +94,7 @@ fn twice(bench: &mut Bench) -> Verdict {
     client.server.signal(Signal::TERM)?;
     std::thread::sleep(Duration::from_millis(50));
     client.server.signal(Signal::TERM)?;
-    // At once: without the rest of the drain window. The bound is that of the window, for slow machines; see the note.
+    // It ends at once, without the rest of its drain window: see the note, since no machine of ours is fit to assert it.
     let ending = client.server.wait(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     let errors = client.server.errors.text();
