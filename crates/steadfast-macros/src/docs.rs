@@ -4,9 +4,10 @@ use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
 /// The text of the doc comments among these attributes.
 pub(crate) fn text(attributes: &[Attribute]) -> String {
-    let lines: Vec<String> = attributes.iter().filter_map(comment).collect();
+    let comments: Vec<String> = attributes.iter().filter_map(comment).collect();
     let mut text = String::new();
-    for line in lines.iter().flat_map(|comment| comment.lines()) {
+    // Not `lines`, which has none for the empty comment between two paragraphs.
+    for line in comments.iter().flat_map(|comment| comment.split('\n')) {
         text.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
         text.push('\n');
     }

@@ -168,7 +168,7 @@ fn list_function<'a>(block: &ItemImpl, name: &Ident, tools: impl Iterator<Item =
         #[doc(hidden)]
         impl #generics #kind #bounds {
             #[allow(clippy::all, clippy::pedantic, unused_variables)]
-            fn #name(#this: &::steadfast::__private::Arc<Self>, __tools: &mut ::std::vec::Vec<::steadfast::Tool>) {
+            fn #name(#this: ::steadfast::__private::Arc<Self>, __tools: &mut ::std::vec::Vec<::steadfast::Tool>) {
                 #(#tools)*
             }
         }
@@ -192,7 +192,7 @@ fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> Token
     let icons = &options.icons;
     let parts = options.parts.iter().map(|part| {
         let function = part_function(Some(part));
-        quote_spanned! {part.span()=> Self::#function(&__this, &mut __tools); }
+        quote_spanned! {part.span()=> Self::#function(::steadfast::__private::Arc::clone(&__this), &mut __tools); }
     });
     let implemented = quote_spanned! {kind.span()=> ::steadfast::__private::ServerType };
     quote! {
@@ -200,7 +200,7 @@ fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> Token
         impl #generics #implemented for #kind #bounds {
             fn server(__this: ::steadfast::__private::Arc<Self>) -> ::steadfast::Server {
                 let mut __tools = ::std::vec::Vec::new();
-                Self::#main(&__this, &mut __tools);
+                Self::#main(::steadfast::__private::Arc::clone(&__this), &mut __tools);
                 #(#parts)*
                 ::steadfast::Server::builder(#name, #version)
                     #(.title(#title))*

@@ -91,6 +91,11 @@ fn finish<T: DeserializeOwned, E: Error>(slot: Option<T>, name: &'static str) ->
     }
 }
 
+/// Whether a parameter of this type may be left out.
+pub(super) fn may_be_absent<T: DeserializeOwned>() -> bool {
+    finish::<T, serde::de::value::Error>(None, "").is_ok()
+}
+
 struct Absent<E>(&'static str, PhantomData<E>);
 
 impl<'de, E: Error> Deserializer<'de> for Absent<E> {

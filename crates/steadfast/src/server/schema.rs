@@ -8,8 +8,11 @@
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use steadfast_model::JsonObject;
+
+use super::parameters;
 
 /// The formats that JSON Schema defines. Validators may refuse others.
 const STANDARD_FORMATS: &[&str] = &[
@@ -86,27 +89,27 @@ impl Default for Properties {
 }
 
 impl Properties {
-    /// Adds an argument: required, unless its type takes `null`.
-    pub fn argument<T: JsonSchema>(self, name: &str, description: &str) -> Self {
+    /// Adds an argument: required, unless its type can be read from nothing, as `Option` can.
+    pub fn argument<T: DeserializeOwned + JsonSchema>(mut self, name: &str, description: &str) -> Self {
+        if !parameters::may_be_absent::<T>() {
+            self.required.push(name.into());
+        }
         self.add::<T>(name, description, None)
     }
 
     /// Adds an argument that has a default value; the schema shows it if it can be written as JSON.
     pub fn argument_or<T: JsonSchema>(self, name: &str, description: &str, default: Option<Value>) -> Self {
-        self.add::<T>(name, description, Some(default))
+        self.add::<T>(name, description, default)
     }
 
-    fn add<T: JsonSchema>(mut self, name: &str, description: &str, default: Option<Option<Value>>) -> Self {
+    fn add<T: JsonSchema>(mut self, name: &str, description: &str, default: Option<Value>) -> Self {
         let mut schema = self.generator.subschema_for::<T>();
         let members = schema.ensure_object();
-        let optional = strip_null(members);
+        strip_null(members);
         if !description.is_empty() {
             members.insert("description".to_owned(), description.into());
         }
-        if !optional && default.is_none() {
-            self.required.push(name.into());
-        }
-        if let Some(Some(default)) = default {
+        if let Some(default) = default {
             members.insert("default".to_owned(), default);
         }
         self.properties.insert(name.to_owned(), schema.to_value());
@@ -176,8 +179,8 @@ fn strip_null_of_optional_properties(members: &mut JsonObject) {
     }
 }
 
-/// Takes `null` out of what a schema allows. True if it was in.
-fn strip_null(members: &mut JsonObject) -> bool {
+/// Takes `null` out of what a schema allows.
+fn strip_null(members: &mut JsonObject) {
     let mut stripped = false;
     if let Some(Value::Array(types)) = members.get_mut("type") {
         let before = types.len();
@@ -209,7 +212,6 @@ fn strip_null(members: &mut JsonObject) -> bool {
     if stripped && members.get("default") == Some(&Value::Null) {
         members.shift_remove("default");
     }
-    stripped
 }
 
 /// `oneOf` constant names, which schemars makes of an enum whose variants have descriptions, becomes an `enum`, and the
