@@ -169,6 +169,9 @@ impl Connection {
 
     /// The peer speaks 2026-07-28: there is no handshake, and requests of ours carry their own metadata.
     pub fn speak_modern(&mut self, peer: Peer) {
+        if self.stage.is_closed() {
+            return;
+        }
         let peer = Arc::new(peer);
         self.peer = Some(Arc::clone(&peer));
         self.initialized = true;

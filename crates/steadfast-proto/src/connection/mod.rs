@@ -389,7 +389,10 @@ impl Connection {
     }
 
     fn odd(&mut self, oddity: Oddity) {
-        self.events.push_back(Event::Odd(oddity));
+        // Nobody listens after the end; a handler that was given up may still answer.
+        if !self.stage.is_closed() {
+            self.events.push_back(Event::Odd(oddity));
+        }
     }
 
     fn begin_drain(&mut self, now: Moment, cause: CloseCause) {

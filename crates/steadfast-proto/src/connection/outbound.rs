@@ -207,7 +207,7 @@ impl Connection {
     }
 
     pub(super) fn take_answer(&mut self, id: Option<RequestId>, body: AnswerBody<'_>) {
-        let key = id.as_ref().and_then(|id| self.outbound.ids.get(id)).copied();
+        let key = id.as_ref().and_then(|id| self.known_call(id));
         let Some(waiting) = key.and_then(|key| self.end_call(key)) else {
             self.statistics.answers_to_nothing += 1;
             return self.odd(Oddity::AnswerToNothing(id));
@@ -229,9 +229,21 @@ impl Connection {
         }
     }
 
+    /// The call that waits under this id, if the peer can know of it: a call that has not left cannot be answered, only
+    /// guessed.
+    fn known_call(&self, id: &RequestId) -> Option<CallKey> {
+        let key = *self.outbound.ids.get(id)?;
+        let left = match self.outbound.calls.get(&key)?.state {
+            Sending::Held(_) => false,
+            Sending::Queued(ticket) => !self.outbox.holds(ticket),
+            Sending::Sent => true,
+        };
+        left.then_some(key)
+    }
+
     /// An answer came that cannot be read.
     pub(super) fn end_unreadable(&mut self, id: Option<RequestId>, error: &ErrorObject) {
-        let key = id.as_ref().and_then(|id| self.outbound.ids.get(id)).copied();
+        let key = id.as_ref().and_then(|id| self.known_call(id));
         let Some(call) = key.filter(|key| self.end_call(*key).is_some()) else {
             self.statistics.answers_to_nothing += 1;
             return;
@@ -254,7 +266,7 @@ impl Connection {
 
     /// A server of 2026-07-28 ended a subscription of ours.
     pub(super) fn end_subscription(&mut self, id: &RequestId) {
-        let key = self.outbound.ids.get(id).copied();
+        let key = self.known_call(id);
         let listens = |key: &CallKey| self.outbound.calls.get(key).is_some_and(|waiting| waiting.method == Method::Listen);
         let Some(call) = key.filter(listens) else {
             self.statistics.late_cancels += 1;
