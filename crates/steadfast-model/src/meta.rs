@@ -253,6 +253,13 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_relayed_exactly() {
+        let text = r#"{"a":123456789.12345679,"b":5e-324,"c":9007199254740993,"d":0.1}"#;
+        let meta: Meta = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&meta).unwrap(), text);
+    }
+
+    #[test]
     fn members_keep_their_order() {
         let text = r#"{"z":1,"a":2,"m":3}"#;
         let meta: Meta = serde_json::from_str(text).unwrap();
