@@ -61,6 +61,11 @@ pub trait ResultShape: Encode {
     /// What `resultType` says of it since 2026-07-28.
     const RESULT_TYPE: &'static str = "complete";
 
+    /// True if its own members say what it is, as a relayed result's may: then nothing is added.
+    fn has_result_type(&self) -> bool {
+        false
+    }
+
     /// How long it may be kept: `None` if results of this kind are never kept, an inner `None` if it does not say.
     fn caching(&self) -> Option<Option<Cache>> {
         None
@@ -184,7 +189,7 @@ struct ResultForm<'a, R> {
 impl<R: ResultShape> Serialize for ResultForm<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.decoration);
-        if self.revision.is_modern() {
+        if self.revision.is_modern() && !self.result.has_result_type() {
             object.put("resultType", R::RESULT_TYPE)?;
         }
         self.result.encode(&mut object)?;
@@ -223,7 +228,11 @@ impl Encode for JsonObject {
     }
 }
 
-impl ResultShape for JsonObject {}
+impl ResultShape for JsonObject {
+    fn has_result_type(&self) -> bool {
+        self.contains_key("resultType")
+    }
+}
 
 #[cfg(test)]
 mod tests;

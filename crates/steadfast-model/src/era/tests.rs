@@ -52,6 +52,14 @@ fn the_modern_wire_adds_its_type_and_the_server() {
 }
 
 #[test]
+fn a_result_that_says_what_it_is_says_it_once() {
+    let relayed = object(json!({"resultType":"input_required","requestState":"s"}));
+    let text = written(NEWEST, &relayed);
+    assert!(text.starts_with(r#"{"resultType":"input_required","requestState":"s""#), "{text}");
+    assert_eq!(text.matches("resultType").count(), 1);
+}
+
+#[test]
 fn what_the_speaker_adds_replaces_what_was_relayed() {
     let mut meta = Meta::new();
     meta.set_server_info(&Implementation::new("upstream", "9"));
