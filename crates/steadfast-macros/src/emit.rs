@@ -1,7 +1,8 @@
 //! The expression that makes a `Tool`.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
@@ -24,17 +25,24 @@ pub(crate) fn tool(function: &ToolFunction, options: &ToolOptions, docs: &str, c
     let builder = builder(function, options, docs);
     let properties = properties(function);
     let names = function.arguments().map(|argument| &argument.name);
-    let variables = function.arguments().map(|argument| &argument.variable);
+    let variables = function.arguments().map(variable);
     let read = function.arguments().map(read_type);
     let context = Ident::new("__context", Span::mixed_site());
     let given = function.parameters.iter().map(|parameter| given(parameter, &context));
     let Callee { path, receiver, captured } = callee;
     let receiver = receiver.iter();
     let checks = checks(function);
-    let run = Ident::new(if function.is_async { "on_workers" } else { "on_threads" }, Span::mixed_site());
-    let call = quote! { #path(#(#receiver,)* #(#given),*) };
-    let body = if function.is_async { quote! { async move { #call.await } } } else { call };
-    quote! {{
+    // What does not fit the bounds of this call is shown at the place of what the function returns.
+    let place = function.returned().map_or_else(|| function.default_name.span(), Spanned::span);
+    let place = Span::call_site().located_at(place);
+    let run = Ident::new(if function.is_async { "on_workers" } else { "on_threads" }, place);
+    let call = quote_spanned! {place=> #path(#(#receiver,)* #(#given),*) };
+    let body = if function.is_async {
+        quote_spanned! {place=> async move { #call.await } }
+    } else {
+        call
+    };
+    quote_spanned! {place=> {
         #checks
         ::steadfast::__private::#run(
             #builder,
@@ -67,8 +75,8 @@ fn builder(function: &ToolFunction, options: &ToolOptions, docs: &str) -> TokenS
     .into_iter()
     .flatten()
     .collect();
-    let annotations = (!hints.is_empty())
-        .then(|| quote! { .annotations(::steadfast::__private::ToolAnnotations::new()#(#hints)*) });
+    let annotations =
+        (!hints.is_empty()).then(|| quote! { .annotations(::steadfast::__private::ToolAnnotations::new()#(#hints)*) });
     quote! {
         ::steadfast::Tool::new(#name)
             #(.title(#title))*
@@ -100,10 +108,16 @@ fn properties(function: &ToolFunction) -> TokenStream {
 /// The type that an argument is read into: one with a default may be absent.
 fn read_type(argument: &Argument) -> TokenStream {
     let kind = &argument.kind;
-    match argument.default {
-        None => quote! { #kind },
-        Some(_) => quote! { ::core::option::Option<#kind> },
+    if argument.default.is_some() {
+        quote! { ::core::option::Option<#kind> }
+    } else {
+        quote! { #kind }
     }
+}
+
+/// The name of an argument in what is written here: not the user's, whose `_unused` must not be used.
+fn variable(argument: &Argument) -> Ident {
+    format_ident!("argument_{}", argument.variable.unraw(), span = Span::mixed_site())
 }
 
 /// What the function is given for a parameter.
@@ -113,7 +127,7 @@ fn given(parameter: &Parameter, context: &Ident) -> TokenStream {
         Parameter::Context { by_reference: true } => quote! { &#context },
         Parameter::State { name, .. } => quote! { #name },
         Parameter::Argument(argument) => {
-            let Argument { variable, kind, .. } = &**argument;
+            let (variable, kind) = (variable(argument), &argument.kind);
             match default(argument) {
                 None => quote! { #variable },
                 Some(default) => quote! { #variable.unwrap_or_else(|| -> #kind { #default }) },
@@ -139,14 +153,11 @@ fn is_string(kind: &Type) -> bool {
     matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "String"))
 }
 
-/// Statements that fail to compile at the place of a type that does not fit.
+/// Statements that fail to compile at the place of a parameter's type that does not fit.
 fn checks(function: &ToolFunction) -> TokenStream {
     let parameters = function.arguments().map(|argument| {
         let kind = &argument.kind;
         quote_spanned! {kind.span()=> let _ = ::steadfast::__private::assert_parameter::<#kind>; }
     });
-    let returned = function.returned().filter(|kind| !matches!(kind, Type::ImplTrait(_))).map(|kind| {
-        quote_spanned! {kind.span()=> let _ = ::steadfast::__private::assert_reply::<#kind>; }
-    });
-    quote! { #(#parameters)* #returned }
+    quote! { #(#parameters)* }
 }

@@ -4,19 +4,16 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, Result};
 
+use crate::docs;
 use crate::emit::{self, Callee};
 use crate::options::ToolOptions;
 use crate::parameter::{self, Parameter};
-use crate::signature::ToolFunction;
-use crate::docs;
+use crate::signature::{ToolFunction, allowed_lints};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    let mut function: ItemFn = match syn::parse2(item.clone()) {
-        Ok(function) => function,
-        Err(_) => {
-            let error = Error::new_spanned(&item, "`#[tool]` goes on a function, or on a method in a `#[server]` block");
-            return error.into_compile_error();
-        }
+    let Ok(mut function) = syn::parse2::<ItemFn>(item.clone()) else {
+        let message = "`#[tool]` goes on a function, or on a method in a `#[server]` block";
+        return Error::new_spanned(&item, message).into_compile_error();
     };
     match try_expand(options, &mut function) {
         Ok(tokens) => tokens,
@@ -46,6 +43,7 @@ fn try_expand(options: TokenStream, function: &mut ItemFn) -> Result<TokenStream
     let tool = emit::tool(&understood, &options, &docs, &callee);
 
     let (outside, inside): (Vec<&Attribute>, Vec<&Attribute>) = function.attrs.iter().partition(|a| is_outside(a));
+    let allowed = allowed_lints();
     let visibility = &function.vis;
     let generics = &function.sig.generics;
     let bounds = &generics.where_clause;
@@ -57,6 +55,7 @@ fn try_expand(options: TokenStream, function: &mut ItemFn) -> Result<TokenStream
         #(#outside)*
         #visibility fn #name #generics (#(#state_names: #state_types),*) -> ::steadfast::Tool #bounds {
             #(#inside)*
+            #allowed
             #signature #block
             #tool
         }
@@ -85,5 +84,9 @@ fn turbofish(generics: &Generics) -> TokenStream {
             GenericParam::Lifetime(_) => None,
         })
         .collect();
-    if names.is_empty() { TokenStream::new() } else { quote! { ::<#(#names),*> } }
+    if names.is_empty() {
+        TokenStream::new()
+    } else {
+        quote! { ::<#(#names),*> }
+    }
 }

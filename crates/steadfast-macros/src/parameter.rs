@@ -49,9 +49,11 @@ fn is_ours(attribute: &Attribute) -> bool {
 
 fn is_context(kind: &Type) -> bool {
     match kind {
-        Type::Path(path) => path.path.segments.last().is_some_and(|last| {
-            last.ident == "Context" && matches!(last.arguments, PathArguments::None)
-        }),
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "Context" && matches!(last.arguments, PathArguments::None)),
         Type::Reference(reference) => reference.mutability.is_none() && is_context(&reference.elem),
         _ => false,
     }
@@ -61,7 +63,7 @@ fn state(parameter: &PatType) -> Result<Parameter> {
     let name = variable(parameter)?;
     if let Type::Reference(reference) = &*parameter.ty {
         let inner = &reference.elem;
-        let message = format!("state is cloned for each call: write `Arc<{}>`", quote!(#inner));
+        let message = format!("state is cloned for each call: write `Arc<{}>`", written(inner));
         return Err(Error::new_spanned(&parameter.ty, message));
     }
     Ok(Parameter::State { name, kind: parameter.ty.clone() })
@@ -75,10 +77,9 @@ fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<Parameter> 
         options.take_from(attribute)?;
     }
     if let (Some(default), Some(inner)) = (&options.default, inside_option(&parameter.ty)) {
-        let inner = quote!(#inner);
         let message = match default {
             DefaultValue::OfType(_) => "an `Option` may be left out as it is: leave `#[arg(default)]` out".to_owned(),
-            DefaultValue::Value(_) => format!("an argument with a default is always there: write `{inner}`"),
+            DefaultValue::Value(_) => format!("an argument with a default is always there: write `{}`", written(inner)),
         };
         return Err(Error::new_spanned(&parameter.ty, message));
     }
@@ -108,17 +109,21 @@ fn check_type(kind: &Type) -> Result<()> {
         Type::Reference(reference) => {
             let owned = match &*reference.elem {
                 Type::Path(path) if path.path.is_ident("str") => "String".to_owned(),
-                Type::Slice(slice) => {
-                    let element = &slice.elem;
-                    format!("Vec<{}>", quote!(#element))
-                }
-                inner => quote!(#inner).to_string(),
+                Type::Slice(slice) => format!("Vec<{}>", written(&slice.elem)),
+                inner => written(inner),
             };
             Err(Error::new_spanned(kind, format!("an argument is an owned value: write `{owned}`")))
         }
         Type::ImplTrait(_) => Err(Error::new_spanned(kind, "an argument has one type: name it, instead of `impl ..`")),
         _ => Ok(()),
     }
+}
+
+/// A type as people write it, without spaces between its tokens.
+fn written(kind: &Type) -> String {
+    let spaced = quote!(#kind).to_string();
+    let close = [(" < ", "<"), (" >", ">"), (" :: ", "::"), (" ,", ","), ("& ", "&"), ("< ", "<")];
+    close.iter().fold(spaced, |text, (from, to)| text.replace(from, to))
 }
 
 /// `T` of `Option<T>`.

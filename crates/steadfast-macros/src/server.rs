@@ -7,19 +7,16 @@ use syn::{
     Attribute, Error, Ident, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Receiver, Result, Type, TypeReference,
 };
 
+use crate::docs;
 use crate::emit::{self, Callee};
 use crate::options::{ServerOptions, ToolOptions};
 use crate::parameter::{self, Parameter};
-use crate::signature::{Problems, ToolFunction};
-use crate::docs;
+use crate::signature::{Problems, ToolFunction, allowed_lints};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    let mut block: ItemImpl = match syn::parse2(item.clone()) {
-        Ok(block) => block,
-        Err(_) => {
-            let message = "`#[server]` goes on an `impl` block, whose methods with `#[tool]` are the tools";
-            return Error::new_spanned(&item, message).into_compile_error();
-        }
+    let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
+        let message = "`#[server]` goes on an `impl` block, whose methods with `#[tool]` are the tools";
+        return Error::new_spanned(&item, message).into_compile_error();
     };
     let written = try_expand(options, &mut block).unwrap_or_else(Error::into_compile_error);
     quote! { #block #written }
@@ -39,9 +36,11 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
         let Some(attribute) = take_tool_attribute(&mut method.attrs) else { continue };
         let listed = problems.note(listed(&attribute, method));
         method.sig.inputs.iter_mut().for_each(parameter::strip);
+        method.attrs.push(allowed_lints());
         let Some(listed) = listed else { continue };
         if let Some(twin) = tools.iter().find(|other| other.name.value() == listed.name.value() && !other.conditional) {
-            let message = format!("there is a tool named `{}` already: give this one another `name`", twin.name.value());
+            let message =
+                format!("there is a tool named `{}` already: give this one another `name`", twin.name.value());
             problems.add(Error::new(listed.name.span(), message));
         }
         tools.push(listed);
@@ -152,7 +151,7 @@ fn is_arc(kind: &Type) -> bool {
 
 fn part_function(part: Option<&Ident>) -> Ident {
     match part {
-        Some(part) => format_ident!("__steadfast_part_{}", part, span = part.span()),
+        Some(part) => format_ident!("__part_{}", part, span = part.span()),
         None => Ident::new("__steadfast_tools", Span::call_site()),
     }
 }
@@ -182,7 +181,8 @@ fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> Token
     let conditions = conditions(block);
     let docs = docs::text(&block.attrs);
     let name = options.name.clone().unwrap_or_else(|| LitStr::new(&type_name(kind), kind.span()));
-    let version = options.version.as_ref().map_or_else(|| quote! { env!("CARGO_PKG_VERSION") }, |text| quote! { #text });
+    let version =
+        options.version.as_ref().map_or_else(|| quote! { env!("CARGO_PKG_VERSION") }, |text| quote! { #text });
     let title = options.title.iter();
     let described = options.description.as_ref().map_or_else(|| docs::first_paragraph(&docs), LitStr::value);
     let description = Some(described).filter(|text| !text.is_empty()).into_iter();

@@ -1,7 +1,7 @@
 //! The signature of a function that is a tool.
 
 use syn::spanned::Spanned;
-use syn::{Error, FnArg, LitStr, Receiver, ReturnType, Result, Signature, Type};
+use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Signature, Type, parse_quote};
 
 use crate::parameter::{self, Argument, Parameter};
 
@@ -70,6 +70,19 @@ impl ToolFunction {
             ReturnType::Type(_, kind) => Some(kind),
             ReturnType::Default => None,
         }
+    }
+}
+
+/// What lints say of functions is not all true of tools: they take owned values and `&self` whether they need them or not,
+/// and `async` says where they run.
+pub(crate) fn allowed_lints() -> Attribute {
+    parse_quote! {
+        #[allow(
+            clippy::needless_pass_by_value,
+            clippy::too_many_arguments,
+            clippy::unused_async,
+            clippy::unused_self
+        )]
     }
 }
 

@@ -159,7 +159,7 @@ struct Tens;
 impl Store for Tens {
     type Key = u8;
     fn find(&self, key: &u8) -> Option<String> {
-        (key % 10 == 0).then(|| format!("ten times {}", key / 10))
+        key.is_multiple_of(10).then(|| format!("ten times {}", key / 10))
     }
 }
 

@@ -149,10 +149,7 @@ mod tests {
             complaint(r#"{"city":"Ulm","days":300}"#),
             "Bad argument `days`: invalid value: integer `300`, expected u8"
         );
-        assert_eq!(
-            complaint(r#"{"city":7}"#),
-            "Bad argument `city`: invalid type: integer `7`, expected a string"
-        );
+        assert_eq!(complaint(r#"{"city":7}"#), "Bad argument `city`: invalid type: integer `7`, expected a string");
         assert_eq!(
             complaint(r#"{"city":"Ulm","stops":[{"hour":1},{"hour":"two"}]}"#),
             "Bad argument `stops[1].hour`: invalid type: string \"two\", expected u8"

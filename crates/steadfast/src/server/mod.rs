@@ -110,6 +110,7 @@ impl Server {
     }
 
     /// What it can do, as clients are told. Tools may come at run time, so they are always declared.
+    #[allow(clippy::unused_self, reason = "what a server can do will depend on the server")]
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         ServerCapabilities::new().with_tools(true).with_logging()
     }

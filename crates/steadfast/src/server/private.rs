@@ -60,9 +60,6 @@ impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> Parameter for 
 /// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
 pub const fn assert_parameter<T: Parameter>() {}
 
-/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
-pub const fn assert_reply<T: IntoReply>() {}
-
 /// A default value that may or may not be writable as JSON: the method of the type is taken if it applies, and that of
 /// the trait otherwise.
 #[derive(Debug)]

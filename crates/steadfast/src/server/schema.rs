@@ -74,7 +74,7 @@ pub(crate) fn of_nothing() -> JsonObject {
 /// The schema of arguments that are named one by one, as `#[tool]` has them.
 pub struct Properties {
     generator: SchemaGenerator,
-    properties: JsonObject,
+    members: JsonObject,
     required: Vec<Value>,
 }
 
@@ -84,7 +84,7 @@ impl Default for Properties {
             .with(|settings| settings.inline_subschemas = true)
             .for_deserialize()
             .into_generator();
-        Self { generator, properties: JsonObject::new(), required: Vec::new() }
+        Self { generator, members: JsonObject::new(), required: Vec::new() }
     }
 }
 
@@ -112,17 +112,17 @@ impl Properties {
         if let Some(default) = default {
             members.insert("default".to_owned(), default);
         }
-        self.properties.insert(name.to_owned(), schema.to_value());
+        self.members.insert(name.to_owned(), schema.to_value());
         self
     }
 
     /// The schema.
     pub fn finish(mut self) -> JsonObject {
-        if self.properties.is_empty() {
+        if self.members.is_empty() {
             return of_nothing();
         }
         let definitions = self.generator.take_definitions(true);
-        let mut schema = schemars::json_schema!({ "type": "object", "properties": self.properties });
+        let mut schema = schemars::json_schema!({ "type": "object", "properties": self.members });
         if !self.required.is_empty() {
             schema.insert("required".to_owned(), self.required.into());
         }
@@ -199,7 +199,8 @@ fn strip_null(members: &mut JsonObject) {
     for choice in ["anyOf", "oneOf"] {
         let Some(Value::Array(choices)) = members.get_mut(choice) else { continue };
         let before = choices.len();
-        choices.retain(|choice| choice.get("type") != Some(&json!("null")) && choice.get("const") != Some(&Value::Null));
+        choices
+            .retain(|choice| choice.get("type") != Some(&json!("null")) && choice.get("const") != Some(&Value::Null));
         stripped |= choices.len() < before;
         if let [Value::Object(only)] = choices.as_slice() {
             let only = only.clone();

@@ -66,13 +66,18 @@ async fn a_named_function_is_a_handler() {
     let tool = Tool::new("sum").input::<Add>().handler(sum);
     assert_eq!(called(&tool, json!({ "a": 2, "b": 3 })).await, "5");
     assert_eq!(complaint(&tool, json!({ "a": i64::MAX, "b": 3 })).await, "too large");
-    assert_eq!(complaint(&tool, json!({ "a": "2", "b": 3 })).await, "Bad argument `a`: invalid type: string \"2\", expected i64");
+    assert_eq!(
+        complaint(&tool, json!({ "a": "2", "b": 3 })).await,
+        "Bad argument `a`: invalid type: string \"2\", expected i64"
+    );
 }
 
 #[tokio::test]
 async fn nothing_runs_before_the_run_is_polled() {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
-    let tool = Tool::new("t").handler(|| async { CALLS.fetch_add(1, Ordering::Relaxed); });
+    let tool = Tool::new("t").handler(|| async {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    });
     drop(tool.start(Arguments::none(), Context::detached()));
     assert_eq!(CALLS.load(Ordering::Relaxed), 0);
 }

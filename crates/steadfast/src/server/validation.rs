@@ -38,6 +38,7 @@ impl Validator {
 }
 
 #[cfg(not(feature = "schema-validation"))]
+#[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "the same face as with the feature")]
 impl Validator {
     /// Takes any schema.
     pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
@@ -65,9 +66,9 @@ fn at<'a>(path: impl Iterator<Item = jsonschema::paths::LocationSegment<'a>>, re
     let mut text = String::new();
     for segment in path {
         match segment {
-            LocationSegment::Index(index) => text.push_str(&format!("[{index}]")),
+            LocationSegment::Index(index) => text = format!("{text}[{index}]"),
             LocationSegment::Property(name) if text.is_empty() => text.push_str(&name),
-            LocationSegment::Property(name) => text.push_str(&format!(".{name}")),
+            LocationSegment::Property(name) => text = format!("{text}.{name}"),
         }
     }
     if text.is_empty() { reason.to_owned() } else { format!("`{text}`: {reason}") }
