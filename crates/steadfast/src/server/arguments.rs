@@ -3,6 +3,7 @@
 //! Arguments are read straight from the text of the message, once, without a tree of values in between. Only when that
 //! fails are they read again by a reader that keeps track of where it is, so that the failure names the argument.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -71,11 +72,24 @@ fn explanation(path: &str, error: &serde_json::Error) -> ToolError {
     let text = error.to_string();
     // The position is of no use to who wrote an object, not a text.
     let position = format!(" at line {} column {}", error.line(), error.column());
-    let reason = text.strip_suffix(&position).unwrap_or(&text);
+    let reason = shortened(text.strip_suffix(&position).unwrap_or(&text));
     if path == "." {
         return ToolError::new(format!("Bad arguments: {reason}"));
     }
     ToolError::new(format!("Bad argument `{path}`: {reason}"))
+}
+
+/// The beginning and the end of a reason that repeats a long value.
+fn shortened(reason: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 400;
+    const KEPT: usize = 150;
+    if reason.len() <= LONGEST {
+        return reason.into();
+    }
+    let begin = reason.char_indices().map(|(at, _)| at).take_while(|at| *at <= KEPT).last().unwrap_or_default();
+    let end = reason.char_indices().map(|(at, _)| at).find(|at| *at >= reason.len() - KEPT).unwrap_or(reason.len());
+    let (begin, end) = (reason.get(..begin).unwrap_or_default(), reason.get(end..).unwrap_or_default());
+    format!("{begin} [..] {end}").into()
 }
 
 /// Reads an object and keeps nothing: the input of a handler that takes no arguments.
@@ -155,6 +169,15 @@ mod tests {
             "Bad argument `stops[1].hour`: invalid type: string \"two\", expected u8"
         );
         assert_eq!(complaint("{}"), "Bad arguments: missing field `city`");
+    }
+
+    #[test]
+    fn a_long_value_is_not_repeated() {
+        let long = format!(r#"{{"city":"Ulm","days":"{}"}}"#, "ü".repeat(100_000));
+        let complaint = complaint(&long);
+        assert!(complaint.len() < 500, "{}", complaint.len());
+        assert!(complaint.starts_with("Bad argument `days`: invalid type: string \"ü"), "{complaint}");
+        assert!(complaint.ends_with("ü\", expected u8"), "{complaint}");
     }
 
     #[test]

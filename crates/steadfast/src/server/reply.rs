@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use steadfast_model::{
     AudioContent, CallToolResult, Content, EmbeddedResource, ImageContent, JsonObject, Resource, TextContent,
 };
@@ -78,8 +79,7 @@ pub struct Structured<T>(pub T);
 
 impl<T: Serialize + JsonSchema> IntoReply for Structured<T> {
     fn into_reply(self) -> Reply {
-        let value = serde_json::to_value(self.0).map_err(Error::encode)?;
-        Ok(CallToolResult::text(value.to_string()).with_structured_content(value))
+        serde_json::to_value(self.0).map_err(Error::encode)?.into_reply()
     }
 
     fn output_schema() -> Option<JsonObject> {
@@ -104,6 +104,20 @@ impl<T: IntoReply, E: Into<ToolError>> IntoReply for Result<T, E> {
 impl<T: IntoReply> IntoReply for Option<T> {
     fn into_reply(self) -> Reply {
         self.map_or_else(|| ().into_reply(), T::into_reply)
+    }
+}
+
+/// Any JSON, as structured content without a schema and as text. Prefer [`Structured`], which tells clients what to expect.
+impl IntoReply for Value {
+    fn into_reply(self) -> Reply {
+        Ok(CallToolResult::text(self.to_string()).with_structured_content(self))
+    }
+}
+
+/// Any JSON object: see [`Value`].
+impl IntoReply for JsonObject {
+    fn into_reply(self) -> Reply {
+        Value::Object(self).into_reply()
     }
 }
 
@@ -217,6 +231,14 @@ mod tests {
         let result = Answer::Ok(Structured(vec![1, 2])).into_reply().unwrap();
         assert_eq!(result.structured_content, Some(json!([1, 2])));
         assert_eq!(result.content, [Content::text("[1,2]")]);
+    }
+
+    #[test]
+    fn any_json_is_structured_content() {
+        let result = json!({ "a": 1 }).into_reply().unwrap();
+        assert_eq!(result.structured_content, Some(json!({ "a": 1 })));
+        assert_eq!(result.content, [Content::text(r#"{"a":1}"#)]);
+        assert!(Value::output_schema().is_none());
     }
 
     #[test]

@@ -142,6 +142,14 @@ async fn results_are_checked_against_an_output_schema_written_by_hand() {
     }
 }
 
+#[cfg(feature = "schema-validation")]
+#[tokio::test]
+async fn results_are_checked_against_the_schema_of_a_type() {
+    let tool = Tool::new("t").output::<Add>().handler(|all: JsonObject| async move { all });
+    assert!(tool.call(json!({ "a": 1, "b": 2 })).await.is_ok());
+    assert!(tool.call(json!({ "a": 1 })).await.is_err());
+}
+
 #[tokio::test]
 async fn a_tool_with_a_problem_is_refused_or_answers_with_an_error() {
     let broken = Tool::new("t").input_schema(json!([1])).handler(|| async {});

@@ -207,6 +207,14 @@ impl ToolBuilder {
         }
     }
 
+    /// Takes the schema of the structured content from a type, for a handler that returns a [`CallToolResult`] or JSON of
+    /// that shape.
+    pub fn output<T: JsonSchema>(mut self) -> Self {
+        self.definition.output_schema = Some(schema::of_output::<T>());
+        self.schemas.output_by_hand = true;
+        self
+    }
+
     /// All hints at once.
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.definition.annotations = Some(annotations);

@@ -4,6 +4,7 @@
 //! with. The order is that of insertion, so that a client sees the same list each time. The answer to `tools/list` is
 //! written once for each revision that asks.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use steadfast_model::era::{self, Decoration};
@@ -24,23 +25,33 @@ impl Tools {
     /// A list of tools. Of several with one name, the last counts, in the place of the first.
     pub(crate) fn new(tools: impl IntoIterator<Item = Tool>) -> Self {
         let mut list: Vec<Tool> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for tool in tools {
-            match list.iter_mut().find(|listed| listed.name() == tool.name()) {
+            let place = *places.entry(tool.name().to_owned()).or_insert(list.len());
+            match list.get_mut(place) {
                 Some(listed) => *listed = tool,
                 None => list.push(tool),
             }
         }
-        let name = |position: &usize| list.get(*position).map(|tool| tool.name().to_owned());
+        Self::of_distinct(list)
+    }
+
+    /// A list of tools with different names.
+    fn of_distinct(list: Vec<Tool>) -> Self {
         let mut by_name: Vec<usize> = (0..list.len()).collect();
-        by_name.sort_by_cached_key(name);
+        by_name.sort_unstable_by_key(|position| list.get(*position).map(Tool::name));
         Self { list, by_name, answers: Default::default() }
     }
 
     /// The tool of that name.
     pub(crate) fn find(&self, name: &str) -> Option<&Tool> {
+        self.list.get(self.position(name)?)
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
         let name_at = |position: &usize| self.list.get(*position).map_or("", Tool::name);
         let found = self.by_name.binary_search_by(|position| name_at(position).cmp(name)).ok()?;
-        self.list.get(*self.by_name.get(found)?)
+        self.by_name.get(found).copied()
     }
 
     /// The tools, in the order in which they were added.
@@ -50,14 +61,22 @@ impl Tools {
 
     /// This list with one more tool, and the one that it takes the place of.
     pub(crate) fn with(&self, tool: Tool) -> (Self, Option<Tool>) {
-        let replaced = self.find(tool.name()).cloned();
-        (Self::new(self.list.iter().cloned().chain([tool])), replaced)
+        let mut list = self.list.clone();
+        let replaced = if let Some(listed) = self.position(tool.name()).and_then(|position| list.get_mut(position)) {
+            Some(std::mem::replace(listed, tool))
+        } else {
+            list.push(tool);
+            None
+        };
+        (Self::of_distinct(list), replaced)
     }
 
     /// This list without that tool; `None` if it is not in it.
     pub(crate) fn without(&self, name: &str) -> Option<Self> {
-        self.find(name)?;
-        Some(Self::new(self.list.iter().filter(|tool| tool.name() != name).cloned()))
+        let position = self.position(name)?;
+        let mut list = self.list.clone();
+        list.remove(position);
+        Some(Self::of_distinct(list))
     }
 
     /// The result of `tools/list` for a revision, written the first time that it is asked for.
@@ -103,6 +122,13 @@ mod tests {
         assert_eq!(names(&tools), ["b", "c", "a"]);
         assert_eq!(replaced.unwrap().definition().description.as_deref(), Some("old"));
         assert_eq!(tools.find("c").unwrap().definition().description.as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn of_two_with_one_name_the_last_counts() {
+        let tools = Tools::new([tool("a", "old"), tool("b", ""), tool("a", "new")]);
+        assert_eq!(names(&tools), ["a", "b"]);
+        assert_eq!(tools.find("a").unwrap().definition().description.as_deref(), Some("new"));
     }
 
     #[test]
