@@ -13,7 +13,17 @@ pub struct Answer(Vec<u8>);
 impl Answer {
     /// An answer whose result `write` appends. If it fails, the answer is the internal error that says so.
     pub fn result<E: std::fmt::Display>(id: &RequestId, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Self {
-        let mut body = Vec::with_capacity(256);
+        Self::result_in(Vec::with_capacity(256), id, write)
+    }
+
+    /// The same, in a buffer that is there already, and is empty.
+    pub fn result_in<E: std::fmt::Display>(
+        buffer: Vec<u8>,
+        id: &RequestId,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Self {
+        let mut body = buffer;
+        body.clear();
         body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         id.write_json(&mut body);
         body.extend_from_slice(b",\"result\":");

@@ -2,6 +2,7 @@
 
 use serde::ser::SerializeMap;
 
+use super::text::Text;
 use super::{Encode, Object};
 use crate::content::{
     Annotations, AudioContent, Content, EmbeddedResource, ImageContent, TextContent, ToolResultContent, ToolUseContent,
@@ -90,7 +91,7 @@ impl Encode for Annotations {
 
 impl Encode for TextContent {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-        object.put("text", &self.text)?;
+        object.put("text", &Text(&self.text))?;
         object.inner_some("annotations", self.annotations.as_ref())?;
         object.meta(self.meta.as_ref())?;
         object.extra(&self.extra)
@@ -99,7 +100,7 @@ impl Encode for TextContent {
 
 impl Encode for ImageContent {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-        object.put("data", &self.data)?;
+        object.put("data", &Text(&self.data))?;
         object.put("mimeType", &self.mime_type)?;
         object.inner_some("annotations", self.annotations.as_ref())?;
         object.meta(self.meta.as_ref())?;
@@ -109,7 +110,7 @@ impl Encode for ImageContent {
 
 impl Encode for AudioContent {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-        object.put("data", &self.data)?;
+        object.put("data", &Text(&self.data))?;
         object.put("mimeType", &self.mime_type)?;
         object.inner_some("annotations", self.annotations.as_ref())?;
         object.meta(self.meta.as_ref())?;
@@ -139,7 +140,7 @@ impl Encode for TextResourceContents {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.some("mimeType", self.mime_type.as_ref())?;
-        object.put("text", &self.text)?;
+        object.put("text", &Text(&self.text))?;
         object.meta(self.meta.as_ref())?;
         object.extra(&self.extra)
     }
@@ -149,7 +150,7 @@ impl Encode for BlobResourceContents {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.some("mimeType", self.mime_type.as_ref())?;
-        object.put("blob", &self.blob)?;
+        object.put("blob", &Text(&self.blob))?;
         object.meta(self.meta.as_ref())?;
         object.extra(&self.extra)
     }

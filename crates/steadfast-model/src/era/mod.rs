@@ -30,6 +30,7 @@ mod prompt;
 mod resource;
 mod signal;
 mod task;
+mod text;
 mod tool;
 
 use std::borrow::Cow;

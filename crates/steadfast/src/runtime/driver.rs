@@ -288,7 +288,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
     fn write(&mut self, cx: &mut Context<'_>) -> bool {
         let mut wrote = false;
         loop {
-            self.output.fill(&mut self.connection);
+            self.output.fill(&mut self.connection, &self.mailbox);
             let Some(rest) = self.output.bytes.get(self.output.written..).filter(|rest| !rest.is_empty()) else { break };
             match self.transport.poll_write(cx, rest) {
                 Poll::Pending => return wrote,
@@ -343,24 +343,26 @@ impl<T, S> Driver<T, S> {
 
 impl Output {
     /// Takes messages from the core, each a line, until there is a chunk of them.
-    fn fill(&mut self, connection: &mut Connection) {
+    fn fill(&mut self, connection: &mut Connection, mailbox: &Mailbox) {
         if self.written < self.bytes.len() {
             return;
         }
         self.written = 0;
         self.calls.clear();
-        if self.bytes.capacity() > 4 * CHUNK {
-            self.bytes = Vec::new();
-        }
         self.bytes.clear();
         while self.bytes.len() < CHUNK {
-            let Some(transmit) = connection.poll_transmit() else { return };
+            let Some(transmit) = connection.poll_transmit() else {
+                if self.bytes.is_empty() && self.bytes.capacity() > 2 * CHUNK {
+                    mailbox.give_back(std::mem::take(&mut self.bytes));
+                }
+                return;
+            };
             if let Some(call) = transmit.call {
                 self.calls.push_back((self.bytes.len(), call));
             }
             if self.bytes.is_empty() && transmit.body.len() >= CHUNK / 2 {
                 // A large message is not copied.
-                self.bytes = transmit.body;
+                mailbox.give_back(std::mem::replace(&mut self.bytes, transmit.body));
             } else {
                 self.bytes.extend_from_slice(&transmit.body);
             }
@@ -394,6 +396,11 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
         let driver = &mut *self;
         for _ in 0..TURNS {
             let mut progressed = driver.collect(cx);
+            if progressed && !driver.executions.is_empty() {
+                // The handlers that are about to answer may do so first, and their answers go out together.
+                driver.runtime.yield_now();
+                driver.collect(cx);
+            }
             if driver.timer.poll(cx).is_ready() {
                 driver.connection.handle_timeout(driver.runtime.now());
                 progressed = true;

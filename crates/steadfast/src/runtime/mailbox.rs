@@ -43,7 +43,15 @@ pub(crate) struct Mailbox {
     state: Mutex<State>,
     room: Room,
     next_call: AtomicU64,
+    /// Buffers of large answers that were written, for the next ones.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
+
+/// Buffers of this size are worth keeping, and larger ones are not worth the memory.
+const KEPT: std::ops::Range<usize> = 16 * 1024..1024 * 1024;
+
+/// So many are kept.
+const SPARES: usize = 8;
 
 #[derive(Default)]
 struct State {
@@ -54,7 +62,7 @@ struct State {
 
 impl Mailbox {
     pub(crate) fn new(budget: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), room: Room::new(budget), next_call: AtomicU64::new(0) })
+        Arc::new(Self { state: Mutex::default(), room: Room::new(budget), next_call: AtomicU64::new(0), spare: Mutex::default() })
     }
 
     /// Puts a letter in. Gives it back if the connection is closed.
@@ -78,6 +86,27 @@ impl Mailbox {
     /// A key for a call that nobody else has.
     pub(crate) fn next_call(&self) -> CallKey {
         CallKey::new(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// An empty buffer for an answer of about that size.
+    pub(crate) fn buffer(&self, size: usize) -> Vec<u8> {
+        let size = size.saturating_add(256);
+        let spare = if KEPT.contains(&size) { self.spares().pop() } else { None };
+        let mut buffer = spare.unwrap_or_default();
+        buffer.reserve(size);
+        buffer
+    }
+
+    /// A buffer that is not needed any more.
+    pub(super) fn give_back(&self, mut buffer: Vec<u8>) {
+        if !KEPT.contains(&buffer.capacity()) {
+            return;
+        }
+        buffer.clear();
+        let mut spares = self.spares();
+        if spares.len() < SPARES {
+            spares.push(buffer);
+        }
     }
 
     /// Ready when there is room for another answer.
@@ -117,6 +146,10 @@ impl Mailbox {
         drop(state);
         self.room.open();
         letters
+    }
+
+    fn spares(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

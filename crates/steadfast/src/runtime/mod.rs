@@ -59,6 +59,9 @@ pub trait Runtime: Send + Sync + 'static {
     /// Runs a job on a thread that may block. There may be a bound on them: then the job waits for one.
     fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>);
 
+    /// Lets other threads run first, if there are any.
+    fn yield_now(&self) {}
+
     /// The tokio runtime behind it, if there is one: saves a box a request.
     #[doc(hidden)]
     fn tokio(&self) -> Option<&TokioRuntime> {

@@ -83,6 +83,10 @@ impl Runtime for TokioRuntime {
         self.threads.run(job);
     }
 
+    fn yield_now(&self) {
+        std::thread::yield_now();
+    }
+
     fn tokio(&self) -> Option<&TokioRuntime> {
         Some(self)
     }

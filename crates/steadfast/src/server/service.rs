@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast_model::era::{self, Decoration};
-use steadfast_model::{ErrorObject, Method, Revision};
+use steadfast_model::{Content, ErrorObject, Method, Revision};
 use steadfast_proto::connection::{Peer, Request};
 use steadfast_proto::encode::Answer;
 
@@ -94,7 +94,21 @@ impl Service for ServerService {
 fn encode_reply(reply: Reply, execution: &Execution, decoration: &Decoration) -> Answer {
     let revision: Revision = execution.peer.revision;
     match reply.or_else(Failure::into_answer) {
-        Ok(result) => Answer::result(&execution.id, |out| era::write_result(revision, &result, decoration, out)),
+        Ok(result) => {
+            let size = result.content.iter().map(size_of).sum();
+            let buffer = execution.mailbox.buffer(size);
+            Answer::result_in(buffer, &execution.id, |out| era::write_result(revision, &result, decoration, out))
+        }
         Err(error) => Answer::error(&execution.id, &era::error_for(revision, error.object())),
+    }
+}
+
+/// About how many bytes a piece of content takes on the wire.
+fn size_of(content: &Content) -> usize {
+    64 + match content {
+        Content::Text(text) => text.text.len(),
+        Content::Image(image) => image.data.len(),
+        Content::Audio(audio) => audio.data.len(),
+        _ => 256,
     }
 }

@@ -75,6 +75,20 @@ pub(super) fn reopen_pipe(_pipe: &OwnedFd, _end: End) -> io::Result<OwnedFd> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
+/// Lets a pipe hold more, so that a large answer is one write and not a write, a wait and another write. A system that
+/// refuses is as good as before.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn widen(pipe: &OwnedFd) {
+    const WIDE: usize = 256 * 1024;
+    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < WIDE) {
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE);
+    }
+}
+
+/// Only Linux has it.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn widen(_pipe: &OwnedFd) {}
+
 fn duplicate(descriptor: impl AsFd) -> io::Result<OwnedFd> {
     // Three and up: never one of the standard descriptors again, even if one of them is closed.
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)

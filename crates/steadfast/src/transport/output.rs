@@ -35,6 +35,7 @@ impl Output {
             Nature::Socket => return Ok(Self::Watched(Watched::new(descriptor, Kind::Socket, Interest::WRITABLE))),
             Nature::Pipe => {
                 if let Ok(own) = descriptors::reopen_pipe(&descriptor, End::Writing) {
+                    descriptors::widen(&own);
                     return Ok(Self::Watched(Watched::new(own, Kind::Pipe, Interest::WRITABLE)));
                 }
             }

@@ -1,0 +1,57 @@
+//! Long text, written quickly.
+//!
+//! Tools return files, pages and pictures in base64. serde_json looks at each of their bytes on its own to find what has to
+//! be escaped, which costs more than all else of a large answer. Most such text has nothing to escape, and that can be seen
+//! many bytes at a time; it is then copied as it is.
+
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+
+/// Below this, looking first does not pay.
+const LONG: usize = 128;
+
+/// The name by which serde_json knows values that are JSON already, as its `RawValue` gives it.
+const RAW: &str = "$serde_json::private::RawValue";
+
+/// Text as a JSON string. To be written with serde_json only, as everything in `era` is.
+pub(super) struct Text<'a>(pub(super) &'a str);
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.len() < LONG || needs_escapes(self.0) {
+            return serializer.serialize_str(self.0);
+        }
+        let mut raw = serializer.serialize_struct(RAW, 1)?;
+        raw.serialize_field(RAW, "\"")?;
+        raw.serialize_field(RAW, self.0)?;
+        raw.serialize_field(RAW, "\"")?;
+        raw.end()
+    }
+}
+
+/// Whether a string has anything that JSON does not take as it is. Without a branch a byte, so that it is done in vectors.
+fn needs_escapes(text: &str) -> bool {
+    let in_block = |block: &[u8]| {
+        block.iter().fold(false, |found, &byte| found | (byte < 0x20) | (byte == b'"') | (byte == b'\\'))
+    };
+    text.as_bytes().chunks(1024).any(in_block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_what_serde_json_writes() {
+        let plain = "wörter, 文字 and \u{7f} — ".repeat(100);
+        let mut texts = vec![String::new(), "short".to_owned(), plain.clone()];
+        for odd in ["\"", "\\", "\n", "\u{0}", "\u{1f}"] {
+            texts.extend([format!("{odd}{plain}"), format!("{plain}{odd}"), format!("{plain}{odd}{plain}")]);
+        }
+        for text in texts {
+            assert_eq!(serde_json::to_string(&Text(&text)).unwrap(), serde_json::to_string(&text).unwrap());
+            let nested = serde_json::to_string(&[(1, Text(&text))]).unwrap();
+            assert_eq!(nested, serde_json::to_string(&[(1, &text)]).unwrap());
+        }
+    }
+}
