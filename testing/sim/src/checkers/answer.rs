@@ -1,0 +1,41 @@
+//! L2: while the connection lives and nobody cancels, a request is answered, whatever its handler does.
+//!
+//! At the end of a step: no handler is past its deadline. When everything is quiet, and when a connection closes in time:
+//! nobody is owed an answer, and every message that had to be refused was.
+
+use super::Report;
+use crate::law::Law;
+use crate::ledger::{Ledger, Phase};
+use crate::observation::Observation;
+
+pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
+    match seen {
+        Observation::Settled { .. } if matches!(facts.cause, Some(Observation::TimedOut)) && !facts.closed => {
+            for request in facts.requests.iter().filter(|request| request.phase == Phase::Running && facts.is_overdue(request)) {
+                report.broken(Law::Answer, format!("request {} runs on past its deadline", request.id));
+            }
+        }
+        Observation::Quiet if !facts.closed && !facts.output_failed => {
+            check_paid(facts, report);
+            for request in facts.requests.iter().filter(|request| request.phase == Phase::Running) {
+                // A handler that was given no deadline may run for ever; one that has ended may not be waited for.
+                if !request.live || facts.is_overdue(request) {
+                    report.broken(Law::Answer, format!("request {} will never be answered", request.id));
+                }
+            }
+        }
+        Observation::Closed(_) if !facts.output_failed && facts.ending.is_some_and(|ending| facts.now < ending.deadline) => {
+            check_paid(facts, report);
+        }
+        _ => {}
+    }
+}
+
+fn check_paid(facts: &Ledger, report: &mut Report) {
+    for request in facts.requests.iter().filter(|request| request.unpaid() && request.phase != Phase::Responded) {
+        report.broken(Law::Answer, format!("request {} was not answered ({:?})", request.id, request.phase));
+    }
+    if facts.refusals_due > 0 {
+        report.broken(Law::Answer, format!("{} messages that cannot be taken were not refused", facts.refusals_due));
+    }
+}

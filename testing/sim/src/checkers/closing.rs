@@ -1,0 +1,71 @@
+//! L5: nothing outlives the connection.
+//!
+//! Once an end has begun: it is over by its deadline, and at once when nothing is left to wait for. When it is over: every
+//! handler that still runs was told why, every call was ended, no timer is asked for, and nothing more happens.
+
+use super::Report;
+use crate::law::Law;
+use crate::ledger::{Ledger, Phase};
+use crate::observation::Observation;
+
+pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
+    match seen {
+        Observation::Closed(_) => check_closed(facts, report),
+        Observation::Started { .. } | Observation::Stopped { .. } | Observation::CallEnded { .. } | Observation::Sent { .. }
+            if facts.closed =>
+        {
+            report.broken(Law::Closing, format!("after the end: {seen}"));
+        }
+        Observation::Settled { waiting, deadline, wants_input } => {
+            if facts.closed {
+                if deadline.is_some() || *wants_input || *waiting > 0 {
+                    report.broken(Law::Closing, format!("a closed connection still wants something: {seen:?}"));
+                }
+            } else {
+                check_ending(facts, *waiting, report);
+            }
+            if facts.input_ended && facts.open_calls() > 0 {
+                report.broken(Law::Closing, "a call waits although the peer can no longer answer");
+            }
+        }
+        Observation::Quiet => {
+            if facts.ending.is_some() && !facts.closed {
+                report.broken(Law::Closing, "the end has begun and will never be over");
+            }
+            if facts.closed && facts.open_calls() > 0 {
+                report.broken(Law::Closing, "a call waits on a closed connection");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn check_closed(facts: &Ledger, report: &mut Report) {
+    if facts.ending.is_none() {
+        report.broken(Law::Closing, "it closed although nobody asked for it");
+    }
+    for request in facts.requests.iter().filter(|request| request.live && request.told.is_none()) {
+        report.broken(Law::Closing, format!("the handler of request {} was never told to stop", request.id));
+    }
+    for request in facts.requests.iter().filter(|request| request.phase == Phase::Running) {
+        report.broken(Law::Closing, format!("request {} is open in a closed connection", request.id));
+    }
+    for call in facts.calls.iter().filter(|call| call.is_open()) {
+        report.broken(Law::Closing, format!("call {} was never told of the end", call.called.call));
+    }
+}
+
+fn check_ending(facts: &Ledger, waiting: usize, report: &mut Report) {
+    let Some(ending) = facts.ending else { return };
+    let timed = matches!(facts.cause, Some(Observation::TimedOut));
+    if timed && ending.deadline <= facts.now {
+        report.broken(Law::Closing, "the drain goes on past its deadline");
+    }
+    let busy = facts.live_executions() > 0 || facts.requests.iter().any(|request| request.phase == Phase::Running);
+    let unwritten = !facts.output_failed && (waiting > 0 || facts.in_transit);
+    // A window that has passed is acted on by the timeout, not before.
+    let input_done = facts.input_ended || facts.output_failed || facts.input_is_done() && timed;
+    if input_done && !busy && !unwritten {
+        report.broken(Law::Closing, "nothing is left to wait for and it has not closed");
+    }
+}

@@ -1,0 +1,65 @@
+//! L8: an id in flight is never taken twice; `"7"` and `7` are different; ids of the two directions never meet.
+
+use steadfast_proto::connection::CancelReason;
+
+use super::Report;
+use crate::law::Law;
+use crate::ledger::{Ledger, Payment, Phase};
+use crate::message::Part;
+use crate::observation::{CallNumber, Ended, Observation};
+
+pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
+    match seen {
+        Observation::Started { id, .. } => {
+            if facts.running(id).is_some() {
+                report.broken(Law::Identity, format!("request {id} was started while another with its id runs"));
+            }
+            let waits = |phase| matches!(phase, Phase::Arrived | Phase::Duplicate);
+            let asked = facts.requests.iter().any(|request| request.id == *id && request.execution.is_none() && waits(request.phase));
+            if !asked {
+                report.broken(Law::Identity, format!("request {id} was started and nobody asked for it"));
+            }
+        }
+        Observation::Stopped { execution, reason: CancelReason::Peer } => {
+            let request = facts.request(*execution);
+            if let Some(request) = request.filter(|request| request.phase != Phase::Cancelled) {
+                report.broken(Law::Identity, format!("request {} was stopped and its id was not cancelled", request.id));
+            }
+        }
+        Observation::CallEnded { call, how } => check_call(facts, *call, how, report),
+        Observation::Sent { message, .. } => {
+            for part in &message.parts {
+                let Part::Answer(answer) = part else { continue };
+                let Some(id) = &answer.id else { continue };
+                let Some(running) = facts.running(id) else { continue };
+                let confusing = match facts.payee(answer) {
+                    // One that was refused before this one came is not to blame.
+                    Payment::Refusal => facts.refusals_sent >= running.refusals_before,
+                    Payment::Nobody => true,
+                    Payment::Request(_) => false,
+                };
+                if confusing {
+                    report.broken(Law::Identity, format!("a refusal under id {id} looks like the answer of the one in flight"));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A call ends by an answer of the peer's only if the answer has its id, and says what it was told.
+fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report) {
+    let Some(Observation::Received(message)) = &facts.cause else { return };
+    let Some(id) = facts.call(call).and_then(|call| call.id.as_ref()) else { return };
+    let matches = message.parts.iter().any(|part| match (part, how) {
+        (Part::Answer(answer), Ended::Answered(text)) => answer.id.as_ref() == Some(id) && answer.result.as_ref() == Some(text),
+        (Part::Answer(answer), Ended::Refused(code)) => answer.id.as_ref() == Some(id) && answer.code == Some(*code),
+        (Part::Answer(answer), Ended::Unreadable) => answer.id.as_ref() == Some(id),
+        (Part::Unreadable { .. }, Ended::Unreadable) => true,
+        (Part::Cancel { .. }, Ended::Cancelled { .. }) => true,
+        _ => false,
+    });
+    if !matches && !matches!(how, Ended::Closed { .. }) {
+        report.broken(Law::Identity, format!("call {call} with id {id} was ended ({how:?}) by a message that is not its answer"));
+    }
+}

@@ -1,0 +1,50 @@
+//! L10: a caller always learns what became of its call, once, and it is true: what is said never to have been sent was
+//! not, and is not sent afterwards; what is said to have been sent was taken by the writer.
+
+use super::Report;
+use crate::law::Law;
+use crate::ledger::Ledger;
+use crate::observation::{Ended, Observation};
+
+pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
+    match seen {
+        Observation::CallEnded { call: number, how } => {
+            let Some(call) = facts.call(*number).filter(|call| call.called.accepted) else {
+                return report.broken(Law::Outcome, format!("call {number} ended and was never taken"));
+            };
+            if call.ended {
+                report.broken(Law::Outcome, format!("call {number} ended twice"));
+            }
+            match how.claims_sent() {
+                Some(false) if call.written => {
+                    report.broken(Law::Outcome, format!("call {number} is said never to have been sent, and was"));
+                }
+                Some(true) if call.id.is_none() => {
+                    report.broken(Law::Outcome, format!("call {number} is said to have been sent, and was not"));
+                }
+                _ => {}
+            }
+            if matches!(how, Ended::TimedOut { .. }) && !facts.is_call_overdue(call) {
+                report.broken(Law::Outcome, format!("call {number} is said to have timed out before its time"));
+            }
+        }
+        Observation::Sent { call: Some(number), .. } => {
+            if facts.call(*number).is_none_or(|call| call.ended || !call.called.accepted) {
+                report.broken(Law::Outcome, format!("call {number} was sent although nobody waits for it"));
+            }
+        }
+        Observation::Settled { .. } if matches!(facts.cause, Some(Observation::TimedOut)) => {
+            for call in facts.calls.iter().filter(|call| call.is_open() && facts.is_call_overdue(call)) {
+                report.broken(Law::Outcome, format!("call {} waits past its timeout", call.called.call));
+            }
+        }
+        Observation::Settled { .. } => {
+            if let Some(Observation::GaveUp(number)) = facts.cause
+                && facts.call(number).is_some_and(super::super::ledger::CallFacts::is_open)
+            {
+                report.broken(Law::Outcome, format!("call {number} was given up and goes on"));
+            }
+        }
+        _ => {}
+    }
+}

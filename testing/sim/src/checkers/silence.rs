@@ -1,0 +1,62 @@
+//! L3: once a cancellation is taken in before the answer was committed, nothing more about that request goes on the wire:
+//! no result, no error, no progress, no log. The calls that its handler made are given up in the same step.
+
+use super::Report;
+use crate::law::Law;
+use crate::ledger::{Ledger, Payment, Phase};
+use crate::message::{Answer, Part};
+use crate::observation::Observation;
+
+pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
+    match seen {
+        Observation::Sent { message, .. } => {
+            for part in &message.parts {
+                match part {
+                    Part::Answer(answer) => check_answer(facts, answer, report),
+                    Part::Progress { token: Some(token), .. } => {
+                        let of_token = facts.requests.iter().rev().find(|request| request.token.as_ref() == Some(token));
+                        if let Some(request) = of_token.filter(|request| request.phase == Phase::Cancelled) {
+                            report.broken(Law::Silence, format!("progress of request {} after its cancellation", request.id));
+                        }
+                    }
+                    Part::Log { marker: Some(marker) } => {
+                        let of_marker = facts.request(marker / LOGS_EACH);
+                        if let Some(request) = of_marker.filter(|request| request.phase == Phase::Cancelled) {
+                            report.broken(Law::Silence, format!("a log of request {} after its cancellation", request.id));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Observation::Settled { .. } => {
+            for call in facts.calls.iter().filter(|call| call.is_open()) {
+                let parent = call.called.parent.and_then(|parent| facts.request(parent));
+                if parent.is_some_and(|request| request.phase == Phase::Cancelled) {
+                    report.broken(Law::Silence, format!("call {} outlives the cancelled request", call.called.call));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Log messages carry `execution * LOGS_EACH + n`.
+pub(crate) const LOGS_EACH: u64 = 1_000;
+
+fn check_answer(facts: &Ledger, answer: &Answer, report: &mut Report) {
+    let cancelled = match facts.payee(answer) {
+        Payment::Request(place) => facts.requests.get(place).filter(|request| request.phase == Phase::Cancelled),
+        Payment::Refusal => None,
+        // An error of the connection's own that nobody is owed.
+        Payment::Nobody => facts
+            .requests
+            .iter()
+            .rev()
+            .find(|request| Some(&request.id) == answer.id.as_ref())
+            .filter(|request| request.phase == Phase::Cancelled),
+    };
+    if let Some(request) = cancelled {
+        report.broken(Law::Silence, format!("an answer to request {} after its cancellation", request.id));
+    }
+}

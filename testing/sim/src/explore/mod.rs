@@ -1,0 +1,285 @@
+//! Exhaustive search: every interleaving of a small world around the real connection.
+//!
+//! Depth first over [`world::World`], with every law checked after every step, and what has to happen in the end checked
+//! where nothing more can happen. A world that was seen before is not searched again: the fingerprint of the connection, what
+//! the environment has left to do and what the checkers remember make up its identity. That this identity is good is
+//! checked too: [`cross_check`] searches to a small depth with and without it, and both have to see the same.
+
+mod plans;
+mod world;
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
+
+pub use plans::names;
+
+use crate::law::{Law, Violation};
+use crate::shrink::shrink;
+use crate::trace::{Mix, Trace};
+use world::{Action, Plan, World};
+
+/// How much of the worlds to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Size {
+    /// Small worlds that are searched in seconds.
+    Small,
+    /// Everything.
+    Full,
+}
+
+/// What a search saw.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Different states of the world.
+    pub states: usize,
+    /// Steps from one to another.
+    pub steps: usize,
+    /// States in which nothing more can happen.
+    pub finals: usize,
+    /// The longest path.
+    pub deepest: usize,
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.states += other.states;
+        self.steps += other.steps;
+        self.finals += other.finals;
+        self.deepest = self.deepest.max(other.deepest);
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { states, steps, finals, deepest } = self;
+        write!(formatter, "states={states} steps={steps} final={finals} deepest={deepest}")
+    }
+}
+
+/// A path on which a law was broken, as short as it could be made.
+#[derive(Debug, Clone)]
+pub struct Counterexample {
+    /// The world.
+    pub world: &'static str,
+    /// What was broken.
+    pub violations: Vec<Violation>,
+    /// How.
+    pub path: Vec<String>,
+    /// What was seen on the way.
+    pub trace: Vec<String>,
+}
+
+impl Counterexample {
+    /// Whether this law is among those that were broken.
+    pub fn breaks(&self, law: Law) -> bool {
+        self.violations.iter().any(|violation| violation.law == law)
+    }
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "in the world \"{}\":", self.world)?;
+        for violation in &self.violations {
+            writeln!(formatter, "  {violation}")?;
+        }
+        for step in &self.path {
+            writeln!(formatter, "    {step}")?;
+        }
+        writeln!(formatter, "  as it was seen:")?;
+        for line in &self.trace {
+            writeln!(formatter, "    {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Searches one world to its end.
+pub fn explore(name: &str, size: Size) -> Result<Totals, Box<Counterexample>> {
+    let mut totals = Totals::default();
+    for plan in plans::plans(name, size) {
+        totals += Search::new(Arc::new(plan)).run()?;
+    }
+    Ok(totals)
+}
+
+/// Searches a world for a violation of one law, whatever else is broken. This is how the checkers are shown to work.
+pub fn hunt(name: &str, size: Size, law: Law) -> Option<Box<Counterexample>> {
+    plans::plans(name, size).into_iter().find_map(|plan| {
+        let mut search = Search::new(Arc::new(plan));
+        search.wanted = Some(law);
+        search.run().err()
+    })
+}
+
+/// Searches a world to a depth with and without recognising states that were seen before. Both have to reach the same
+/// states. Returns how many, and how many paths led to them.
+pub fn cross_check(name: &str, depth: usize) -> Result<(usize, usize), String> {
+    let (mut states, mut paths) = (0, 0);
+    for plan in plans::plans(name, Size::Small) {
+        let plan = Arc::new(plan);
+        let recognised = by_levels(&plan, depth);
+        let mut every = BTreeSet::new();
+        let mut walked = 0;
+        every_path(World::new(Arc::clone(&plan), Trace::off()), depth, &mut every, &mut walked);
+        if recognised != every {
+            let (one, other) = (recognised.len(), every.len());
+            return Err(format!("in the world \"{}\": {one} states when they are recognised, {other} when not", plan.name));
+        }
+        states += every.len();
+        paths += walked;
+    }
+    Ok((states, paths))
+}
+
+/// The states within so many steps, searched level by level, each state once.
+fn by_levels(plan: &Arc<Plan>, depth: usize) -> BTreeSet<(u64, bool)> {
+    let mut seen = BTreeSet::new();
+    let mut level = vec![World::new(Arc::clone(plan), Trace::off())];
+    seen.extend(level.iter().map(identity_and_verdict));
+    let mut actions = Vec::new();
+    for _ in 0..depth {
+        let mut next = Vec::new();
+        for world in level {
+            world.actions(&mut actions);
+            for action in &actions {
+                let mut after = world.clone();
+                after.act_possible(*action);
+                if seen.insert(identity_and_verdict(&after)) {
+                    next.push(after);
+                }
+            }
+        }
+        level = next;
+    }
+    seen
+}
+
+/// The states within so many steps, on every path there is.
+fn every_path(world: World, depth: usize, seen: &mut BTreeSet<(u64, bool)>, paths: &mut usize) {
+    seen.insert(identity_and_verdict(&world));
+    let mut actions = Vec::new();
+    if depth > 0 {
+        world.actions(&mut actions);
+    }
+    if actions.is_empty() {
+        *paths += 1;
+    }
+    for action in actions {
+        let mut after = world.clone();
+        after.act_possible(action);
+        every_path(after, depth - 1, seen, paths);
+    }
+}
+
+fn identity_and_verdict(world: &World) -> (u64, bool) {
+    (identity(world), world.end.is_lawful())
+}
+
+fn identity(world: &World) -> u64 {
+    let mut mix = Mix::default();
+    world.hash(&mut mix);
+    mix.finish()
+}
+
+/// A state on the path that is being searched.
+struct Place {
+    world: World,
+    actions: Vec<Action>,
+    next: usize,
+}
+
+struct Search {
+    plan: Arc<Plan>,
+    seen: HashSet<u64, BuildHasherDefault<Mix>>,
+    totals: Totals,
+    /// Only this law is looked at.
+    wanted: Option<Law>,
+}
+
+impl Search {
+    fn new(plan: Arc<Plan>) -> Self {
+        Self { plan, seen: HashSet::default(), totals: Totals::default(), wanted: None }
+    }
+
+    fn run(mut self) -> Result<Totals, Box<Counterexample>> {
+        let begin = World::new(Arc::clone(&self.plan), Trace::off());
+        self.seen.insert(identity(&begin));
+        self.totals.states = 1;
+        let mut path = vec![self.place(begin, &[])?];
+        while let Some(place) = path.last_mut() {
+            let Some(action) = place.actions.get(place.next).copied() else {
+                path.pop();
+                continue;
+            };
+            place.next += 1;
+            let mut world = place.world.clone();
+            world.act_possible(action);
+            self.totals.steps += 1;
+            if self.totals.steps % 4_000_000 == 0 { eprintln!("{} {} depth {}", self.plan.name, self.totals, path.len()); }
+            self.judge(&mut world, &path)?;
+            if self.seen.insert(identity(&world)) {
+                self.totals.states += 1;
+                self.totals.deepest = self.totals.deepest.max(path.len());
+                let place = self.place(world, &path)?;
+                path.push(place);
+            }
+        }
+        Ok(self.totals)
+    }
+
+    /// What can happen from here; where nothing can, what had to happen is checked.
+    fn place(&mut self, mut world: World, path: &[Place]) -> Result<Place, Box<Counterexample>> {
+        let mut actions = Vec::new();
+        world.actions(&mut actions);
+        if actions.is_empty() {
+            self.totals.finals += 1;
+            world.quiet();
+            self.judge(&mut world, path)?;
+        }
+        Ok(Place { world, actions, next: 0 })
+    }
+
+    fn judge(&self, world: &mut World, path: &[Place]) -> Result<(), Box<Counterexample>> {
+        if world.end.is_lawful() {
+            return Ok(());
+        }
+        let violations = world.end.violations();
+        let Some(law) = self.concern(&violations) else { return Ok(()) };
+        let taken: Vec<Action> = path.iter().filter_map(|place| place.actions.get(place.next.checked_sub(1)?).copied()).collect();
+        Err(Box::new(self.explain(&taken, law)))
+    }
+
+    fn concern(&self, violations: &[Violation]) -> Option<Law> {
+        let wanted = |violation: &&Violation| self.wanted.is_none_or(|law| violation.law == law);
+        violations.iter().find(wanted).map(|violation| violation.law)
+    }
+
+    fn explain(&self, path: &[Action], law: Law) -> Counterexample {
+        let breaks = |path: &[Action]| self.replay(path).1.iter().any(|violation| violation.law == law);
+        let path = shrink(path, breaks);
+        let (world, violations) = self.replay(&path);
+        Counterexample {
+            world: self.plan.name,
+            violations,
+            path: path.iter().map(|action| world.describe(*action)).collect(),
+            trace: world.trace().lines().to_vec(),
+        }
+    }
+
+    /// Walks a path again. Where it ends with nothing more to do, that is looked at too.
+    fn replay(&self, path: &[Action]) -> (World, Vec<Violation>) {
+        let mut world = World::new(Arc::clone(&self.plan), Trace::kept());
+        for action in path {
+            world.act(*action);
+        }
+        let mut actions = Vec::new();
+        world.actions(&mut actions);
+        if actions.is_empty() {
+            world.quiet();
+        }
+        let violations = world.end.violations();
+        (world, violations)
+    }
+}
