@@ -1,0 +1,1 @@
+//! Nothing: the replay of the fuzz corpus is this package's tests.
