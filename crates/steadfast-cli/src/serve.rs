@@ -83,7 +83,9 @@ async fn on_unix(_server: Server, _limits: Limits, _path: PathBuf) -> Result<(),
 
 async fn on_tcp(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
     if !address.ip().is_loopback() {
-        return Err(Error::usage(format!("{address} is not a loopback address, and there is no encryption and no login here")));
+        return Err(Error::usage(format!(
+            "{address} is not a loopback address, and there is no encryption and no login here"
+        )));
     }
     let listener = tokio::net::TcpListener::bind(address).await.map_err(not_begun)?;
     eprintln!("steadfast: serving on {}", listener.local_addr().map_err(not_begun)?);

@@ -273,9 +273,10 @@ impl Found {
         match id {
             Id::Some(id) => Ok(Message::Request { id, method: name, params }),
             Id::Absent => Ok(Message::Notification { method: name, params }),
-            Id::Null | Id::Wrong => {
-                refuse(RefusalKind::NotAMessage("the id of a request is a string of at most 4096 bytes or an integer"), &id)
-            }
+            Id::Null | Id::Wrong => refuse(
+                RefusalKind::NotAMessage("the id of a request is a string of at most 4096 bytes or an integer"),
+                &id,
+            ),
         }
     }
 

@@ -201,7 +201,10 @@ mod tests {
     #[test]
     fn finds_the_id_before_and_after_what_is_broken() {
         assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), Shape::Call));
-        assert_eq!(salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"), (Some("a".into()), Shape::Call));
+        assert_eq!(
+            salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"),
+            (Some("a".into()), Shape::Call)
+        );
         assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), Shape::Answer));
     }
 

@@ -1,5 +1,43 @@
 //! Model Context Protocol servers and clients that keep their promises when connections do not.
-#![cfg_attr(not(unix), forbid(unsafe_code))]
+//!
+//! A server is an `impl` block:
+//!
+//! ```no_run
+//! use steadfast::prelude::*;
+//!
+//! struct Greeter;
+//!
+//! /// Greets people.
+//! #[server]
+//! impl Greeter {
+//!     /// Says hello.
+//!     #[tool(read_only)]
+//!     async fn hello(&self, /** Whom to greet */ name: String) -> String {
+//!         format!("Hello, {name}!")
+//!     }
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), steadfast::Error> {
+//!     Greeter.serve_stdio().await
+//! }
+//! ```
+//!
+//! It serves every published revision of the protocol, and whatever its tools or its peer do, each request has exactly one
+//! end, and the process goes on. The laws that it keeps are listed in the project's README.
+//!
+//! - [`server`]: servers, tools, and what a handler can do through its [`Context`];
+//! - [`client`]: clients, in the same process, over a child process or any stream;
+//! - [`transport`]: how bytes travel;
+//! - [`runtime`]: the shell that drives connections, for those who want to run it in a simulator;
+//! - [`model`]: the types of the protocol, re-exported here at the root.
+//!
+//! # Features
+//!
+//! - `macros` (default): [`macro@server`] and [`macro@tool`].
+//! - `schema-validation` (default): arguments of tools with a schema written by hand, and structured results, are checked
+//!   against it. Without it such a schema is for the client only.
+#![forbid(unsafe_code)]
 
 // So that what the macros write works inside this crate's own documentation and tests.
 extern crate self as steadfast;
@@ -12,6 +50,8 @@ pub mod runtime;
 pub mod server;
 pub mod transport;
 
+pub use schemars;
+pub use serde_json;
 pub use steadfast_model as model;
 pub use steadfast_model::*;
 pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Progress};

@@ -106,7 +106,8 @@ impl Connection {
         let mut initializes = false;
         batch.each(|member| {
             let message = envelope::read_text(member, self.limits.depth);
-            initializes |= matches!(message, Ok(Message::Request { method, .. }) if method == Method::Initialize.name());
+            initializes |=
+                matches!(message, Ok(Message::Request { method, .. }) if method == Method::Initialize.name());
         });
         if initializes { Err("initialize must not be part of a batch") } else { Ok(()) }
     }

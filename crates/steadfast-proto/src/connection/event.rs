@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_model::{
-    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, Method, ProgressParams, ProgressToken, RequestId, Revision,
-    ServerCapabilities,
+    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, Method, ProgressParams, ProgressToken, RequestId,
+    Revision, ServerCapabilities,
 };
 
 use super::key::{CallKey, Key};

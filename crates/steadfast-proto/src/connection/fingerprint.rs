@@ -17,19 +17,26 @@ impl Connection {
     /// The summary, as of `now`.
     pub fn fingerprint(&self, now: Moment) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let requests: BTreeMap<Key, usize> = self.executions.keys().enumerate().map(|(rank, key)| (*key, rank)).collect();
-        let calls: BTreeMap<CallKey, usize> = self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
+        let requests: BTreeMap<Key, usize> =
+            self.executions.keys().enumerate().map(|(rank, key)| (*key, rank)).collect();
+        let calls: BTreeMap<CallKey, usize> =
+            self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
         self.hash_stage(now, &mut hasher);
         for (key, execution) in &self.executions {
             (requests.get(key), &execution.id, execution.bytes, execution.told).hash(&mut hasher);
         }
         for (id, inbound) in &self.inbound {
-            (id, requests.get(&inbound.key), inbound.batch, inbound.progress_token.is_some(), inbound.log_level).hash(&mut hasher);
+            (id, requests.get(&inbound.key), inbound.batch, inbound.progress_token.is_some(), inbound.log_level)
+                .hash(&mut hasher);
             (inbound.progress.value.map(f64::to_bits), inbound.peer.revision).hash(&mut hasher);
             let queued = inbound.progress.queued().and_then(|ticket| self.outbox.place(ticket));
             let next = inbound.progress.last_at().map(|last| until(last + self.limits.progress_interval, now));
             (queued, next, inbound.progress.held_until().map(|when| until(when, now))).hash(&mut hasher);
-            inbound.logs.iter().filter_map(|ticket| self.outbox.place(*ticket)).for_each(|place| place.hash(&mut hasher));
+            inbound
+                .logs
+                .iter()
+                .filter_map(|ticket| self.outbox.place(*ticket))
+                .for_each(|place| place.hash(&mut hasher));
         }
         for (key, waiting) in self.outbound.iter() {
             let state = match waiting.state {

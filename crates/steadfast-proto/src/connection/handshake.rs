@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::{
-    ClientCapabilities, DiscoverResult, ErrorObject, Implementation, InitializeParams, InitializeResult, LoggingLevel, Method,
-    ProgressToken, RequestId, Revision, ServerCapabilities, SetLevelParams, meta,
+    ClientCapabilities, DiscoverResult, ErrorObject, Implementation, InitializeParams, InitializeResult, LoggingLevel,
+    Method, ProgressToken, RequestId, Revision, ServerCapabilities, SetLevelParams, meta,
 };
 
 use super::event::{Event, Oddity, Peer};
@@ -101,7 +101,9 @@ impl Hello {
 
     /// Whether we declared what this method needs of us.
     fn offers(&self, method: Method, revision: Revision) -> bool {
-        let Some(capability) = method.capability().filter(|capability| capability.exists_in(revision)) else { return true };
+        let Some(capability) = method.capability().filter(|capability| capability.exists_in(revision)) else {
+            return true;
+        };
         match self {
             Self::Server(hello) => hello.capabilities.has(capability),
             Self::Client(hello) => hello.capabilities.has(capability),
@@ -158,7 +160,13 @@ impl<'a> MetaText<'a> {
 impl Connection {
     /// Sends `initialize`. When it is answered, `notifications/initialized` follows by itself and [`Event::Opened`] tells
     /// which revision is spoken.
-    pub fn initialize(&mut self, now: Moment, call: CallKey, mut request: Call, offered: Revision) -> Result<(), CallRefused> {
+    pub fn initialize(
+        &mut self,
+        now: Moment,
+        call: CallKey,
+        mut request: Call,
+        offered: Revision,
+    ) -> Result<(), CallRefused> {
         let Hello::Client(hello) = &*self.hello else { return Err(CallRefused::NotInRevision) };
         let params = InitializeParams::new(offered.as_str(), hello.capabilities.clone(), hello.info.clone());
         request.method = Method::Initialize;
@@ -232,7 +240,10 @@ impl Connection {
 
     fn modern_peer(&mut self, version: &str, meta: &MetaText<'_>) -> Result<Arc<Peer>, ErrorObject> {
         let Ok(version) = serde_json::from_str::<String>(version) else {
-            return Err(ErrorObject::invalid_params(format!("_meta[\"{}\"] must be a string", meta::key::PROTOCOL_VERSION)));
+            return Err(ErrorObject::invalid_params(format!(
+                "_meta[\"{}\"] must be a string",
+                meta::key::PROTOCOL_VERSION
+            )));
         };
         let revision = Revision::parse(&version).filter(|revision| MODERN.contains(revision));
         let Some(revision) = revision else { return Err(ErrorObject::unsupported_version(&version, MODERN)) };
@@ -252,12 +263,16 @@ impl Connection {
             ErrorObject::invalid_params(format!("_meta[\"{}\"]: {error}", meta::key::CLIENT_CAPABILITIES))
         })?;
         if let Some(info) = meta.info {
-            peer.info = serde_json::from_str(info)
-                .map_err(|error| ErrorObject::invalid_params(format!("_meta[\"{}\"]: {error}", meta::key::CLIENT_INFO)))?;
+            peer.info = serde_json::from_str(info).map_err(|error| {
+                ErrorObject::invalid_params(format!("_meta[\"{}\"]: {error}", meta::key::CLIENT_INFO))
+            })?;
         }
         let peer = Arc::new(peer);
-        self.modern =
-            Some(ModernPeer { info: meta.info.map(Into::into), capabilities: capabilities.into(), peer: Arc::clone(&peer) });
+        self.modern = Some(ModernPeer {
+            info: meta.info.map(Into::into),
+            capabilities: capabilities.into(),
+            peer: Arc::clone(&peer),
+        });
         Ok(peer)
     }
 
@@ -271,7 +286,13 @@ impl Connection {
     }
 
     /// The methods whose answer is a matter of the connection itself.
-    pub(super) fn answer_itself(&mut self, id: &RequestId, method: Method, params: &Params<'_>, wire: &Wire) -> Option<Answer> {
+    pub(super) fn answer_itself(
+        &mut self,
+        id: &RequestId,
+        method: Method,
+        params: &Params<'_>,
+        wire: &Wire,
+    ) -> Option<Answer> {
         match method {
             Method::Ping => Some(Answer::result(id, |out| {
                 out.extend_from_slice(b"{}");
@@ -290,7 +311,10 @@ impl Connection {
             return Answer::error(id, &ErrorObject::method_not_found(Method::Initialize.name()));
         };
         if self.peer.is_some() {
-            return Answer::error(id, &ErrorObject::invalid_request("initialize was done before; it is done once a connection"));
+            return Answer::error(
+                id,
+                &ErrorObject::invalid_request("initialize was done before; it is done once a connection"),
+            );
         }
         let request: InitializeParams = match serde_json::from_str(params.text()) {
             Ok(request) => request,
@@ -354,7 +378,8 @@ impl Connection {
 
     /// A call of ours was answered. If it was `initialize`, the connection is open now.
     pub(super) fn note_initialized(&mut self, result: &str) -> Result<(), String> {
-        let result: InitializeResult = serde_json::from_str(result).map_err(|error| format!("the answer to initialize: {error}"))?;
+        let result: InitializeResult =
+            serde_json::from_str(result).map_err(|error| format!("the answer to initialize: {error}"))?;
         let revision = Revision::parse(&result.protocol_version)
             .filter(|revision| !revision.is_modern())
             .ok_or_else(|| format!("the server chose revision {}, which we do not speak", result.protocol_version))?;

@@ -68,7 +68,14 @@ impl Connection {
 }
 
 impl Connection {
-    pub(super) fn take_request(&mut self, now: Moment, id: RequestId, method: &str, params: &Params<'_>, batch: Option<BatchKey>) {
+    pub(super) fn take_request(
+        &mut self,
+        now: Moment,
+        id: RequestId,
+        method: &str,
+        params: &Params<'_>,
+        batch: Option<BatchKey>,
+    ) {
         if self.inbound.contains_key(&id) && !crate::mutant!(AcceptDuplicateId) {
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             self.statistics.refused += 1;
@@ -109,13 +116,19 @@ impl Connection {
         }
         let limit = self.limits.in_flight;
         if self.executions.len() >= limit {
-            let message = format!("{limit} requests are in flight, which is the limit; send it again when one has ended");
-            return Err(ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true })));
+            let message =
+                format!("{limit} requests are in flight, which is the limit; send it again when one has ended");
+            return Err(
+                ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
+            );
         }
         if self.held_bytes + params.text().len() > self.limits.in_flight_bytes {
             let limit = self.limits.in_flight_bytes;
-            let message = format!("requests in flight hold {limit} bytes, which is the limit; send it again when one has ended");
-            return Err(ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true })));
+            let message =
+                format!("requests in flight hold {limit} bytes, which is the limit; send it again when one has ended");
+            return Err(
+                ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
+            );
         }
         Ok(())
     }
@@ -125,7 +138,15 @@ impl Connection {
         self.stage.drain().is_some_and(|drain| drain.cause == super::CloseCause::PeerClosed && drain.window.is_some())
     }
 
-    fn start(&mut self, now: Moment, id: RequestId, method: Method, params: &Params<'_>, wire: Wire, batch: Option<BatchKey>) {
+    fn start(
+        &mut self,
+        now: Moment,
+        id: RequestId,
+        method: Method,
+        params: &Params<'_>,
+        wire: Wire,
+        batch: Option<BatchKey>,
+    ) {
         let key = Key(self.next_key);
         self.next_key += 1;
         // A subscription lives as long as its connection.

@@ -12,7 +12,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use steadfast_model::{Capability, CancelledParams, ErrorObject, Method, ProgressParams, ProgressToken, RequestId, Revision};
+use steadfast_model::{
+    CancelledParams, Capability, ErrorObject, Method, ProgressParams, ProgressToken, RequestId, Revision,
+};
 
 use super::event::{Event, Oddity, Outcome};
 use super::handshake::Hello;
@@ -47,7 +49,15 @@ pub struct Call {
 impl Call {
     /// A call with no timeout.
     pub fn new(method: Method, params: Option<Box<str>>) -> Self {
-        Self { method, params, parent: None, timeout: None, total_timeout: None, progress_token: None, cancellable: true }
+        Self {
+            method,
+            params,
+            parent: None,
+            timeout: None,
+            total_timeout: None,
+            progress_token: None,
+            cancellable: true,
+        }
     }
 }
 
@@ -140,7 +150,8 @@ impl Connection {
             let opens = matches!(*self.hello, Hello::Client(_)) && call.method.from_client_in(Revision::LATEST);
             return if opens { Ok(()) } else { Err(CallRefused::NotInRevision) };
         };
-        let revision = call.parent.and_then(|key| self.running(key)).map_or(peer.revision, |inbound| inbound.peer.revision);
+        let revision =
+            call.parent.and_then(|key| self.running(key)).map_or(peer.revision, |inbound| inbound.peer.revision);
         if !self.hello.may_send(call.method, revision) {
             return Err(CallRefused::NotInRevision);
         }
@@ -248,7 +259,8 @@ impl Connection {
             self.statistics.answers_to_nothing += 1;
             return;
         };
-        self.events.push_back(Event::CallEnded { call, outcome: Outcome::Unreadable(error.message.clone().into_owned()) });
+        self.events
+            .push_back(Event::CallEnded { call, outcome: Outcome::Unreadable(error.message.clone().into_owned()) });
     }
 
     pub(super) fn take_progress(&mut self, now: Moment, params: &Params<'_>) {
@@ -267,7 +279,8 @@ impl Connection {
     /// A server of 2026-07-28 ended a subscription of ours.
     pub(super) fn end_subscription(&mut self, id: &RequestId) {
         let key = self.known_call(id);
-        let listens = |key: &CallKey| self.outbound.calls.get(key).is_some_and(|waiting| waiting.method == Method::Listen);
+        let listens =
+            |key: &CallKey| self.outbound.calls.get(key).is_some_and(|waiting| waiting.method == Method::Listen);
         let Some(call) = key.filter(listens) else {
             self.statistics.late_cancels += 1;
             return self.odd(Oddity::LateCancel(id.clone()));

@@ -59,7 +59,8 @@ impl Connection {
         if inbound.progress_token.is_none() {
             return;
         }
-        let grows = progress.progress.is_finite() && inbound.progress.value.is_none_or(|value| progress.progress > value);
+        let grows =
+            progress.progress.is_finite() && inbound.progress.value.is_none_or(|value| progress.progress > value);
         if !grows {
             self.statistics.dropped_notifications += 1;
             return;
@@ -84,7 +85,8 @@ impl Connection {
         let connection_level = self.log_level;
         let most = self.limits.queued_logs;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
-        let entry = executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id)).filter(|entry| entry.key == key);
+        let entry =
+            executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id)).filter(|entry| entry.key == key);
         let Some(inbound) = entry else { return };
         let least = if inbound.peer.revision.is_modern() { inbound.log_level } else { Some(connection_level) };
         if least.is_none_or(|least| level < least) {

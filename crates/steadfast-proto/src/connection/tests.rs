@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast_model::{ClientCapabilities, ErrorObject, Implementation, LoggingLevel, Method, ProgressToken, Revision, ServerCapabilities};
+use steadfast_model::{
+    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, Method, ProgressToken, Revision, ServerCapabilities,
+};
 
 use super::*;
 use crate::encode::Answer;
@@ -486,7 +488,10 @@ fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
     world.wait(Duration::from_secs(3));
     assert_eq!(world.ended, [(CallKey::new(0), Outcome::TimedOut { sent: true })]);
     let wire = world.wire();
-    assert_eq!((wire[0]["method"].as_str(), &wire[0]["params"]["requestId"]), (Some("notifications/cancelled"), &json!(1)));
+    assert_eq!(
+        (wire[0]["method"].as_str(), &wire[0]["params"]["requestId"]),
+        (Some("notifications/cancelled"), &json!(1))
+    );
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{}}));
     assert_eq!(world.odd, [Oddity::AnswerToNothing(Some(1.into()))]);
 }
@@ -511,7 +516,9 @@ fn progress_extends_the_first_timeout_and_never_the_second() {
     world.wire();
     for step in 1..=3 {
         world.wait(Duration::from_secs(2));
-        world.say(&json!({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":step}}));
+        world.say(
+            &json!({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":step}}),
+        );
     }
     assert_eq!(world.ended, []);
     world.wait(Duration::from_secs(1));
@@ -521,7 +528,10 @@ fn progress_extends_the_first_timeout_and_never_the_second() {
 #[test]
 fn calls_wait_until_the_client_is_ready() {
     let mut world = World::new(Limits::default());
-    assert_eq!(world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)), Err(CallRefused::NotInRevision));
+    assert_eq!(
+        world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)),
+        Err(CallRefused::NotInRevision)
+    );
     world.say(&json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{
         "protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}));
     world.wire();
@@ -754,7 +764,9 @@ fn a_batch_is_answered_as_one_array_when_all_have_ended() {
 #[test]
 fn a_batch_without_requests_has_no_answer() {
     let mut world = World::opened(Revision::V2025_03_26);
-    world.say(&json!([{"jsonrpc":"2.0","method":"notifications/roots/list_changed"},{"jsonrpc":"2.0","id":9,"result":{}}]));
+    world.say(
+        &json!([{"jsonrpc":"2.0","method":"notifications/roots/list_changed"},{"jsonrpc":"2.0","id":9,"result":{}}]),
+    );
     assert_eq!(world.wire(), Vec::<Value>::new());
 }
 
@@ -780,7 +792,10 @@ fn client() -> World {
 #[test]
 fn a_client_opens_and_says_that_it_is_ready() {
     let mut world = client();
-    world.connection.initialize(world.now, CallKey::new(0), Call::new(Method::Initialize, None), Revision::V2025_11_25).unwrap();
+    world
+        .connection
+        .initialize(world.now, CallKey::new(0), Call::new(Method::Initialize, None), Revision::V2025_11_25)
+        .unwrap();
     assert_eq!(world.wire()[0]["params"]["protocolVersion"], "2025-11-25");
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},
         "serverInfo":{"name":"s","version":"1"}}}));

@@ -81,7 +81,10 @@ fn a_member_that_stands_twice_is_refused_without_id() {
 
 #[test]
 fn unreadable_messages_are_refused_under_the_id_that_can_be_read() {
-    assert_eq!(refused(r#"{"jsonrpc":"2.0","id":5,"method":"m","params":{]}"#), (RefusalKind::NotJson(47), Some("5".into())));
+    assert_eq!(
+        refused(r#"{"jsonrpc":"2.0","id":5,"method":"m","params":{]}"#),
+        (RefusalKind::NotJson(47), Some("5".into()))
+    );
     let deep = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"m","params":{{"a":{}"#, "[".repeat(100_000));
     assert_eq!(refused(&deep), (RefusalKind::TooDeep(16), Some("5".into())));
     let refusal = read(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"\xff\"}", 16).unwrap_err();
@@ -95,7 +98,10 @@ fn answers_are_told_apart() {
         Ok(Message::Answer { id, body }) => (id.map(|id| id.to_string()), format!("{body:?}")),
         other => panic!("{other:?}"),
     };
-    assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#), (Some("1".into()), r#"Result("{\"a\":1}")"#.into()));
+    assert_eq!(
+        answer(r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#),
+        (Some("1".into()), r#"Result("{\"a\":1}")"#.into())
+    );
     assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#).1, r#"Error("{\"code\":1}")"#);
     assert_eq!(answer(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#).0, None);
     assert_eq!(answer(r#"{"jsonrpc":"2.0","error":{}}"#).0, None);

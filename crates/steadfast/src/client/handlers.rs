@@ -37,7 +37,8 @@ impl Handlers {
                     .map_err(|error| Error::invalid_params(format!("{}: {error}", R::METHOD)))?;
                 let result = handler(params).await?;
                 let mut out = Vec::new();
-                era::write_result(request.peer.revision, &result, &Decoration::none(), &mut out).map_err(Error::encode)?;
+                era::write_result(request.peer.revision, &result, &Decoration::none(), &mut out)
+                    .map_err(Error::encode)?;
                 Ok(out)
             })
         });
@@ -48,7 +49,10 @@ impl Handlers {
 impl Service for Handlers {
     fn start(&mut self, request: connection::Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
         let Some(handler) = self.0.get(&request.method) else {
-            return Started::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(request.method.name())));
+            return Started::Answered(Answer::error(
+                &request.id,
+                &ErrorObject::method_not_found(request.method.name()),
+            ));
         };
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let handler = Arc::clone(handler);

@@ -145,14 +145,19 @@ impl Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Client").field("server", &self.inner.peer.info).field("revision", &self.revision()).finish()
+        formatter
+            .debug_struct("Client")
+            .field("server", &self.inner.peer.info)
+            .field("revision", &self.revision())
+            .finish()
     }
 }
 
 /// What a call came to.
 pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Error> {
     let text = text_of(ending, R::METHOD.name())?;
-    check_kind(&text).map_err(|kind| Error::decode(R::METHOD, format!("a result of kind `{kind}`, which is not known here")))?;
+    check_kind(&text)
+        .map_err(|kind| Error::decode(R::METHOD, format!("a result of kind `{kind}`, which is not known here")))?;
     serde_json::from_str(&text).map_err(|error| Error::decode(R::METHOD, error))
 }
 

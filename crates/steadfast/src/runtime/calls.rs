@@ -90,7 +90,11 @@ impl PendingCall {
         Self::post(mailbox, options, |key, call, slot| Letter::Initialize { key, call, offered, slot })
     }
 
-    fn post(mailbox: &Arc<Mailbox>, options: CallOptions, letter: impl FnOnce(CallKey, Call, Arc<Slot>) -> Letter) -> Self {
+    fn post(
+        mailbox: &Arc<Mailbox>,
+        options: CallOptions,
+        letter: impl FnOnce(CallKey, Call, Arc<Slot>) -> Letter,
+    ) -> Self {
         let mut call = Call::new(Method::Ping, None);
         call.parent = options.parent;
         call.timeout = options.timeout;

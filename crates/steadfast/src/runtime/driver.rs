@@ -177,7 +177,12 @@ impl<T: Transport, S: Service> Driver<T, S> {
         }
     }
 
-    fn enter_call(&mut self, key: CallKey, slot: Arc<Slot>, made: Result<(), steadfast_proto::connection::CallRefused>) {
+    fn enter_call(
+        &mut self,
+        key: CallKey,
+        slot: Arc<Slot>,
+        made: Result<(), steadfast_proto::connection::CallRefused>,
+    ) {
         match made {
             Ok(()) => drop(self.calls.insert(key, slot)),
             Err(refused) => slot.end(CallEnding::Refused(refused)),
@@ -289,7 +294,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
         let mut wrote = false;
         loop {
             self.output.fill(&mut self.connection, &self.mailbox);
-            let Some(rest) = self.output.bytes.get(self.output.written..).filter(|rest| !rest.is_empty()) else { break };
+            let Some(rest) = self.output.bytes.get(self.output.written..).filter(|rest| !rest.is_empty()) else {
+                break;
+            };
             match self.transport.poll_write(cx, rest) {
                 Poll::Pending => return wrote,
                 Poll::Ready(Ok(count)) if count > 0 => {

@@ -202,7 +202,9 @@ impl<F: Future<Output = ()>> Future for Shielded<F> {
         let execution = Arc::clone(&pass.0);
         execution.watch(cx.waker());
         let pending = !execution.is_abandoned()
-            && self.future.as_mut().is_some_and(|future| super::fence::poll_quietly(future.as_mut(), cx).is_ok_and(|poll| poll.is_pending()));
+            && self.future.as_mut().is_some_and(|future| {
+                super::fence::poll_quietly(future.as_mut(), cx).is_ok_and(|poll| poll.is_pending())
+            });
         if pending {
             return std::task::Poll::Pending;
         }

@@ -47,7 +47,10 @@ where
 }
 
 /// Polls a future and keeps its panic from going further.
-pub(super) fn poll_quietly<F: Future + ?Sized>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Result<Poll<F::Output>, Panic> {
+pub(super) fn poll_quietly<F: Future + ?Sized>(
+    future: Pin<&mut F>,
+    cx: &mut Context<'_>,
+) -> Result<Poll<F::Output>, Panic> {
     catch_unwind(AssertUnwindSafe(|| future.poll(cx))).map_err(Panic::new)
 }
 
@@ -109,7 +112,7 @@ where
             }
             let stage = std::mem::replace(&mut fence.stage, Stage::Over);
             fence.stage = match stage {
-                Stage::Gate(future) if execution.stopping().is_some() => fence.stop(future),
+                Stage::Gate(future) if execution.stopping().is_some() => stop(future),
                 Stage::Gate(future) => {
                     if execution.mailbox.poll_room(cx).is_pending() {
                         fence.stage = Stage::Gate(future);
@@ -117,7 +120,7 @@ where
                     }
                     Stage::Running(future)
                 }
-                Stage::Running(future) if fence.must_stop(cx) => fence.stop(future),
+                Stage::Running(future) if fence.must_stop(cx) => stop(future),
                 Stage::Running(mut future) => match poll_watched(&execution, future.as_mut(), cx) {
                     Ok(Poll::Ready(value)) => {
                         drop_quietly(future);
@@ -144,16 +147,14 @@ where
                     }
                     fence.answer(value)
                 }
-                Stage::Ending(cleanup) => match fence.end(cleanup, cx) {
-                    Some(ending) => {
+                Stage::Ending(cleanup) => {
+                    if let Some(ending) = fence.end(cleanup, cx) {
                         fence.stage = ending;
                         return Poll::Pending;
                     }
-                    None => {
-                        post(&execution, Letter::Ended { key: execution.key });
-                        Stage::Over
-                    }
-                },
+                    post(&execution, Letter::Ended { key: execution.key });
+                    Stage::Over
+                }
                 Stage::Over => return Poll::Ready(()),
             };
         }
@@ -179,15 +180,11 @@ where
         timer.poll(cx).is_ready()
     }
 
-    fn stop(&mut self, future: Pin<Box<dyn Future<Output = T> + Send>>) -> Stage<T> {
-        drop_quietly(future);
-        Stage::Ending(None)
-    }
-
     fn answer(&mut self, value: T) -> Stage<T> {
         let execution = &self.execution;
         let encode = self.encode.take();
-        let answer = catch_unwind(AssertUnwindSafe(|| encode.map(|encode| encode(value, execution)))).map_err(Panic::new);
+        let answer =
+            catch_unwind(AssertUnwindSafe(|| encode.map(|encode| encode(value, execution)))).map_err(Panic::new);
         match answer {
             Ok(Some(answer)) => {
                 execution.drop_cleanups();
@@ -223,6 +220,12 @@ where
             drop_quietly(task);
         }
     }
+}
+
+/// Drops a handler that is not wanted any more.
+fn stop<T>(future: Pin<Box<dyn Future<Output = T> + Send>>) -> Stage<T> {
+    drop_quietly(future);
+    Stage::Ending(None)
 }
 
 /// Posts the answer; if nothing else is left of the execution, its end with it.

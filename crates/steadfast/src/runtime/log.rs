@@ -68,7 +68,9 @@ fn write(line: &Line) {
         Oddity::MalformedCancel => tracing::warn!("a cancellation that names no request"),
         Oddity::LateAnswer(key) => tracing::debug!(%key, "a handler answered a request that had ended"),
         Oddity::AnswerToNothing(id) => tracing::warn!(call = %text(id), "an answer to nothing that waits"),
-        Oddity::UnknownNotification(method) => tracing::debug!(method, "a notification that this revision does not have"),
+        Oddity::UnknownNotification(method) => {
+            tracing::debug!(method, "a notification that this revision does not have");
+        }
         _ => tracing::debug!(oddity = ?line.oddity, "something odd"),
     }
 }

@@ -62,7 +62,12 @@ struct State {
 
 impl Mailbox {
     pub(crate) fn new(budget: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), room: Room::new(budget), next_call: AtomicU64::new(0), spare: Mutex::default() })
+        Arc::new(Self {
+            state: Mutex::default(),
+            room: Room::new(budget),
+            next_call: AtomicU64::new(0),
+            spare: Mutex::default(),
+        })
     }
 
     /// Puts a letter in. Gives it back if the connection is closed.

@@ -36,8 +36,8 @@ pub use driver::Ended;
 pub(crate) use calls::{CallEnding, CallOptions, PendingCall};
 pub(crate) use driver::{Driver, Service, Started};
 pub(crate) use execution::{Execution, Shielded};
-pub(crate) use io_thread::handle as io_handle;
 pub(crate) use fence::{Job, launch};
+pub(crate) use io_thread::handle as io_handle;
 pub(crate) use mailbox::{Letter, Mailbox};
 
 /// Work to be polled to its end.

@@ -28,11 +28,13 @@ pub(super) struct Watchdog {
 
 impl Watchdog {
     pub(super) fn start(handle: Handle) -> Arc<Self> {
-        let dog = Arc::new(Self { inside: AtomicUsize::new(0), awake: AtomicBool::new(false), thread: OnceLock::new() });
+        let dog =
+            Arc::new(Self { inside: AtomicUsize::new(0), awake: AtomicBool::new(false), thread: OnceLock::new() });
         // With one thread there is no other worker to wake.
         if handle.runtime_flavor() != RuntimeFlavor::CurrentThread {
             let weak = Arc::downgrade(&dog);
-            let thread = std::thread::Builder::new().name("steadfast-watch".to_owned()).spawn(move || run(&weak, &handle));
+            let thread =
+                std::thread::Builder::new().name("steadfast-watch".to_owned()).spawn(move || run(&weak, &handle));
             if let Ok(thread) = thread {
                 // Set once, here.
                 let _ = dog.thread.set(thread.thread().clone());

@@ -102,7 +102,8 @@ impl Context {
     /// [`Context::log`] with the name of a logger.
     pub fn log_as(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
         let Some(execution) = self.execution.as_ref().filter(|execution| execution.admit_log()) else { return };
-        let data = serde_json::to_value(data).unwrap_or_else(|error| format!("a log message that is no JSON: {error}").into());
+        let data =
+            serde_json::to_value(data).unwrap_or_else(|error| format!("a log message that is no JSON: {error}").into());
         let logger = logger.map(str::to_owned);
         // If the connection is closed nobody wants to hear it.
         let _ = execution.mailbox.post(Letter::Log { key: execution.key, level, logger, data });
@@ -229,7 +230,8 @@ impl Context {
     pub async fn call_within<R: Request>(&self, params: R::Params, timeout: Duration) -> Result<R::Result, Error> {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
         let mut text = Vec::new();
-        era::write_params(execution.peer.revision, &params, &era::Decoration::none(), &mut text).map_err(Error::encode)?;
+        era::write_params(execution.peer.revision, &params, &era::Decoration::none(), &mut text)
+            .map_err(Error::encode)?;
         let text = String::from_utf8(text).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
         let ending = PendingCall::new(&execution.mailbox, R::METHOD, Some(text.into()), options).await;

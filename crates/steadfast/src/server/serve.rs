@@ -127,7 +127,13 @@ impl Serving {
         let mut hello = ServerHello::new(self.server.info().clone(), self.server.capabilities());
         hello.instructions = self.server.instructions().map(str::to_owned);
         let server = self.server;
-        let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), Hello::Server(hello), self.limits, runtime);
+        let driver = Driver::new(
+            transport,
+            |mailbox| ServerService::new(server, mailbox),
+            Hello::Server(hello),
+            self.limits,
+            runtime,
+        );
         let mailbox = Arc::clone(driver.mailbox());
         if !apart {
             return Ok(until(driver, self.shutdown, mailbox).await);
@@ -197,4 +203,3 @@ impl std::fmt::Debug for Serving {
         formatter.debug_struct("Serving").field("server", &self.server).finish_non_exhaustive()
     }
 }
-

@@ -53,7 +53,8 @@ impl ServerService {
     }
 
     fn call_tool(&self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
-        let refuse = |message: String| Started::Answered(Answer::error(&request.id, &ErrorObject::invalid_params(message)));
+        let refuse =
+            |message: String| Started::Answered(Answer::error(&request.id, &ErrorObject::invalid_params(message)));
         let Some(name) = request.params.get_string("name") else {
             return refuse("params.name must be the name of a tool".to_owned());
         };

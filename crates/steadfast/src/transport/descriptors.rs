@@ -79,7 +79,7 @@ pub(super) fn reopen_pipe(_pipe: &OwnedFd, _end: End) -> io::Result<OwnedFd> {
 /// refuses is as good as before.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn widen(pipe: &OwnedFd) {
-    const WIDE: usize = 256 * 1024;
+    const WIDE: usize = 1024 * 1024;
     if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < WIDE) {
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE);
     }

@@ -7,8 +7,8 @@ use steadfast::prelude::*;
 use steadfast::{ClientCapabilities, ListRootsResult, LoggingLevel, Outcome, Root, code, request};
 
 use super::{echo, server, soon, text};
-use steadfast::client::Era;
 use steadfast::Revision;
+use steadfast::client::Era;
 
 #[tokio::test]
 async fn a_tool_is_listed_and_called() {
@@ -28,14 +28,10 @@ async fn an_unknown_tool_is_a_protocol_error() {
 #[tokio::test]
 async fn a_panic_is_an_internal_error_without_its_text_and_others_go_on() {
     let panics = Tool::new("panics").handler(|| async {
-        if true {
-            panic!("a secret")
-        }
+        fail();
     });
     let blocks = Tool::new("blocks").blocking_handler(|| {
-        if true {
-            panic!("a secret")
-        }
+        fail();
     });
     let client = Client::connect(server([panics, blocks, echo()])).await.unwrap();
     for name in ["panics", "blocks"] {
@@ -58,7 +54,11 @@ async fn progress_arrives_in_order_before_the_result() {
     let client = Client::connect(server([steps])).await.unwrap();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&seen);
-    client.call_tool("steps", json!({})).on_progress(move |progress| record.lock().unwrap().push(progress.progress)).await.unwrap();
+    client
+        .call_tool("steps", json!({}))
+        .on_progress(move |progress| record.lock().unwrap().push(progress.progress))
+        .await
+        .unwrap();
     let seen = seen.lock().unwrap();
     assert!(seen.is_sorted() && seen.last() == Some(&50.0), "{seen:?}");
 }
@@ -112,7 +112,12 @@ async fn clients_hear_of_tools_that_come_and_go() {
 async fn the_context_says_who_asks() {
     let who = Tool::new("who").handler(|ctx: Context| async move {
         let client = ctx.client();
-        format!("{} {} {}", client.info().map_or("nobody", |info| info.name.as_str()), client.revision(), ctx.request_id())
+        format!(
+            "{} {} {}",
+            client.info().map_or("nobody", |info| info.name.as_str()),
+            client.revision(),
+            ctx.request_id()
+        )
     });
     let client = Client::connect(server([who])).era(Era::Handshake(Revision::V2024_11_05)).await.unwrap();
     assert_eq!(text(&client.call_tool("who", json!({})).await.unwrap()), "steadfast 2024-11-05 2");
@@ -124,6 +129,11 @@ async fn a_large_answer_comes_whole() {
     let client = Client::connect(server([large])).await.unwrap();
     let results = futures_join((0..4).map(|_| client.call_tool("large", json!({})).start())).await;
     assert!(results.into_iter().all(|result| text(&result.unwrap()).len() == 3_000_000));
+}
+
+fn fail() {
+    // Not `panic!`, whose type would be that of no reply.
+    std::panic::panic_any("a secret".to_owned());
 }
 
 /// Awaits all, in any order.

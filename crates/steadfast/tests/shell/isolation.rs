@@ -61,7 +61,8 @@ async fn past_the_limit_requests_are_refused_and_those_in_flight_are_not() {
     let mut limits = Limits::default();
     limits.in_flight = 4;
     let (begun, release) = (Signal::default(), Arc::new(Barrier::new(5)));
-    let server = Server::builder("test", "1").tool(blocker(&begun, &release, false)).tool(echo()).limits(limits).build();
+    let server =
+        Server::builder("test", "1").tool(blocker(&begun, &release, false)).tool(echo()).limits(limits).build();
     let client = Client::connect(server).await.unwrap();
     let blocked: Vec<_> = (0..4).map(|_| client.call_tool("block", json!({})).start()).collect();
     let error = soon(client.call_tool("echo", json!({"text": "no"})).into_future()).await.unwrap_err();

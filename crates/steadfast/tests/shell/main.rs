@@ -52,7 +52,8 @@ fn server(tools: impl IntoIterator<Item = Tool>) -> Server {
 }
 
 fn echo() -> Tool {
-    Tool::new("echo").handler(|arguments: JsonObject| async move { arguments["text"].as_str().unwrap_or_default().to_owned() })
+    Tool::new("echo")
+        .handler(|arguments: JsonObject| async move { arguments["text"].as_str().unwrap_or_default().to_owned() })
 }
 
 /// Begins, says so, and then waits for ever.

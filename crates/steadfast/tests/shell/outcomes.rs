@@ -57,9 +57,19 @@ async fn two_handlers_that_wait_for_the_client_both_learn_that_it_is_gone() {
         .unwrap();
     let calls = [client.call_tool("ask", json!({})).start(), client.call_tool("ask", json!({})).start()];
     soon(asked.wait()).await;
-    soon(async { while asked.count() < 2 { tokio::task::yield_now().await } }).await;
+    soon(async {
+        while asked.count() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     soon(client.close()).await;
-    soon(async { while ended.count() < 2 { tokio::task::yield_now().await } }).await;
+    soon(async {
+        while ended.count() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     for call in calls {
         assert!(soon(call).await.is_err());
     }
