@@ -42,13 +42,7 @@ pub(crate) struct Bench {
 type Traces = (Arc<Transcript>, Arc<Mutex<Vec<u8>>>);
 
 impl Bench {
-    pub(crate) fn new(
-        program: PathBuf,
-        client_program: PathBuf,
-        era: Era,
-        seed: u64,
-        races: usize,
-    ) -> Verdict<Self> {
+    pub(crate) fn new(program: PathBuf, client_program: PathBuf, era: Era, seed: u64, races: usize) -> Verdict<Self> {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("faults-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -90,8 +84,7 @@ impl Bench {
     pub(crate) fn start(&mut self, launch: &Launch) -> Verdict<Client> {
         let client = Client::start(launch, self.era)?;
         let server = &client.server;
-        self.shown
-            .push_back((Arc::clone(&server.output.transcript), server.errors.kept()));
+        self.shown.push_back((Arc::clone(&server.output.transcript), server.errors.kept()));
         if self.shown.len() > SHOWN_SERVERS {
             self.shown.pop_front();
         }
@@ -110,10 +103,7 @@ impl Bench {
     }
 
     pub(crate) fn note_ending(&mut self, ending: Ending) {
-        let code = ending
-            .status
-            .code()
-            .map_or_else(|| ending.status.to_string(), |code| code.to_string());
+        let code = ending.status.code().map_or_else(|| ending.status.to_string(), |code| code.to_string());
         self.note(format!("exit {code} after {}", seconds(ending.took)));
     }
 
@@ -131,16 +121,9 @@ impl Bench {
         for number in 0..self.races {
             round(self).map_err(|failure| failure.at(format!("round {number}")))?;
             let spent = start.elapsed();
-            ensure!(
-                spent < RACE_BUDGET,
-                "{number} rounds took {spent:?}: does each of them wait for a timeout?"
-            );
+            ensure!(spent < RACE_BUDGET, "{number} rounds took {spent:?}: does each of them wait for a timeout?");
         }
-        self.note(format!(
-            "{} races in {}",
-            self.races,
-            seconds(start.elapsed())
-        ));
+        self.note(format!("{} races in {}", self.races, seconds(start.elapsed())));
         Ok(())
     }
 
@@ -149,20 +132,12 @@ impl Bench {
         let mut words = String::new();
         for (transcript, kept) in &self.shown {
             let seen = transcript.seen();
-            let _ = writeln!(
-                words,
-                "    {} lines on standard output, the last:",
-                seen.messages.len()
-            );
+            let _ = writeln!(words, "    {} lines on standard output, the last:", seen.messages.len());
             for message in seen.messages.iter().rev().take(SHOWN_LINES).rev() {
                 let _ = writeln!(words, "      {}", message.opening);
             }
             let text = errors::text(kept);
-            let _ = writeln!(
-                words,
-                "    {} bytes on standard error, the last lines:",
-                text.len()
-            );
+            let _ = writeln!(words, "    {} bytes on standard error, the last lines:", text.len());
             let lines: Vec<&str> = text.lines().rev().take(SHOWN_LINES).collect();
             for line in lines.iter().rev() {
                 let _ = writeln!(words, "      {line}");
@@ -193,11 +168,7 @@ pub(crate) fn cleanup_lines(file: &Path) -> usize {
 pub(crate) fn wait_for_cleanups(file: &Path, count: usize) -> Verdict<Duration> {
     let start = Instant::now();
     while cleanup_lines(file) < count {
-        ensure!(
-            start.elapsed() < PROMPT,
-            "{} of {count} cleanups within {PROMPT:?}",
-            cleanup_lines(file)
-        );
+        ensure!(start.elapsed() < PROMPT, "{} of {count} cleanups within {PROMPT:?}", cleanup_lines(file));
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(start.elapsed())

@@ -23,6 +23,9 @@ const INFO_KEY: &str = "io.modelcontextprotocol/clientInfo";
 /// The member of `_meta` with what the client can do.
 pub(crate) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
+/// Time for a handler that was taken in to be given a worker, on a machine that is busy.
+const BEGINNING: Duration = Duration::from_millis(15);
+
 pub(crate) struct Client {
     pub(crate) server: Server,
     pub(crate) era: Era,
@@ -58,11 +61,7 @@ impl Client {
         let result = expect::result(&answer)?;
         if !self.era.is_stateless() {
             let agreed = result.get("protocolVersion").and_then(Value::as_str);
-            ensure!(
-                agreed == Some(self.era.revision()),
-                "asked for {}, got {agreed:?}",
-                self.era
-            );
+            ensure!(agreed == Some(self.era.revision()), "asked for {}, got {agreed:?}", self.era);
             self.send(initialized_line())?;
         }
         Ok(())
@@ -88,18 +87,8 @@ impl Client {
         self.request_line_with(id, method, params, None)
     }
 
-    fn request_line_with(
-        &self,
-        id: &Id,
-        method: &str,
-        mut params: Value,
-        token: Option<&Id>,
-    ) -> String {
-        let mut meta = if self.era.is_stateless() {
-            stateless_meta(self.era.revision())
-        } else {
-            json!({})
-        };
+    fn request_line_with(&self, id: &Id, method: &str, mut params: Value, token: Option<&Id>) -> String {
+        let mut meta = if self.era.is_stateless() { stateless_meta(self.era.revision()) } else { json!({}) };
         if let Some(token) = token {
             meta["progressToken"] = serde_json::from_str(token.as_json()).unwrap_or(Value::Null);
         }
@@ -111,11 +100,7 @@ impl Client {
 
     /// A call of a tool.
     pub(crate) fn call_line(&self, id: &Id, tool: &str, arguments: Value) -> String {
-        self.request_line(
-            id,
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        )
+        self.request_line(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
     // Sending.
@@ -171,9 +156,7 @@ impl Client {
         self.server
             .output
             .transcript
-            .wait(time, |seen| {
-                seen.answer(id).map(|(_, message)| message.clone())
-            })
+            .wait(time, |seen| seen.answer(id).map(|(_, message)| message.clone()))
             .ok_or_else(|| Failure(format!("no answer to {id} within {time:?}")))
     }
 
@@ -188,8 +171,7 @@ impl Client {
 
     /// Waits for a successful answer and gives its text.
     pub(crate) fn text(&self, id: &Id) -> Verdict<String> {
-        expect::text(&self.answer(id)?, self.era)
-            .map_err(|failure| failure.at(format!("the answer to {id}")))
+        expect::text(&self.answer(id)?, self.era).map_err(|failure| failure.at(format!("the answer to {id}")))
     }
 
     pub(crate) fn answer_count(&self, id: &Id) -> usize {
@@ -203,14 +185,7 @@ impl Client {
 
     /// The lines from `start` up to, not including, `end`.
     pub(crate) fn between(&self, start: usize, end: usize) -> Vec<Message> {
-        self.server
-            .output
-            .transcript
-            .seen()
-            .messages
-            .get(start..end)
-            .unwrap_or_default()
-            .to_vec()
+        self.server.output.transcript.seen().messages.get(start..end).unwrap_or_default().to_vec()
     }
 
     /// The ids of the requests of that method that the server sent, once there are that many.
@@ -218,11 +193,7 @@ impl Client {
         let transcript = &self.server.output.transcript;
         transcript
             .wait(PATIENCE, |seen| {
-                let ids: Vec<Id> = seen
-                    .messages
-                    .iter()
-                    .filter_map(|message| request_id(message, method))
-                    .collect();
+                let ids: Vec<Id> = seen.messages.iter().filter_map(|message| request_id(message, method)).collect();
                 (ids.len() >= count).then_some(ids)
             })
             .ok_or_else(|| Failure(format!("the server did not send {count} of {method}")))
@@ -241,7 +212,15 @@ impl Client {
         Ok((self.answer_place(&id)?, start.elapsed()))
     }
 
-    /// The same by `tools/list`, which needs no worker.
+    /// Waits until the calls made so far really run. That they were taken in does not say so: a handler may still wait
+    /// for its turn on a worker, and one that never began has nothing to clean up.
+    pub(crate) fn let_them_run(&mut self) -> Verdict {
+        self.fence()?;
+        std::thread::sleep(BEGINNING);
+        self.fence().map(drop)
+    }
+
+    /// A fence by `tools/list`, which needs no worker.
     pub(crate) fn fence_without_worker(&mut self) -> Verdict<(usize, Duration)> {
         let start = Instant::now();
         let id = self.fresh_id();
@@ -256,20 +235,12 @@ impl Client {
         let seen = self.server.output.transcript.seen();
         let answers = seen.answers.get(id).map(Vec::as_slice).unwrap_or_default();
         let late = answers.iter().find(|answer| **answer >= place);
-        ensure!(
-            late.is_none(),
-            "{id} was answered on line {late:?}, after the fence on line {place}"
-        );
+        ensure!(late.is_none(), "{id} was answered on line {late:?}, after the fence on line {place}");
         let token = token_of(id);
         if self.tokens.contains_key(&token) {
             let lines = seen.messages.iter().skip(place);
-            let late = lines
-                .filter(|line| line.progress.as_ref().is_some_and(|(its, _)| *its == token))
-                .count();
-            ensure!(
-                late == 0,
-                "{late} times progress of {id} after line {place}"
-            );
+            let late = lines.filter(|line| line.progress.as_ref().is_some_and(|(its, _)| *its == token)).count();
+            ensure!(late == 0, "{late} times progress of {id} after line {place}");
         }
         Ok(())
     }
@@ -285,11 +256,7 @@ impl Client {
     /// The server has to end by itself with code 0, on time, without a word that looks like a crash.
     pub(crate) fn ended(&mut self, time: Duration) -> Verdict<Ending> {
         let ending = self.ended_somehow(time)?;
-        ensure!(
-            ending.status.code() == Some(0),
-            "ended with {} instead of exit code 0",
-            ending.status
-        );
+        ensure!(ending.status.code() == Some(0), "ended with {} instead of exit code 0", ending.status);
         Ok(ending)
     }
 
@@ -300,8 +267,7 @@ impl Client {
             self.server.output.wait_for_end(PATIENCE)?;
         }
         self.server.errors.finish();
-        if let Some(line) = crash_line(&self.server.errors.text()).filter(|_| !self.panics_expected)
-        {
+        if let Some(line) = crash_line(&self.server.errors.text()).filter(|_| !self.panics_expected) {
             fail!("standard error looks like a crash: {line}");
         }
         match ending.status.code() {
@@ -318,37 +284,23 @@ impl Client {
         let seen = self.server.output.transcript.seen();
         for (line, message) in seen.messages.iter().enumerate() {
             if let Body::Garbage(why) = &message.body {
-                fail!(
-                    "line {line} of standard output is not protocol ({why}): {}",
-                    message.opening
-                );
+                fail!("line {line} of standard output is not protocol ({why}): {}", message.opening);
             }
         }
         for (id, places) in &seen.answers {
             let asked = self.asked.get(id).copied().unwrap_or(1);
-            ensure!(
-                places.len() <= asked,
-                "{id} was asked {asked} times and answered on lines {places:?}"
-            );
+            ensure!(places.len() <= asked, "{id} was asked {asked} times and answered on lines {places:?}");
         }
         let mut last: HashMap<&Id, f64> = HashMap::new();
         for (line, message) in seen.messages.iter().enumerate() {
             let Some((token, value)) = &message.progress else {
                 continue;
             };
-            let Some(request) = self.tokens.get(token) else {
-                fail!("progress on line {line} for no token of ours")
-            };
+            let Some(request) = self.tokens.get(token) else { fail!("progress on line {line} for no token of ours") };
             let ended = seen.answer(request).is_some_and(|(place, _)| place < line);
-            ensure!(
-                !ended,
-                "progress on line {line} after the answer to {request}"
-            );
+            ensure!(!ended, "progress on line {line} after the answer to {request}");
             let before = last.insert(token, *value);
-            ensure!(
-                before.is_none_or(|before| before < *value),
-                "progress on line {line}: {before:?}, then {value}"
-            );
+            ensure!(before.is_none_or(|before| before < *value), "progress on line {line}: {before:?}, then {value}");
         }
         Ok(())
     }
@@ -361,9 +313,7 @@ fn token_of(id: &Id) -> Id {
 
 fn request_id(message: &Message, wanted: &str) -> Option<Id> {
     match (&message.id, &message.body) {
-        (crate::message::Identity::Of(id), Body::Request { method }) if method == wanted => {
-            Some(id.clone())
-        }
+        (crate::message::Identity::Of(id), Body::Request { method }) if method == wanted => Some(id.clone()),
         _ => None,
     }
 }
@@ -382,9 +332,7 @@ pub(crate) fn initialized_line() -> String {
 }
 
 pub(crate) fn cancel_line(id: &Id) -> String {
-    format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n"
-    )
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n")
 }
 
 /// What a stateless request carries.

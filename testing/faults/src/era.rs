@@ -22,8 +22,7 @@ impl Era {
     pub(crate) const BOTH: &'static [Era] = &[Era::V2025_11_25, Era::V2026_07_28];
 
     /// Both eras, and the newest revision in which an error without an id carries `"id": null`.
-    pub(crate) const THREE: &'static [Era] =
-        &[Era::V2025_06_18, Era::V2025_11_25, Era::V2026_07_28];
+    pub(crate) const THREE: &'static [Era] = &[Era::V2025_06_18, Era::V2025_11_25, Era::V2026_07_28];
 
     /// Only with the handshake: the server can call its client.
     pub(crate) const HANDSHAKE: &'static [Era] = &[Era::V2025_11_25];
@@ -32,12 +31,7 @@ impl Era {
     pub(crate) const STATELESS: &'static [Era] = &[Era::V2026_07_28];
 
     /// Every revision that opens with `initialize`.
-    pub(crate) const LEGACY: &'static [Era] = &[
-        Era::V2024_11_05,
-        Era::V2025_03_26,
-        Era::V2025_06_18,
-        Era::V2025_11_25,
-    ];
+    pub(crate) const LEGACY: &'static [Era] = &[Era::V2024_11_05, Era::V2025_03_26, Era::V2025_06_18, Era::V2025_11_25];
 
     /// The revision as it is written on the wire.
     pub fn revision(self) -> &'static str {

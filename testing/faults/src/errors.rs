@@ -44,11 +44,7 @@ pub(crate) struct Errors {
 impl Errors {
     pub(crate) fn new(pipe: Option<ChildStderr>, treatment: Treatment) -> std::io::Result<Self> {
         let kept = Arc::new(Mutex::new(Vec::new()));
-        let mut errors = Self {
-            kept: Arc::clone(&kept),
-            thread: None,
-            unread: None,
-        };
+        let mut errors = Self { kept: Arc::clone(&kept), thread: None, unread: None };
         match (pipe, treatment) {
             (Some(pipe), Treatment::Drain) => {
                 let builder = std::thread::Builder::new().name("errors".to_owned());
@@ -74,12 +70,7 @@ impl Errors {
     pub(crate) fn finish(&mut self) {
         self.unread = None;
         let start = Instant::now();
-        while self
-            .thread
-            .as_ref()
-            .is_some_and(|thread| !thread.is_finished())
-            && start.elapsed() < PROMPT
-        {
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && start.elapsed() < PROMPT {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
@@ -105,8 +96,6 @@ fn drain(mut pipe: ChildStderr, kept: &Mutex<Vec<u8>>) {
 /// The first line that looks like a crash: a panic, a trace, or an error that fell out of `main`.
 pub(crate) fn crash_line(text: &str) -> Option<&str> {
     text.lines().find(|line| {
-        CRASH_WORDS.iter().any(|word| line.contains(word))
-            || line.starts_with("Error:")
-            || line.starts_with("error:")
+        CRASH_WORDS.iter().any(|word| line.contains(word)) || line.starts_with("Error:") || line.starts_with("error:")
     })
 }

@@ -40,26 +40,16 @@ fn tool_result(message: &Message, era: Era) -> Verdict<&Value> {
     let result = result(message)?;
     let kind = result.get("resultType").and_then(Value::as_str);
     let expected = era.is_stateless().then_some("complete");
-    ensure!(
-        kind == expected,
-        "resultType is {kind:?}, not {expected:?} as in {era}: {}",
-        message.opening
-    );
+    ensure!(kind == expected, "resultType is {kind:?}, not {expected:?} as in {era}: {}", message.opening);
     Ok(result)
 }
 
 fn is_failure(result: &Value) -> bool {
-    result
-        .get("isError")
-        .and_then(Value::as_bool)
-        .unwrap_or(false)
+    result.get("isError").and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn text_of(result: &Value, message: &Message) -> Verdict<String> {
-    let text = result
-        .get("content")
-        .and_then(|content| content.get(0))
-        .and_then(|part| part.get("text"));
+    let text = result.get("content").and_then(|content| content.get(0)).and_then(|part| part.get("text"));
     match text.and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
         None => fail!("no text content: {}", message.opening),
@@ -70,10 +60,7 @@ fn text_of(result: &Value, message: &Message) -> Verdict<String> {
 pub(crate) fn error<'a>(message: &'a Message, codes: &[i64]) -> Verdict<&'a WireError> {
     match &message.body {
         Body::Error(error) if codes.contains(&error.code) => Ok(error),
-        _ => fail!(
-            "expected an error with a code of {codes:?}: {}",
-            message.opening
-        ),
+        _ => fail!("expected an error with a code of {codes:?}: {}", message.opening),
     }
 }
 
@@ -82,17 +69,10 @@ pub(crate) fn error<'a>(message: &'a Message, codes: &[i64]) -> Verdict<&'a Wire
 pub(crate) fn own_condition(message: &Message) -> Verdict<&WireError> {
     match &message.body {
         Body::Error(error) if is_own_code(error.code) => {
-            ensure!(
-                !error.message.is_empty(),
-                "an error without words: {}",
-                message.opening
-            );
+            ensure!(!error.message.is_empty(), "an error without words: {}", message.opening);
             Ok(error)
         }
-        _ => fail!(
-            "expected -32603 or a code outside -32768 to -32000: {}",
-            message.opening
-        ),
+        _ => fail!("expected -32603 or a code outside -32768 to -32000: {}", message.opening),
     }
 }
 
@@ -110,28 +90,15 @@ pub(crate) fn any_failure(message: &Message, era: Era) -> Verdict<String> {
 
 /// An error that belongs to no id says so as its revision does.
 pub(crate) fn unnamed(message: &Message, null: bool) -> Verdict {
-    let expected = if null {
-        Identity::Null
-    } else {
-        Identity::Absent
-    };
-    ensure!(
-        message.id == expected,
-        "id is {:?}, expected {expected:?}: {}",
-        message.id,
-        message.opening
-    );
+    let expected = if null { Identity::Null } else { Identity::Absent };
+    ensure!(message.id == expected, "id is {:?}, expected {expected:?}: {}", message.id, message.opening);
     Ok(())
 }
 
 /// The error names that id somewhere in its `data`.
 pub(crate) fn data_names(error: &WireError, id: &Id) -> Verdict {
     let wanted: Value = serde_json::from_str(id.as_json()).unwrap_or(Value::Null);
-    ensure!(
-        contains(&error.data, &wanted),
-        "data does not name {id}: {}",
-        error.data
-    );
+    ensure!(contains(&error.data, &wanted), "data does not name {id}: {}", error.data);
     Ok(())
 }
 

@@ -40,7 +40,7 @@ pub const IN_FLIGHT_LIMIT: usize = 16_384;
 /// Blob answers that are due while nobody reads. 2,000 times 64 KiB are 125 MiB: a server that computes and keeps them
 /// all is past this bound, one that keeps its 16 MiB of encoded answers, the same again as text on its way there, and an
 /// allocator's slack is far below it.
-pub const UNREAD_BLOBS_KIB: u64 = 96 * 1024;
+pub const UNREAD_BLOBS_KIB: u64 = 64 * 1024;
 
 /// A flood that nobody reads: 16 MiB of encoded answers, and at most 16,384 requests in flight with a task, their
 /// arguments (1 KiB each) and a table entry: about 3 KiB each. Twice the sum of both.
@@ -48,19 +48,20 @@ pub const FLOOD_KIB: u64 = 128 * 1024;
 
 /// "Flat": how much the second half of a flood may stand above the first half. A server that keeps every call of a flood
 /// grows by hundreds of MiB in that time.
-pub const FLOOD_GROWTH_KIB: u64 = 24 * 1024;
+pub const FLOOD_GROWTH_KIB: u64 = 8 * 1024;
 
-/// 10,000 sleeping calls: a task, a timer, a table entry and their arguments each. 8 KiB for each of them.
-pub const SLEEPERS_KIB: u64 = 80 * 1024;
+/// 10,000 sleeping calls: a task, a timer, a table entry and their arguments each. 4 KiB for each of them.
+pub const SLEEPERS_KIB: u64 = 40 * 1024;
 
 /// "Memory back": what may remain above the idle size after 10,000 calls were cancelled. Not zero, because an
-/// allocator gives back whole pages only and keeps arenas for each thread.
-pub const SLEEPERS_AFTER_KIB: u64 = 40 * 1024;
+/// allocator gives whole pages back, if at all, and keeps arenas for each thread; that what remains is used again, and
+/// not lost, is what [`SLEEPERS_GROWTH_KIB`] shows.
+pub const SLEEPERS_AFTER_KIB: u64 = 24 * 1024;
 
-/// What several rounds of 10,000 cancelled calls may add to the size after the first: one forgotten table entry of
-/// 200 bytes for each call would be 10 MiB over five rounds.
-pub const SLEEPERS_GROWTH_KIB: u64 = 6 * 1024;
+/// What five more rounds of 10,000 cancelled calls may add to the size after the first: less than a forgotten 64 bytes
+/// for each of them.
+pub const SLEEPERS_GROWTH_KIB: u64 = 3 * 1024;
 
 /// A line of 64 MiB where 16 MiB are allowed: the part that was kept until the limit was seen, doubled by the growth of
 /// a buffer, and slack.
-pub const LONG_LINE_KIB: u64 = 48 * 1024;
+pub const LONG_LINE_KIB: u64 = 40 * 1024;

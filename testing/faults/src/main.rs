@@ -24,10 +24,7 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|first| first == CLIENT_MODE) {
         return play_client(&arguments[1..]);
     }
-    if arguments
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h")
-    {
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
@@ -49,19 +46,9 @@ fn options(arguments: &[String]) -> Result<Options, String> {
     let mut options = Options::new(this_program);
     let mut arguments = arguments.iter();
     while let Some(name) = arguments.next() {
-        let value = arguments
-            .next()
-            .ok_or_else(|| format!("{name} needs a value, or is unknown"))?;
-        let number = || {
-            value
-                .parse::<u64>()
-                .map_err(|error| format!("{name} {value}: {error}"))
-        };
-        let count = || {
-            value
-                .parse::<usize>()
-                .map_err(|error| format!("{name} {value}: {error}"))
-        };
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value, or is unknown"))?;
+        let number = || value.parse::<u64>().map_err(|error| format!("{name} {value}: {error}"));
+        let count = || value.parse::<usize>().map_err(|error| format!("{name} {value}: {error}"));
         match name.as_str() {
             "--filter" => options.filter = Some(value.clone()),
             "--era" => options.era = Some(value.clone()),
@@ -76,10 +63,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
 
 fn list() {
     for row in table() {
-        println!(
-            "{}\n  fault: {}\n  must:  {}",
-            row.name, row.fault, row.must
-        );
+        println!("{}\n  fault: {}\n  must:  {}", row.name, row.fault, row.must);
         for check in row.checks {
             let eras: Vec<&str> = check.eras.iter().map(|era| era.revision()).collect();
             println!("    {:40} {}", check.name, eras.join(" "));
@@ -89,10 +73,7 @@ fn list() {
 
 fn run_table(options: &Options) -> ExitCode {
     let start = Instant::now();
-    println!(
-        "seed {}, {} rounds of each race, each check {} times",
-        options.seed, options.races, options.repeat
-    );
+    println!("seed {}, {} rounds of each race, each check {} times", options.seed, options.races, options.repeat);
     println!("{}", Report::head());
     let mut reports = Vec::new();
     for row in table() {
@@ -109,9 +90,5 @@ fn run_table(options: &Options) -> ExitCode {
         start.elapsed().as_secs(),
         options.seed
     );
-    if failed.is_empty() && !reports.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if failed.is_empty() && !reports.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -14,10 +14,7 @@ pub(crate) struct Memory {
 impl Memory {
     pub(crate) fn of(process: u32) -> Verdict<Self> {
         let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-        Ok(Self {
-            resident: field(&status, "VmRSS:")?,
-            peak: field(&status, "VmHWM:")?,
-        })
+        Ok(Self { resident: field(&status, "VmRSS:")?, peak: field(&status, "VmHWM:")? })
     }
 }
 

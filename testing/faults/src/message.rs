@@ -91,14 +91,8 @@ const OPENING: usize = 180;
 impl Message {
     pub(crate) fn parse(line: &[u8]) -> Self {
         let opening = String::from_utf8_lossy(&line[..line.len().min(OPENING)]).into_owned();
-        let (id, body) =
-            parse_text(line).unwrap_or_else(|why| (Identity::Absent, Body::Garbage(why)));
-        Self {
-            id,
-            progress: progress(&body),
-            body,
-            opening,
-        }
+        let (id, body) = parse_text(line).unwrap_or_else(|why| (Identity::Absent, Body::Garbage(why)));
+        Self { id, progress: progress(&body), body, opening }
     }
 
     /// The id that this answers, when it is a result or an error under an id.
@@ -123,29 +117,18 @@ fn progress(body: &Body) -> Option<(Id, f64)> {
         return None;
     }
     let token = params.get("progressToken")?;
-    Some((
-        Id::raw(token.to_string()),
-        params.get("progress")?.as_f64()?,
-    ))
+    Some((Id::raw(token.to_string()), params.get("progress")?.as_f64()?))
 }
 
 fn parse_text(line: &[u8]) -> Result<(Identity, Body), String> {
     let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     if text.starts_with('[') {
-        let entries: Vec<Box<RawValue>> =
-            serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let entries = entries
-            .iter()
-            .map(|entry| Message::parse(entry.get().as_bytes()))
-            .collect();
+        let entries: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let entries = entries.iter().map(|entry| Message::parse(entry.get().as_bytes())).collect();
         return Ok((Identity::Absent, Body::Batch(entries)));
     }
-    let members: HashMap<String, Box<RawValue>> =
-        serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if members
-        .get("jsonrpc")
-        .is_none_or(|version| version.get() != "\"2.0\"")
-    {
+    let members: HashMap<String, Box<RawValue>> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if members.get("jsonrpc").is_none_or(|version| version.get() != "\"2.0\"") {
         return Err("no \"jsonrpc\": \"2.0\"".to_owned());
     }
     let id = match members.get("id").map(|id| id.get()) {
@@ -166,10 +149,7 @@ fn body(members: &HashMap<String, Box<RawValue>>, id: &Identity) -> Result<Body,
     };
     match (value("method")?, value("result")?, value("error")?) {
         (Some(Value::String(method)), None, None) => match id {
-            Identity::Absent => Ok(Body::Notification {
-                method,
-                params: value("params")?.unwrap_or(Value::Null),
-            }),
+            Identity::Absent => Ok(Body::Notification { method, params: value("params")?.unwrap_or(Value::Null) }),
             Identity::Of(_) => Ok(Body::Request { method }),
             Identity::Null => Err("a request with the id null".to_owned()),
         },
@@ -183,17 +163,7 @@ fn body(members: &HashMap<String, Box<RawValue>>, id: &Identity) -> Result<Body,
 }
 
 fn wire_error(error: &Value) -> Result<WireError, String> {
-    let code = error
-        .get("code")
-        .and_then(Value::as_i64)
-        .ok_or("an error without a code")?;
-    let message = error
-        .get("message")
-        .and_then(Value::as_str)
-        .ok_or("an error without a message")?;
-    Ok(WireError {
-        code,
-        message: message.to_owned(),
-        data: error.get("data").cloned().unwrap_or(Value::Null),
-    })
+    let code = error.get("code").and_then(Value::as_i64).ok_or("an error without a code")?;
+    let message = error.get("message").and_then(Value::as_str).ok_or("an error without a message")?;
+    Ok(WireError { code, message: message.to_owned(), data: error.get("data").cloned().unwrap_or(Value::Null) })
 }

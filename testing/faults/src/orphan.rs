@@ -34,18 +34,14 @@ fn play(arguments: &[String]) -> Verdict {
     let [program, revision, cleanup_log] = arguments else {
         return Err(Failure("expected PROGRAM REVISION CLEANUP_LOG".to_owned()));
     };
-    let era = if revision == Era::V2026_07_28.revision() {
-        Era::V2026_07_28
-    } else {
-        Era::V2025_11_25
-    };
+    let era = if revision == Era::V2026_07_28.revision() { Era::V2026_07_28 } else { Era::V2025_11_25 };
     let launch = Launch::new(Path::new(program)).cleanup_log(Path::new(cleanup_log));
     let mut client = Client::start(&launch, era)?;
     client.open()?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     client.call("sleep", json!({ "ms": LONG_MS }))?;
     client.call("block_thread", json!({ "ms": BLOCK_MS }))?;
-    client.fence()?;
+    client.let_them_run()?;
     println!("{}", client.server.process());
     std::io::stdout().flush()?;
     // Long enough for any check, and not for ever, should the check itself die first.

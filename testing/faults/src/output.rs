@@ -15,10 +15,7 @@ use crate::failure::{Verdict, ensure};
 use crate::message::{Body, Id, Message};
 
 /// How soon the thread notices that it should hold back or give up.
-const GLANCE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 5_000_000,
-};
+const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -99,11 +96,7 @@ impl Transcript {
     }
 
     /// Waits until `look` finds what it looks for, or the time is over.
-    pub(crate) fn wait<T>(
-        &self,
-        time: Duration,
-        mut look: impl FnMut(&Seen) -> Option<T>,
-    ) -> Option<T> {
+    pub(crate) fn wait<T>(&self, time: Duration, mut look: impl FnMut(&Seen) -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + time;
         let mut seen = self.seen();
         loop {
@@ -114,11 +107,7 @@ impl Transcript {
             if left.is_zero() || seen.ended {
                 return None;
             }
-            seen = self
-                .changed
-                .wait_timeout(seen, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            seen = self.changed.wait_timeout(seen, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -139,28 +128,16 @@ impl Output {
     pub(crate) fn new(pipe: OwnedFd, reading: bool) -> Verdict<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         let seen = Seen {
-            mode: if reading {
-                Mode::Reading
-            } else {
-                Mode::HeldBack
-            },
+            mode: if reading { Mode::Reading } else { Mode::HeldBack },
             messages: Vec::new(),
             answers: HashMap::new(),
             ended: false,
             rest: Vec::new(),
         };
-        let transcript = Arc::new(Transcript {
-            seen: Mutex::new(seen),
-            changed: Condvar::new(),
-        });
+        let transcript = Arc::new(Transcript { seen: Mutex::new(seen), changed: Condvar::new() });
         let shared = Arc::clone(&transcript);
-        let thread = std::thread::Builder::new()
-            .name("output".to_owned())
-            .spawn(move || read(&pipe, &shared))?;
-        Ok(Self {
-            transcript,
-            thread: Some(thread),
-        })
+        let thread = std::thread::Builder::new().name("output".to_owned()).spawn(move || read(&pipe, &shared))?;
+        Ok(Self { transcript, thread: Some(thread) })
     }
 
     pub(crate) fn hold_back(&self) {
@@ -188,10 +165,7 @@ impl Output {
     pub(crate) fn wait_for_end(&self, time: Duration) -> Verdict {
         let deadline = Instant::now() + time;
         while !self.transcript.seen().ended {
-            ensure!(
-                Instant::now() < deadline,
-                "standard output is still open although the server has exited"
-            );
+            ensure!(Instant::now() < deadline, "standard output is still open although the server has exited");
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
@@ -237,10 +211,7 @@ fn read(pipe: &OwnedFd, transcript: &Transcript) {
 fn may_read(transcript: &Transcript) -> bool {
     let mut seen = transcript.seen();
     while seen.mode == Mode::HeldBack {
-        seen = transcript
-            .changed
-            .wait(seen)
-            .unwrap_or_else(PoisonError::into_inner);
+        seen = transcript.changed.wait(seen).unwrap_or_else(PoisonError::into_inner);
     }
     seen.mode == Mode::Reading
 }

@@ -12,10 +12,7 @@ static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
 
 /// The path of the `steadfast` command.
 pub(crate) fn path() -> Verdict<PathBuf> {
-    PROGRAM
-        .get_or_init(|| find().map_err(|failure| failure.0))
-        .clone()
-        .map_err(Failure)
+    PROGRAM.get_or_init(|| find().map_err(|failure| failure.0)).clone().map_err(Failure)
 }
 
 fn find() -> Verdict<PathBuf> {
@@ -29,23 +26,12 @@ fn find() -> Verdict<PathBuf> {
 fn build() -> Verdict<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args([
-            "build",
-            "--release",
-            "-p",
-            "steadfast-cli",
-            "--bin",
-            "steadfast",
-        ])
+        .args(["build", "--release", "-p", "steadfast-cli", "--bin", "steadfast"])
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()?;
-    ensure!(
-        output.status.success(),
-        "cargo build of steadfast-cli: {}",
-        output.status
-    );
+    ensure!(output.status.success(), "cargo build of steadfast-cli: {}", output.status);
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())

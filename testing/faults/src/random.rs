@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Below this a pause spins: a sleeping thread wakes up too late to hit a race of a few microseconds.
-const SPIN_BELOW: Duration = Duration::from_micros(150);
+/// The end of a pause is spent spinning: a sleeping thread wakes up too late to hit a race of a few microseconds.
+const SPIN: Duration = Duration::from_micros(150);
 
 /// SplitMix64. Not for secrets.
 #[derive(Clone, Debug)]
@@ -41,15 +41,18 @@ impl Random {
         if self.below(4) == 0 {
             return;
         }
-        let pause = Duration::from_micros(self.below(most_microseconds));
-        if pause >= SPIN_BELOW {
-            std::thread::sleep(pause);
-            return;
-        }
-        let start = Instant::now();
-        while start.elapsed() < pause {
-            std::hint::spin_loop();
-        }
+        wait_exactly(Duration::from_micros(self.below(most_microseconds)));
+    }
+}
+
+/// Waits that long, to the microsecond as far as the machine can.
+pub(crate) fn wait_exactly(time: Duration) {
+    let start = Instant::now();
+    if time > SPIN {
+        std::thread::sleep(time - SPIN);
+    }
+    while start.elapsed() < time {
+        std::hint::spin_loop();
     }
 }
 

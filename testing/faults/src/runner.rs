@@ -33,23 +33,14 @@ pub struct Options {
 impl Options {
     /// The defaults, with the seed and the number of races from `FAULTS_SEED` and `FAULTS_RACES` when those are set.
     pub fn new(client_program: PathBuf) -> Self {
-        let number = |name: &str| {
-            std::env::var(name)
-                .ok()
-                .and_then(|text| text.parse::<u64>().ok())
-        };
-        let clock = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self {
             filter: None,
             era: None,
             repeat: 1,
-            races: number("FAULTS_RACES")
-                .and_then(|races| usize::try_from(races).ok())
-                .unwrap_or(RACES),
-            seed: number("FAULTS_SEED")
-                .unwrap_or(clock.as_secs() ^ u64::from(clock.subsec_nanos())),
+            races: number("FAULTS_RACES").and_then(|races| usize::try_from(races).ok()).unwrap_or(RACES),
+            seed: number("FAULTS_SEED").unwrap_or(clock.as_secs() ^ u64::from(clock.subsec_nanos())),
             client_program,
         }
     }
@@ -81,19 +72,11 @@ pub fn run(row: &'static Row, options: &Options, mut tell: impl FnMut(&Report)) 
     let mut reports = Vec::new();
     for check in row.checks {
         let name = format!("{}/{}", row.name, check.name);
-        if options
-            .filter
-            .as_ref()
-            .is_some_and(|filter| !name.contains(filter.as_str()))
-        {
+        if options.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
             continue;
         }
         for era in check.eras {
-            if options
-                .era
-                .as_ref()
-                .is_some_and(|wanted| wanted != era.revision())
-            {
+            if options.era.as_ref().is_some_and(|wanted| wanted != era.revision()) {
                 continue;
             }
             let report = run_check(row, check, *era, options);
@@ -132,24 +115,11 @@ fn run_check(row: &Row, check: &Check, era: Era, options: &Options) -> Report {
     report
 }
 
-fn run_once(
-    row: &Row,
-    check: &Check,
-    era: Era,
-    options: &Options,
-    round: usize,
-) -> Result<String, String> {
+fn run_once(row: &Row, check: &Check, era: Era, options: &Options, round: usize) -> Result<String, String> {
     let name = format!("{}/{}", row.name, check.name);
     let seed = derive_seed(options.seed, &format!("{name}@{era}"), round);
-    let bench = program::path().and_then(|program| {
-        Bench::new(
-            program,
-            options.client_program.clone(),
-            era,
-            seed,
-            options.races,
-        )
-    });
+    let bench = program::path()
+        .and_then(|program| Bench::new(program, options.client_program.clone(), era, seed, options.races));
     let mut bench = bench.map_err(|failure| failure.0)?;
     let verdict = catch_unwind(AssertUnwindSafe(|| (check.run)(&mut bench)))
         .unwrap_or_else(|_| Err(Failure("the check itself panicked".to_owned())));
@@ -174,17 +144,11 @@ impl Report {
         let verdict = if self.failed == 0 { "pass" } else { "FAIL" };
         let name = format!("{}/{}", self.row, self.check);
         let took = seconds(self.took);
-        format!(
-            "{verdict}  {name:64} {:11} {:>5} {:>5} {took:>10}  {}",
-            self.era, self.passed, self.failed, self.notes
-        )
+        format!("{verdict}  {name:64} {:11} {:>5} {:>5} {took:>10}  {}", self.era, self.passed, self.failed, self.notes)
     }
 
     /// The head of the table.
     pub fn head() -> String {
-        format!(
-            "{:4}  {:64} {:11} {:>5} {:>5} {:>10}  seen",
-            "", "row/check", "era", "pass", "fail", "time"
-        )
+        format!("{:4}  {:64} {:11} {:>5} {:>5} {:>10}  seen", "", "row/check", "era", "pass", "fail", "time")
     }
 }

@@ -36,30 +36,16 @@ pub(crate) struct Ending {
 impl Server {
     pub(crate) fn start(launch: &Launch) -> Verdict<Self> {
         let mut command = Command::new(&launch.program);
-        command
-            .args(&launch.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(&launch.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // What the caller's shell exports must not change the log level or the number of workers under test.
-        command
-            .env_remove("RUST_LOG")
-            .env_remove("RUST_BACKTRACE")
-            .env_remove("TOKIO_WORKER_THREADS");
+        command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE").env_remove("TOKIO_WORKER_THREADS");
         command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
-        let mut child = command
-            .spawn()
-            .map_err(|error| Failure(format!("{}: {error}", launch.program.display())))?;
+        let mut child = command.spawn().map_err(|error| Failure(format!("{}: {error}", launch.program.display())))?;
         let missing = || Failure("the child has no pipe".to_owned());
         let input = OwnedFd::from(child.stdin.take().ok_or_else(missing)?);
         let output = OwnedFd::from(child.stdout.take().ok_or_else(missing)?);
         let errors = Errors::new(child.stderr.take(), launch.errors)?;
-        Ok(Self {
-            child,
-            input: Some(Input::new(input)?),
-            output: Output::new(output, launch.reading)?,
-            errors,
-        })
+        Ok(Self { child, input: Some(Input::new(input)?), output: Output::new(output, launch.reading)?, errors })
     }
 
     pub(crate) fn process(&self) -> u32 {
@@ -72,9 +58,7 @@ impl Server {
 
     /// The writing end, while it is open.
     pub(crate) fn input(&self) -> Verdict<&Input> {
-        self.input
-            .as_ref()
-            .ok_or_else(|| Failure("the check has closed the input already".to_owned()))
+        self.input.as_ref().ok_or_else(|| Failure("the check has closed the input already".to_owned()))
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) -> Verdict {
@@ -87,9 +71,7 @@ impl Server {
 
     /// Takes the writing end out, for a thread that floods.
     pub(crate) fn take_input(&mut self) -> Verdict<Input> {
-        self.input
-            .take()
-            .ok_or_else(|| Failure("the check has closed the input already".to_owned()))
+        self.input.take().ok_or_else(|| Failure("the check has closed the input already".to_owned()))
     }
 
     pub(crate) fn signal(&self, signal: Signal) -> Verdict {
@@ -116,15 +98,9 @@ impl Server {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait()? {
-                return Ok(Ending {
-                    status,
-                    took: start.elapsed(),
-                });
+                return Ok(Ending { status, took: start.elapsed() });
             }
-            ensure!(
-                start.elapsed() < time,
-                "the process still runs after {time:?}"
-            );
+            ensure!(start.elapsed() < time, "the process still runs after {time:?}");
             std::thread::sleep(Duration::from_micros(500));
         }
     }

@@ -27,11 +27,7 @@ pub struct Check {
 }
 
 impl Check {
-    pub(crate) const fn new(
-        name: &'static str,
-        eras: &'static [Era],
-        run: fn(&mut Bench) -> Verdict,
-    ) -> Self {
+    pub(crate) const fn new(name: &'static str, eras: &'static [Era], run: fn(&mut Bench) -> Verdict) -> Self {
         Self { name, eras, run }
     }
 }

@@ -13,15 +13,9 @@ fn run_row(name: &str) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options::new(PathBuf::from(env!("CARGO_BIN_EXE_faults")));
     println!("seed {}", options.seed);
-    let row = table()
-        .iter()
-        .find(|row| row.name == name)
-        .expect("a row of that name");
+    let row = table().iter().find(|row| row.name == name).expect("a row of that name");
     let reports = run(row, &options, |report| println!("{}", report.line()));
-    let failures: Vec<String> = reports
-        .into_iter()
-        .filter_map(|report| report.failure)
-        .collect();
+    let failures: Vec<String> = reports.into_iter().filter_map(|report| report.failure).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

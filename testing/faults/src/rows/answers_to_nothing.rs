@@ -19,16 +19,8 @@ pub(crate) static ROW: Row = Row {
         Check::new("error_with_null_id", Era::BOTH, error_with_null_id),
         Check::new("id_of_a_call_in_flight", Era::BOTH, id_of_call_in_flight),
         Check::new("answer_twice", Era::HANDSHAKE, answer_twice),
-        Check::new(
-            "answer_under_the_other_type_of_id",
-            Era::HANDSHAKE,
-            other_type_of_id,
-        ),
-        Check::new(
-            "answer_after_the_call_was_cancelled",
-            Era::HANDSHAKE,
-            late_answer,
-        ),
+        Check::new("answer_under_the_other_type_of_id", Era::HANDSHAKE, other_type_of_id),
+        Check::new("answer_after_the_call_was_cancelled", Era::HANDSHAKE, late_answer),
         Check::new("odd_answers", Era::BOTH, odd_answers),
         Check::new("answers_raced", Era::HANDSHAKE, raced),
     ],
@@ -56,30 +48,17 @@ fn ignored(bench: &mut Bench, lines: &[String]) -> Verdict {
     Ok(())
 }
 
-const ODD_IDS: &[&str] = &[
-    "999",
-    "0",
-    "-1",
-    "\"999\"",
-    "\"\"",
-    "18446744073709551616",
-    "1",
-];
+const ODD_IDS: &[&str] = &["999", "0", "-1", "\"999\"", "\"\"", "18446744073709551616", "1"];
 
 fn answer_to_nothing(bench: &mut Bench) -> Verdict {
-    let lines: Vec<String> = ODD_IDS
-        .iter()
-        .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"))
-        .collect();
+    let lines: Vec<String> =
+        ODD_IDS.iter().map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}")).collect();
     ignored(bench, &lines)
 }
 
 fn error_to_nothing(bench: &mut Bench) -> Verdict {
     let error = "\"error\":{\"code\":-32603,\"message\":\"no\"}";
-    let lines: Vec<String> = ODD_IDS
-        .iter()
-        .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{error}}}"))
-        .collect();
+    let lines: Vec<String> = ODD_IDS.iter().map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{error}}}")).collect();
     ignored(bench, &lines)
 }
 
@@ -87,10 +66,7 @@ fn error_with_null_id(bench: &mut Bench) -> Verdict {
     let error = "\"error\":{\"code\":-32700,\"message\":\"Parse error\"}";
     ignored(
         bench,
-        &[
-            format!("{{\"jsonrpc\":\"2.0\",\"id\":null,{error}}}"),
-            format!("{{\"jsonrpc\":\"2.0\",{error}}}"),
-        ],
+        &[format!("{{\"jsonrpc\":\"2.0\",\"id\":null,{error}}}"), format!("{{\"jsonrpc\":\"2.0\",{error}}}")],
     )
 }
 
@@ -100,26 +76,17 @@ fn id_of_call_in_flight(bench: &mut Bench) -> Verdict {
     let id = client.call("sleep", json!({ "ms": 200 }))?;
     client.fence()?;
     let start = client.place();
-    client.send(format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n"
-    ))?;
-    client.send(format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":1,\"message\":\"no\"}}}}\n"
-    ))?;
+    client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n"))?;
+    client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":1,\"message\":\"no\"}}}}\n"))?;
     let (end, _) = client.fence()?;
-    ensure!(
-        client.between(start, end).is_empty(),
-        "an answer to nothing was answered"
-    );
+    ensure!(client.between(start, end).is_empty(), "an answer to nothing was answered");
     client.text(&id)?;
     client.finish()?;
     Ok(())
 }
 
 fn roots_answer(id: &Id) -> String {
-    format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"roots\":[{{\"uri\":\"file:///one\"}}]}}}}\n"
-    )
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"roots\":[{{\"uri\":\"file:///one\"}}]}}}}\n")
 }
 
 /// Makes the server ask, and gives the id of the call and of the server's request.
@@ -140,15 +107,10 @@ fn answer_twice(bench: &mut Bench) -> Verdict {
     client.text(&call)?;
     client.send(roots_answer(&request))?;
     let error = "\"error\":{\"code\":-32603,\"message\":\"changed my mind\"}";
-    client.send(format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{request},{error}}}\n"
-    ))?;
+    client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{request},{error}}}\n"))?;
     let start = client.place();
     let (end, _) = client.fence()?;
-    ensure!(
-        client.between(start, end).is_empty(),
-        "a second answer was answered"
-    );
+    ensure!(client.between(start, end).is_empty(), "a second answer was answered");
     client.finish()?;
     Ok(())
 }
@@ -156,21 +118,14 @@ fn answer_twice(bench: &mut Bench) -> Verdict {
 fn other_type_of_id(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     let (call, request) = asked(&mut client)?;
-    let other = match request
-        .as_json()
-        .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'))
-    {
+    let other = match request.as_json().strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         Some(text) if text.parse::<u64>().is_ok() => Id::raw(text),
         Some(text) => Id::string(&format!("{text} ")),
         None => Id::string(request.as_json()),
     };
     client.send(roots_answer(&other))?;
     client.fence()?;
-    ensure!(
-        client.answer_count(&call) == 0,
-        "an answer to {other} was taken for {request}"
-    );
+    ensure!(client.answer_count(&call) == 0, "an answer to {other} was taken for {request}");
     client.send(roots_answer(&request))?;
     client.text(&call)?;
     client.finish()?;
@@ -185,10 +140,7 @@ fn late_answer(bench: &mut Bench) -> Verdict {
     client.send(roots_answer(&request))?;
     let (place, _) = client.fence()?;
     client.silent_since(&call, place)?;
-    ensure!(
-        client.answer_count(&call) == 0,
-        "a cancelled call was answered"
-    );
+    ensure!(client.answer_count(&call) == 0, "a cancelled call was answered");
     client.finish()?;
     Ok(())
 }
@@ -211,12 +163,7 @@ fn odd_answers(bench: &mut Bench) -> Verdict {
         let (end, _) = client.fence()?;
         let came = client.between(start, end);
         let fine = came.len() <= 1 && came.iter().all(crate::message::Message::is_unnamed_error);
-        ensure!(
-            fine,
-            "{line} gave {} lines, the first {:?}",
-            came.len(),
-            came.first().map(|line| &line.opening)
-        );
+        ensure!(fine, "{line} gave {} lines, the first {:?}", came.len(), came.first().map(|line| &line.opening));
     }
     client.finish()?;
     Ok(())
@@ -239,11 +186,7 @@ fn raced(bench: &mut Bench) -> Verdict {
             bench.random.pause(200);
         }
         let (place, _) = client.fence()?;
-        if cancelled {
-            client.silent_since(&call, place)
-        } else {
-            client.text(&call).map(drop)
-        }
+        if cancelled { client.silent_since(&call, place) } else { client.text(&call).map(drop) }
     })?;
     client.finish()?;
     Ok(())

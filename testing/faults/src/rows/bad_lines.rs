@@ -24,19 +24,11 @@ pub(crate) static ROW: Row = Row {
         Check::new("blank_lines", Era::THREE, blank_lines),
         Check::new("nesting_of_100000", Era::THREE, nesting),
         Check::new("line_over_a_small_limit", Era::THREE, line_over_small_limit),
-        Check::new(
-            "line_over_the_default_limit",
-            Era::BOTH,
-            line_over_default_limit,
-        ),
+        Check::new("line_over_the_default_limit", Era::BOTH, line_over_default_limit),
         Check::new("id_null", Era::THREE, id_null),
         Check::new("id_float_or_no_id_at_all", Era::THREE, id_of_wrong_type),
         Check::new("missing_method", Era::THREE, missing_method),
-        Check::new(
-            "params_of_the_wrong_shape",
-            Era::THREE,
-            params_of_wrong_shape,
-        ),
+        Check::new("params_of_the_wrong_shape", Era::THREE, params_of_wrong_shape),
         Check::new("unknown_names", Era::THREE, unknown_names),
         Check::new("unknown_notifications", Era::THREE, unknown_notifications),
         Check::new("batch_where_there_are_none", Era::THREE, batch_refused),
@@ -99,11 +91,7 @@ fn judge_line(client: &mut Client, bytes: &[u8], expected: &Expected, flying: &[
     client.send([bytes, b"\n"].concat())?;
     let (end, _) = client.fence()?;
     let about_flying = |message: &Message| message.answers().is_some_and(|id| flying.contains(id));
-    let came: Vec<Message> = client
-        .between(start, end)
-        .into_iter()
-        .filter(|message| !about_flying(message))
-        .collect();
+    let came: Vec<Message> = client.between(start, end).into_iter().filter(|message| !about_flying(message)).collect();
     let null = client.era.writes_null_id();
     match (expected, came.as_slice()) {
         (Silence, []) => Ok(()),
@@ -113,36 +101,20 @@ fn judge_line(client: &mut Client, bytes: &[u8], expected: &Expected, flying: &[
         }
         (Named(id, codes), [message]) => {
             expect::error(message, codes)?;
-            ensure!(
-                message.id == Identity::Of(id.clone()),
-                "not under {id}: {}",
-                message.opening
-            );
+            ensure!(message.id == Identity::Of(id.clone()), "not under {id}: {}", message.opening);
             Ok(())
         }
         (MaybeNamed(id, codes), [message]) => {
             expect::error(message, codes)?;
-            if message.id == Identity::Of(id.clone()) {
-                Ok(())
-            } else {
-                expect::unnamed(message, null)
-            }
+            if message.id == Identity::Of(id.clone()) { Ok(()) } else { expect::unnamed(message, null) }
         }
         (Silence, came) => fail!("expected nothing, got {}", openings(came)),
-        (_, came) => fail!(
-            "expected one error, got {} lines: {}",
-            came.len(),
-            openings(came)
-        ),
+        (_, came) => fail!("expected one error, got {} lines: {}", came.len(), openings(came)),
     }
 }
 
 fn openings(messages: &[Message]) -> String {
-    messages
-        .iter()
-        .map(|message| message.opening.as_str())
-        .collect::<Vec<_>>()
-        .join(" ")
+    messages.iter().map(|message| message.opening.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 fn invalid_utf8(bench: &mut Bench) -> Verdict {
@@ -150,10 +122,7 @@ fn invalid_utf8(bench: &mut Bench) -> Verdict {
         vec![
             bad(b"\xff\xfe\xfd", Unnamed(&[PARSE_ERROR])),
             bad(b"\xc3", Unnamed(&[PARSE_ERROR])),
-            bad(
-                b"{\"jsonrpc\":\"2.0\",\"method\xff\":1}",
-                Unnamed(&[PARSE_ERROR]),
-            ),
+            bad(b"{\"jsonrpc\":\"2.0\",\"method\xff\":1}", Unnamed(&[PARSE_ERROR])),
             bad(b"\xef\xbb\xbf\xff", Unnamed(&[PARSE_ERROR])),
         ]
     })
@@ -169,10 +138,7 @@ fn malformed_json(bench: &mut Bench) -> Verdict {
             bad("}{", Unnamed(&[PARSE_ERROR])),
             bad("\"no end", Unnamed(&[PARSE_ERROR])),
             bad("[1,", Unnamed(&[PARSE_ERROR])),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\",\"id\":}",
-                Unnamed(&[PARSE_ERROR]),
-            ),
+            bad("{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\",\"id\":}", Unnamed(&[PARSE_ERROR])),
             // The id stands before the fault: it can be read, so the refusal is under it.
             bad(
                 "{\"jsonrpc\":\"2.0\",\"id\":41,\"method\":\"tools/call\",\"params\":{",
@@ -199,35 +165,20 @@ fn not_json_rpc(bench: &mut Bench) -> Verdict {
             bad("\"text\"", Unnamed(&[INVALID_REQUEST])),
             bad("null", Unnamed(&[INVALID_REQUEST])),
             bad("true", Unnamed(&[INVALID_REQUEST])),
-            bad(
-                "{\"jsonrpc\":\"1.0\",\"id\":44,\"method\":\"tools/list\"}",
-                Named(Id::number(44), &[INVALID_REQUEST]),
-            ),
-            bad(
-                "{\"jsonrpc\":2.0,\"id\":45,\"method\":\"tools/list\"}",
-                Named(Id::number(45), &[INVALID_REQUEST]),
-            ),
-            bad(
-                "{\"id\":46,\"method\":\"tools/list\"}",
-                Named(Id::number(46), &[INVALID_REQUEST]),
-            ),
+            bad("{\"jsonrpc\":\"1.0\",\"id\":44,\"method\":\"tools/list\"}", Named(Id::number(44), &[INVALID_REQUEST])),
+            bad("{\"jsonrpc\":2.0,\"id\":45,\"method\":\"tools/list\"}", Named(Id::number(45), &[INVALID_REQUEST])),
+            bad("{\"id\":46,\"method\":\"tools/list\"}", Named(Id::number(46), &[INVALID_REQUEST])),
         ]
     })
 }
 
 fn nul_bytes(bench: &mut Bench) -> Verdict {
     between_calls(bench, |client| {
-        let inside = client
-            .call_line(&Id::number(47), "echo", json!({ "text": "NUL" }))
-            .trim_end()
-            .to_owned();
+        let inside = client.call_line(&Id::number(47), "echo", json!({ "text": "NUL" })).trim_end().to_owned();
         vec![
             bad([0; 1], Unnamed(&[PARSE_ERROR])),
             bad([0; 1000], Unnamed(&[PARSE_ERROR])),
-            bad(
-                inside.replace("NUL", "a\0b"),
-                Named(Id::number(47), &[PARSE_ERROR]),
-            ),
+            bad(inside.replace("NUL", "a\0b"), Named(Id::number(47), &[PARSE_ERROR])),
         ]
     })
 }
@@ -246,9 +197,7 @@ fn blank_lines(bench: &mut Bench) -> Verdict {
     // A line may end as it does on other systems.
     let mut client = bench.open()?;
     let id = client.fresh_id();
-    let line = client
-        .call_line(&id, "add", json!({ "a": 2, "b": 3 }))
-        .replace('\n', "\r\n");
+    let line = client.call_line(&id, "add", json!({ "a": 2, "b": 3 })).replace('\n', "\r\n");
     client.send_request(&id, &line)?;
     ensure!(client.text(&id)? == "5", "a call that ends with CRLF");
     client.finish()?;
@@ -265,9 +214,7 @@ fn nesting(bench: &mut Bench) -> Verdict {
             bad("[".repeat(DEEP), Unnamed(EITHER)),
             bad(&objects, Unnamed(EITHER)),
             bad(
-                format!(
-                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nothing\",\"params\":{objects}}}"
-                ),
+                format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nothing\",\"params\":{objects}}}"),
                 Unnamed(EITHER),
             ),
         ]
@@ -279,19 +226,13 @@ const OVERSIZED: &[i64] = &[PARSE_ERROR, INVALID_REQUEST, expect::INTERNAL_ERROR
 
 fn line_over_small_limit(bench: &mut Bench) -> Verdict {
     const LIMIT: usize = 65_536;
-    let launch = bench
-        .launch()
-        .argument("--max-frame")
-        .argument(LIMIT.to_string());
+    let launch = bench.launch().argument("--max-frame").argument(LIMIT.to_string());
     let mut client = bench.open_with(&launch)?;
     let mut lines = Vec::new();
     for length in [LIMIT + 1, LIMIT * 2, LIMIT * 20] {
         lines.push(bad("x".repeat(length), Unnamed(OVERSIZED)));
         let id = Id::number(1_000 + length as u64);
-        let call = client
-            .call_line(&id, "echo", json!({ "text": "y".repeat(length) }))
-            .trim_end()
-            .to_owned();
+        let call = client.call_line(&id, "echo", json!({ "text": "y".repeat(length) })).trim_end().to_owned();
         lines.push((call.into_bytes(), MaybeNamed(id, OVERSIZED)));
         lines.push(bad(b"\xff".repeat(length), Unnamed(OVERSIZED)));
     }
@@ -309,20 +250,11 @@ fn line_over_default_limit(bench: &mut Bench) -> Verdict {
     client.fence()?;
     let idle = client.server.memory()?.resident;
     let id = Id::number(48);
-    let call = client
-        .call_line(&id, "echo", json!({ "text": "y".repeat(4 * FRAME_LIMIT) }))
-        .trim_end()
-        .to_owned();
-    between_calls_of(
-        &mut client,
-        vec![(call.into_bytes(), MaybeNamed(id, OVERSIZED))],
-    )?;
+    let call = client.call_line(&id, "echo", json!({ "text": "y".repeat(4 * FRAME_LIMIT) })).trim_end().to_owned();
+    between_calls_of(&mut client, vec![(call.into_bytes(), MaybeNamed(id, OVERSIZED))])?;
     let over = client.server.memory()?.peak.saturating_sub(idle);
     bench.note_memory("64 MiB line: peak over idle", over);
-    ensure!(
-        over <= LONG_LINE_KIB,
-        "a refused line cost {over} KiB, the bound is {LONG_LINE_KIB} KiB"
-    );
+    ensure!(over <= LONG_LINE_KIB, "a refused line cost {over} KiB, the bound is {LONG_LINE_KIB} KiB");
     client.finish()?;
     Ok(())
 }
@@ -330,16 +262,9 @@ fn line_over_default_limit(bench: &mut Bench) -> Verdict {
 fn id_null(bench: &mut Bench) -> Verdict {
     between_calls(bench, |client| {
         vec![
+            bad(client.request_line(&Id::raw("null"), "tools/list", json!({})).trim_end(), Unnamed(&[INVALID_REQUEST])),
             bad(
-                client
-                    .request_line(&Id::raw("null"), "tools/list", json!({}))
-                    .trim_end(),
-                Unnamed(&[INVALID_REQUEST]),
-            ),
-            bad(
-                client
-                    .call_line(&Id::raw("null"), "echo", json!({ "text": "never" }))
-                    .trim_end(),
+                client.call_line(&Id::raw("null"), "echo", json!({ "text": "never" })).trim_end(),
                 Unnamed(&[INVALID_REQUEST]),
             ),
         ]
@@ -348,53 +273,25 @@ fn id_null(bench: &mut Bench) -> Verdict {
 
 fn id_of_wrong_type(bench: &mut Bench) -> Verdict {
     between_calls(bench, |client| {
-        [
-            "1.5",
-            "-0.5",
-            "1e-3",
-            "true",
-            "false",
-            "{}",
-            "[]",
-            "[1]",
-            "{\"id\":1}",
-        ]
-        .iter()
-        .map(|id| {
-            let line = client.request_line(&Id::raw(*id), "tools/list", json!({}));
-            bad(line.trim_end(), Unnamed(&[INVALID_REQUEST]))
-        })
-        .collect()
+        ["1.5", "-0.5", "1e-3", "true", "false", "{}", "[]", "[1]", "{\"id\":1}"]
+            .iter()
+            .map(|id| {
+                let line = client.request_line(&Id::raw(*id), "tools/list", json!({}));
+                bad(line.trim_end(), Unnamed(&[INVALID_REQUEST]))
+            })
+            .collect()
     })
 }
 
 fn missing_method(bench: &mut Bench) -> Verdict {
     between_calls(bench, |_| {
         vec![
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":49}",
-                Named(Id::number(49), &[INVALID_REQUEST]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":50,\"params\":{}}",
-                Named(Id::number(50), &[INVALID_REQUEST]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":51,\"method\":7}",
-                Named(Id::number(51), &[INVALID_REQUEST]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":52,\"method\":null}",
-                Named(Id::number(52), &[INVALID_REQUEST]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":53,\"method\":[\"ping\"]}",
-                Named(Id::number(53), &[INVALID_REQUEST]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"params\":{}}",
-                Unnamed(&[INVALID_REQUEST]),
-            ),
+            bad("{\"jsonrpc\":\"2.0\",\"id\":49}", Named(Id::number(49), &[INVALID_REQUEST])),
+            bad("{\"jsonrpc\":\"2.0\",\"id\":50,\"params\":{}}", Named(Id::number(50), &[INVALID_REQUEST])),
+            bad("{\"jsonrpc\":\"2.0\",\"id\":51,\"method\":7}", Named(Id::number(51), &[INVALID_REQUEST])),
+            bad("{\"jsonrpc\":\"2.0\",\"id\":52,\"method\":null}", Named(Id::number(52), &[INVALID_REQUEST])),
+            bad("{\"jsonrpc\":\"2.0\",\"id\":53,\"method\":[\"ping\"]}", Named(Id::number(53), &[INVALID_REQUEST])),
+            bad("{\"jsonrpc\":\"2.0\",\"params\":{}}", Unnamed(&[INVALID_REQUEST])),
             bad("{\"jsonrpc\":\"2.0\"}", Unnamed(&[INVALID_REQUEST])),
         ]
     })
@@ -406,32 +303,20 @@ fn params_of_wrong_shape(bench: &mut Bench) -> Verdict {
         let mut lines = Vec::new();
         for (number, params) in ["7", "\"text\"", "true", "[1,2]", "[]"].iter().enumerate() {
             let id = Id::number(60 + number as u64);
-            let line = format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}"
-            );
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}");
             lines.push((line.into_bytes(), Named(id, WRONG)));
         }
-        let nameless = [
-            json!({}),
-            json!({ "name": 7 }),
-            json!({ "name": null }),
-            json!({ "arguments": {} }),
-        ];
+        let nameless = [json!({}), json!({ "name": 7 }), json!({ "name": null }), json!({ "arguments": {} })];
         for (number, params) in nameless.into_iter().enumerate() {
             let id = Id::number(70 + number as u64);
             let line = client.request_line(&id, "tools/call", params);
-            lines.push((
-                line.trim_end().as_bytes().to_vec(),
-                Named(id, &[INVALID_PARAMS]),
-            ));
+            lines.push((line.trim_end().as_bytes().to_vec(), Named(id, &[INVALID_PARAMS])));
         }
         let no_params = "{\"jsonrpc\":\"2.0\",\"id\":80,\"method\":\"tools/call\"}";
         lines.push(bad(no_params, Named(Id::number(80), WRONG)));
         // A notification is never answered, whatever its parameters look like.
         for params in ["[]", "{}", "{\"requestId\":{}}"] {
-            let line = format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}"
-            );
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}");
             lines.push((line.into_bytes(), Silence));
         }
         lines
@@ -442,20 +327,11 @@ fn params_of_wrong_shape(bench: &mut Bench) -> Verdict {
 /// Arguments that a known tool cannot take: a result that a model can mend, or invalid parameters where they are no object.
 fn arguments_of_wrong_shape(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
-    for arguments in [
-        json!({}),
-        json!({ "a": "two", "b": 3 }),
-        json!({ "a": 2 }),
-        json!({ "a": null, "b": 3 }),
-    ] {
+    for arguments in [json!({}), json!({ "a": "two", "b": 3 }), json!({ "a": 2 }), json!({ "a": null, "b": 3 })] {
         let shown = arguments.to_string();
         let id = client.call("add", arguments)?;
-        let words = expect::tool_failure(&client.answer(&id)?, bench.era)
-            .map_err(|failure| failure.at(&shown))?;
-        ensure!(
-            words.contains('a') || words.contains('b'),
-            "{shown}: the message does not name the argument: {words}"
-        );
+        let words = expect::tool_failure(&client.answer(&id)?, bench.era).map_err(|failure| failure.at(&shown))?;
+        ensure!(words.contains('a') || words.contains('b'), "{shown}: the message does not name the argument: {words}");
     }
     for arguments in [json!(7), json!([1, 2]), json!("text")] {
         let id = client.call("add", arguments)?;
@@ -474,15 +350,11 @@ fn unknown_names(bench: &mut Bench) -> Verdict {
     between_calls(bench, |client| {
         vec![
             bad(
-                client
-                    .request_line(&Id::number(81), "no/such/method", json!({}))
-                    .trim_end(),
+                client.request_line(&Id::number(81), "no/such/method", json!({})).trim_end(),
                 Named(Id::number(81), &[METHOD_NOT_FOUND]),
             ),
             bad(
-                client
-                    .call_line(&Id::number(82), "no_such_tool", json!({}))
-                    .trim_end(),
+                client.call_line(&Id::number(82), "no_such_tool", json!({})).trim_end(),
                 Named(Id::number(82), &[INVALID_PARAMS]),
             ),
         ]
@@ -492,27 +364,15 @@ fn unknown_names(bench: &mut Bench) -> Verdict {
 fn unknown_notifications(bench: &mut Bench) -> Verdict {
     between_calls(bench, |_| {
         vec![
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/no_such_thing\"}",
-                Silence,
-            ),
+            bad("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/no_such_thing\"}", Silence),
             bad("{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}", Silence),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"panic\"}}",
-                Silence,
-            ),
+            bad("{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"panic\"}}", Silence),
             bad(
                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}",
                 Silence,
             ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}",
-                Silence,
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}",
-                Silence,
-            ),
+            bad("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}", Silence),
+            bad("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}", Silence),
         ]
     })
 }
@@ -544,21 +404,11 @@ fn batch_served(bench: &mut Bench) -> Verdict {
     client.send(format!("[{}]\n", members.join(",")))?;
     let (fence, _) = client.fence()?;
     let place = client.answer_place(&slow)?;
-    ensure!(
-        place == client.answer_place(&quick)?,
-        "the answers to a batch are not in one array"
-    );
-    ensure!(
-        place > fence,
-        "a batch held up a call that was not in it, or was answered in part"
-    );
+    ensure!(place == client.answer_place(&quick)?, "the answers to a batch are not in one array");
+    ensure!(place > fence, "a batch held up a call that was not in it, or was answered in part");
     let array = client.between(place, place + 1);
     match array.first().map(|message| &message.body) {
-        Some(Body::Batch(entries)) => ensure!(
-            entries.len() == 2,
-            "{} entries for two requests",
-            entries.len()
-        ),
+        Some(Body::Batch(entries)) => ensure!(entries.len() == 2, "{} entries for two requests", entries.len()),
         _ => fail!("a batch was not answered with an array"),
     }
     let start = client.place();
@@ -580,23 +430,13 @@ fn id_in_flight(bench: &mut Bench) -> Verdict {
     client.fence()?;
     let start = client.place();
     let mut sent = 0;
-    for rest in [
-        "\"method\":\"tools/call\",\"params\":{",
-        "\"method\":7}",
-        "\"params\":{}}",
-        "\"method\":\"\u{0}\"}",
-    ] {
+    for rest in ["\"method\":\"tools/call\",\"params\":{", "\"method\":7}", "\"params\":{}}", "\"method\":\"\u{0}\"}"] {
         client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}\n"))?;
         sent += 1;
     }
     let (end, _) = client.fence()?;
     let came = client.between(start, end);
-    ensure!(
-        came.len() == sent,
-        "{sent} bad lines, {} errors: {}",
-        came.len(),
-        openings(&came)
-    );
+    ensure!(came.len() == sent, "{sent} bad lines, {} errors: {}", came.len(), openings(&came));
     for message in &came {
         expect::error(message, &[PARSE_ERROR, INVALID_REQUEST])?;
         expect::unnamed(message, bench.era.writes_null_id())?;
@@ -627,18 +467,10 @@ fn storm(bench: &mut Bench) -> Verdict {
             let id = client.fresh_id();
             client.count(&id);
             let ms = bench.random.below(3);
-            bytes.extend_from_slice(
-                client
-                    .call_line(&id, "sleep", json!({ "ms": ms }))
-                    .as_bytes(),
-            );
+            bytes.extend_from_slice(client.call_line(&id, "sleep", json!({ "ms": ms })).as_bytes());
             calls.push(id);
             bytes.extend_from_slice(bad[bench.random.place(bad.len())]);
-            bytes.extend_from_slice(if bench.random.coin() {
-                b"\n"
-            } else {
-                b"\r\n\n"
-            });
+            bytes.extend_from_slice(if bench.random.coin() { b"\n" } else { b"\r\n\n" });
             errors += 1;
         }
         let cut = bench.random.place(bytes.len());
@@ -650,15 +482,8 @@ fn storm(bench: &mut Bench) -> Verdict {
         client.text(id)?;
     }
     let transcript = &client.server.output.transcript;
-    let count = |seen: &crate::output::Seen| {
-        seen.messages
-            .iter()
-            .filter(|line| line.is_unnamed_error())
-            .count()
-    };
-    let all = transcript.wait(PATIENCE, |seen| {
-        (seen.messages.len() >= calls.len() + errors).then(|| count(seen))
-    });
+    let count = |seen: &crate::output::Seen| seen.messages.iter().filter(|line| line.is_unnamed_error()).count();
+    let all = transcript.wait(PATIENCE, |seen| (seen.messages.len() >= calls.len() + errors).then(|| count(seen)));
     ensure!(all == Some(errors), "{errors} bad lines, {all:?} errors");
     client.finish()?;
     let after = count(&client.server.output.transcript.seen());

@@ -18,18 +18,10 @@ pub(crate) static ROW: Row = Row {
     must: "echo is answered and a cancel taken without delay; after a close the process does not wait for them past the \
            deadline",
     checks: &[
-        Check::new("64_block_thread", Era::BOTH, |bench| {
-            blocked(bench, "block_thread", |_| Ok(64))
-        }),
-        Check::new("one_block_worker", Era::BOTH, |bench| {
-            blocked(bench, "block_worker", |_| Ok(1))
-        }),
+        Check::new("64_block_thread", Era::BOTH, |bench| blocked(bench, "block_thread", |_| Ok(64))),
+        Check::new("one_block_worker", Era::BOTH, |bench| blocked(bench, "block_worker", |_| Ok(1))),
         Check::new("every_worker_but_one", Era::BOTH, all_but_one),
-        Check::new(
-            "every_worker_but_one_of_four",
-            Era::BOTH,
-            all_but_one_of_four,
-        ),
+        Check::new("every_worker_but_one_of_four", Era::BOTH, all_but_one_of_four),
         Check::new("progress_then_block_raced", Era::BOTH, progress_then_block),
         Check::new("one_block_worker_raced", Era::BOTH, one_worker_raced),
         Check::new("sigterm_with_blocked_threads", Era::BOTH, sigterm),
@@ -45,15 +37,9 @@ fn blocked(bench: &mut Bench, tool: &str, count: fn(&Client) -> Verdict<usize>) 
     blocked_client(bench, &mut client, &log, tool, count)
 }
 
-fn blocked_client(
-    bench: &mut Bench,
-    client: &mut Client,
-    log: &std::path::Path,
-    tool: &str,
-    count: usize,
-) -> Verdict {
+fn blocked_client(bench: &mut Bench, client: &mut Client, log: &std::path::Path, tool: &str, count: usize) -> Verdict {
     let cleaned = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
-    client.fence()?;
+    client.let_them_run()?;
     let mut blocking = Vec::new();
     for _ in 0..count {
         blocking.push(client.call(tool, json!({ "ms": BLOCK_MS }))?);
@@ -65,15 +51,8 @@ fn blocked_client(
     }
     client.cancel(&cleaned)?;
     let took = wait_for_cleanups(log, 1)?;
-    bench.note(format!(
-        "{count} blocked, slowest echo {}, cleanup {}",
-        seconds(slowest),
-        seconds(took)
-    ));
-    ensure!(
-        client.answer_count(&cleaned) == 0,
-        "a cancelled call was answered"
-    );
+    bench.note(format!("{count} blocked, slowest echo {}, cleanup {}", seconds(slowest), seconds(took)));
+    ensure!(client.answer_count(&cleaned) == 0, "a cancelled call was answered");
     // The handler goes on, the call does not.
     if let Some(id) = blocking.first() {
         client.cancel(id)?;
@@ -92,18 +71,13 @@ fn prompt_fence(client: &mut Client) -> Verdict<Duration> {
 }
 
 fn all_but_one(bench: &mut Bench) -> Verdict {
-    blocked(bench, "block_worker", |client| {
-        Ok(client.server.workers()?.saturating_sub(1).max(1))
-    })
+    blocked(bench, "block_worker", |client| Ok(client.server.workers()?.saturating_sub(1).max(1)))
 }
 
 /// With more workers there are more places for the driver, or the next echo, to be stuck behind a block.
 fn all_but_one_of_four(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
-    let launch = bench
-        .launch()
-        .cleanup_log(&log)
-        .variable("TOKIO_WORKER_THREADS", "4");
+    let launch = bench.launch().cleanup_log(&log).variable("TOKIO_WORKER_THREADS", "4");
     let mut client = bench.open_with(&launch)?;
     let count = client.server.workers()?.saturating_sub(1).max(1);
     blocked_client(bench, &mut client, &log, "block_worker", count)
@@ -112,9 +86,8 @@ fn all_but_one_of_four(bench: &mut Bench) -> Verdict {
 /// A handler that wakes the driver with its progress and then blocks its worker, in one poll, with others around it.
 fn progress_then_block(bench: &mut Bench) -> Verdict {
     raced(bench, |bench, client| {
-        let (_, _, progress) =
-            client.progress_call_line("progress", json!({ "steps": 3, "ms": 0 }));
-        let (_, _, block) = client.progress_call_line("block_worker", json!({ "ms": BLOCK_MS }));
+        let (_, _, progress) = client.progress_call_line("progress", json!({ "steps": 3, "ms": 0 }));
+        let (_, _, block) = client.progress_call_line("block_worker", json!({ "ms": BLOCK_MS, "progress": true }));
         if bench.random.coin() {
             client.send(progress + &block)
         } else {
@@ -154,11 +127,7 @@ fn raced(bench: &mut Bench, mut harm: impl FnMut(&mut Bench, &mut Client) -> Ver
         client.cancel(&cancelled)?;
         let start = Instant::now();
         let (place, _) = client.fence()?;
-        ensure!(
-            start.elapsed() < PROMPT,
-            "a cancellation took {:?}",
-            start.elapsed()
-        );
+        ensure!(start.elapsed() < PROMPT, "a cancellation took {:?}", start.elapsed());
         client.silent_since(&cancelled, place)?;
         client.judge_transcript()
     })?;
@@ -172,7 +141,7 @@ fn sigterm(bench: &mut Bench) -> Verdict {
         client.call("block_thread", json!({ "ms": BLOCK_MS }))?;
     }
     client.call("block_worker", json!({ "ms": BLOCK_MS }))?;
-    client.fence()?;
+    client.let_them_run()?;
     client.server.signal(Signal::TERM)?;
     let ending = client.ended_somehow(crate::limits::ENDING_ACCEPTED)?;
     bench.note_ending(ending);

@@ -22,11 +22,7 @@ pub(crate) static ROW: Row = Row {
         Check::new("cancels", Era::BOTH, cancels),
         Check::new("deadlines", Era::BOTH, deadlines),
         Check::new("end_of_input", Era::BOTH, end_of_input),
-        Check::new(
-            "end_of_input_with_unread_output",
-            Era::BOTH,
-            end_of_input_unread,
-        ),
+        Check::new("end_of_input_with_unread_output", Era::BOTH, end_of_input_unread),
         Check::new("reader_goes_away", Era::BOTH, reader_goes_away),
         Check::new("sigterm", Era::BOTH, sigterm),
     ],
@@ -57,10 +53,7 @@ fn cancels(bench: &mut Bench) -> Verdict {
         client.cancel(id)?;
     }
     let (place, took) = client.fence_without_worker()?;
-    ensure!(
-        took < PROMPT,
-        "tools/list took {took:?} with every worker blocked"
-    );
+    ensure!(took < PROMPT, "tools/list took {took:?} with every worker blocked");
     bench.note(format!("tools/list {}", seconds(took)));
     client.text(&kept)?;
     for id in blocking.iter().rev().skip(1) {
@@ -69,28 +62,16 @@ fn cancels(bench: &mut Bench) -> Verdict {
     client.fence()?;
     client.silent_since(&cancelled, place)?;
     client.finish()?;
-    ensure!(
-        client.answer_count(&cancelled) == 0,
-        "a cancelled call was answered"
-    );
-    ensure!(
-        blocking
-            .last()
-            .is_none_or(|id| client.answer_count(id) == 0),
-        "a cancelled block was answered"
-    );
+    ensure!(client.answer_count(&cancelled) == 0, "a cancelled call was answered");
+    ensure!(blocking.last().is_none_or(|id| client.answer_count(id) == 0), "a cancelled block was answered");
     Ok(())
 }
 
 /// Calls that run past their deadline are answered with an error, although no worker can answer them.
 fn deadlines(bench: &mut Bench) -> Verdict {
-    let help = std::process::Command::new(bench.program())
-        .args(["serve", "--help"])
-        .output()?;
+    let help = std::process::Command::new(bench.program()).args(["serve", "--help"]).output()?;
     if !String::from_utf8_lossy(&help.stdout).contains(DEADLINE_OPTION) {
-        bench.note(format!(
-            "serve has no {DEADLINE_OPTION}: only the deadline of the drain was checked"
-        ));
+        bench.note(format!("serve has no {DEADLINE_OPTION}: only the deadline of the drain was checked"));
         return end_of_input(bench);
     }
     let launch = bench.launch().argument(DEADLINE_OPTION).argument("300");

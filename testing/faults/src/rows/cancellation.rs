@@ -22,48 +22,18 @@ pub(crate) static ROW: Row = Row {
     must: "never two answers; none after the cancellation was taken in; the process lives",
     checks: &[
         Check::new("running_call", Era::BOTH, running_call),
-        Check::new(
-            "running_call_is_stopped_and_cleaned_up",
-            Era::BOTH,
-            cleaned_up,
-        ),
+        Check::new("running_call_is_stopped_and_cleaned_up", Era::BOTH, cleaned_up),
         Check::new("call_with_progress", Era::BOTH, call_with_progress),
-        Check::new(
-            "call_that_waits_on_the_client",
-            Era::HANDSHAKE,
-            waits_on_client,
-        ),
-        Check::new(
-            "200_pairs_of_long_calls_in_one_write",
-            Era::BOTH,
-            races::long_pairs,
-        ),
-        Check::new(
-            "200_pairs_of_quick_calls_in_one_write",
-            Era::BOTH,
-            races::quick_pairs,
-        ),
+        Check::new("call_that_waits_on_the_client", Era::HANDSHAKE, waits_on_client),
+        Check::new("200_pairs_of_long_calls_in_one_write", Era::BOTH, races::long_pairs),
+        Check::new("200_pairs_of_quick_calls_in_one_write", Era::BOTH, races::quick_pairs),
         Check::new("racing_its_answer", Era::BOTH, races::racing_its_answer),
         Check::new("racing_its_answer_all_tools", Era::BOTH, races::all_tools),
-        Check::new("handler_that_blocks_a_thread", Era::BOTH, |bench| {
-            goes_on(bench, "block_thread")
-        }),
-        Check::new("handler_that_blocks_a_worker", Era::BOTH, |bench| {
-            goes_on(bench, "block_worker")
-        }),
-        Check::new("handler_that_goes_on_regardless", Era::BOTH, |bench| {
-            goes_on(bench, "stubborn")
-        }),
-        Check::new(
-            "string_7_while_number_7_runs",
-            Era::BOTH,
-            string_while_number,
-        ),
-        Check::new(
-            "number_7_while_string_7_runs",
-            Era::BOTH,
-            number_while_string,
-        ),
+        Check::new("handler_that_blocks_a_thread", Era::BOTH, |bench| goes_on(bench, "block_thread")),
+        Check::new("handler_that_blocks_a_worker", Era::BOTH, |bench| goes_on(bench, "block_worker")),
+        Check::new("handler_that_goes_on_regardless", Era::BOTH, |bench| goes_on(bench, "stubborn")),
+        Check::new("string_7_while_number_7_runs", Era::BOTH, string_while_number),
+        Check::new("number_7_while_string_7_runs", Era::BOTH, number_while_string),
         Check::new("one_of_number_7_and_string_7", Era::BOTH, one_of_both),
         Check::new("after_the_answer", Era::BOTH, after_the_answer),
         Check::new("before_the_request", Era::BOTH, before_the_request),
@@ -85,15 +55,9 @@ fn running_call(bench: &mut Bench) -> Verdict {
     client.cancel(&id)?;
     client.fence()?;
     client.text(&other)?;
-    ensure!(
-        client.answer_count(&id) == 0,
-        "{id} was answered after its cancellation"
-    );
+    ensure!(client.answer_count(&id) == 0, "{id} was answered after its cancellation");
     client.finish()?;
-    ensure!(
-        client.answer_count(&id) == 0,
-        "{id} was answered after its cancellation"
-    );
+    ensure!(client.answer_count(&id) == 0, "{id} was answered after its cancellation");
     Ok(())
 }
 
@@ -103,38 +67,25 @@ fn cleaned_up(bench: &mut Bench) -> Verdict {
     let mut client = bench.open_with(&launch)?;
     let id = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     let other = client.call("slow_cleanup", json!({ "ms": 100 }))?;
-    client.fence()?;
+    client.let_them_run()?;
     client.cancel(&id)?;
     let took = wait_for_cleanups(&log, 1)?;
     bench.note(format!("cleanup after {}", seconds(took)));
     client.text(&other)?;
     client.finish()?;
-    ensure!(
-        client.answer_count(&id) == 0,
-        "{id} was answered after its cancellation"
-    );
-    ensure!(
-        cleanup_lines(&log) == 1,
-        "{} cleanups for one cancellation",
-        cleanup_lines(&log)
-    );
+    ensure!(client.answer_count(&id) == 0, "{id} was answered after its cancellation");
+    ensure!(cleanup_lines(&log) == 1, "{} cleanups for one cancellation", cleanup_lines(&log));
     Ok(())
 }
 
 fn call_with_progress(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     for _ in 0..20 {
-        let (id, token, line) =
-            client.progress_call_line("progress", json!({ "steps": 1_000, "ms": 5 }));
+        let (id, token, line) = client.progress_call_line("progress", json!({ "steps": 1_000, "ms": 5 }));
         client.send(line)?;
         let transcript = &client.server.output.transcript;
         let started = transcript.wait(Duration::from_secs(10), |seen| {
-            let of_it = |message: &Message| {
-                message
-                    .progress
-                    .as_ref()
-                    .is_some_and(|(its, _)| *its == token)
-            };
+            let of_it = |message: &Message| message.progress.as_ref().is_some_and(|(its, _)| *its == token);
             seen.messages.iter().rev().any(of_it).then_some(())
         });
         ensure!(started.is_some(), "no progress of {id}");
@@ -174,7 +125,7 @@ fn goes_on(bench: &mut Bench, tool: &str) -> Verdict {
                 break;
             }
         }
-        client.fence()?;
+        client.let_them_run()?;
         for id in &ids {
             client.cancel(id)?;
         }
@@ -218,10 +169,7 @@ fn one_of_both(bench: &mut Bench) -> Verdict {
     client.text(&number)?;
     client.fence()?;
     client.finish()?;
-    ensure!(
-        client.answer_count(&string) == 0,
-        "the cancelled {string} was answered"
-    );
+    ensure!(client.answer_count(&string) == 0, "the cancelled {string} was answered");
     Ok(())
 }
 
@@ -234,17 +182,11 @@ fn after_the_answer(bench: &mut Bench) -> Verdict {
         client.cancel(&id)?;
     }
     let (end, _) = client.fence()?;
-    ensure!(
-        client.between(start, end).is_empty(),
-        "a late cancellation was answered"
-    );
+    ensure!(client.between(start, end).is_empty(), "a late cancellation was answered");
     // It does not hang over the id: the next call under it runs.
     client.call_as(&id, "echo", json!({ "text": "again" }))?;
     client.fence()?;
-    ensure!(
-        client.answer_count(&id) == 2,
-        "a late cancellation stopped the next call with that id"
-    );
+    ensure!(client.answer_count(&id) == 2, "a late cancellation stopped the next call with that id");
     client.finish()?;
     Ok(())
 }
@@ -254,10 +196,7 @@ fn before_the_request(bench: &mut Bench) -> Verdict {
     let id = client.fresh_id();
     client.cancel(&id)?;
     client.call_as(&id, "echo", json!({ "text": "served" }))?;
-    ensure!(
-        client.text(&id)? == "served",
-        "an early cancellation stopped a call"
-    );
+    ensure!(client.text(&id)? == "served", "an early cancellation stopped a call");
     client.finish()?;
     Ok(())
 }
@@ -267,7 +206,7 @@ fn twice(bench: &mut Bench) -> Verdict {
     let launch = bench.launch().cleanup_log(&log);
     let mut client = bench.open_with(&launch)?;
     let id = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
-    client.fence()?;
+    client.let_them_run()?;
     client.send(cancel_line(&id).repeat(2))?;
     client.cancel(&id)?;
     let (place, _) = client.fence()?;
@@ -275,11 +214,7 @@ fn twice(bench: &mut Bench) -> Verdict {
     client.silent_since(&id, place)?;
     client.finish()?;
     ensure!(client.answer_count(&id) == 0, "{id} was answered");
-    ensure!(
-        cleanup_lines(&log) == 1,
-        "{} cleanups for one call",
-        cleanup_lines(&log)
-    );
+    ensure!(cleanup_lines(&log) == 1, "{} cleanups for one call", cleanup_lines(&log));
     Ok(())
 }
 
@@ -287,14 +222,7 @@ fn unknown_id(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     let flying = client.call("sleep", json!({ "ms": 100 }))?;
     client.fence()?;
-    for id in [
-        "424242",
-        "-5",
-        "\"nobody\"",
-        "\"\"",
-        "18446744073709551616",
-        "0",
-    ] {
+    for id in ["424242", "-5", "\"nobody\"", "\"\"", "18446744073709551616", "0"] {
         silently(&mut client, &cancel_line(&Id::raw(id)), &flying)?;
     }
     client.text(&flying)?;
@@ -308,15 +236,8 @@ fn silently(client: &mut Client, line: &str, flying: &Id) -> Verdict {
     client.send(line)?;
     let (end, _) = client.fence()?;
     let came = client.between(start, end);
-    let answered = came
-        .iter()
-        .find(|message| message.answers() != Some(flying));
-    ensure!(
-        answered.is_none(),
-        "{} gave {:?}",
-        line.trim_end(),
-        answered.map(|message| &message.opening)
-    );
+    let answered = came.iter().find(|message| message.answers() != Some(flying));
+    ensure!(answered.is_none(), "{} gave {:?}", line.trim_end(), answered.map(|message| &message.opening));
     Ok(())
 }
 
@@ -351,16 +272,10 @@ fn malformed(bench: &mut Bench) -> Verdict {
         "{\"id\":1}",
         "{\"requestId\":\"x\",\"reason\":7}",
     ] {
-        let line = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}\n"
-        );
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}\n");
         silently(&mut client, &line, &flying)?;
     }
-    silently(
-        &mut client,
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}\n",
-        &flying,
-    )?;
+    silently(&mut client, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}\n", &flying)?;
     client.text(&flying)?;
     client.finish()?;
     Ok(())
@@ -372,16 +287,9 @@ fn as_a_request(bench: &mut Bench) -> Verdict {
     let flying = client.call("sleep", json!({ "ms": 200 }))?;
     client.fence()?;
     let id = client.fresh_id();
-    let line = client.request_line(
-        &id,
-        "notifications/cancelled",
-        json!({ "requestId": 100_002 }),
-    );
+    let line = client.request_line(&id, "notifications/cancelled", json!({ "requestId": 100_002 }));
     client.send_request(&id, &line)?;
-    expect::error(
-        &client.answer(&id)?,
-        &[expect::METHOD_NOT_FOUND, expect::INVALID_REQUEST],
-    )?;
+    expect::error(&client.answer(&id)?, &[expect::METHOD_NOT_FOUND, expect::INVALID_REQUEST])?;
     client.text(&flying)?;
     client.finish()?;
     Ok(())

@@ -1,5 +1,7 @@
 //! Cancellations that race their call: in one write with it, and about when it ends.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -8,6 +10,7 @@ use crate::expect;
 use crate::failure::{Verdict, ensure};
 use crate::limits::LONG_MS;
 use crate::message::Id;
+use crate::random::wait_exactly;
 
 const PAIRS: usize = 200;
 /// Writes of 200 pairs each, to one server.
@@ -38,11 +41,7 @@ pub(super) fn long_pairs(bench: &mut Bench) -> Verdict {
     }
     client.finish()?;
     let answered = ids.iter().filter(|id| client.answer_count(id) > 0).count();
-    ensure!(
-        answered == 0,
-        "{answered} of {} cancelled calls were answered",
-        ids.len()
-    );
+    ensure!(answered == 0, "{answered} of {} cancelled calls were answered", ids.len());
     Ok(())
 }
 
@@ -51,10 +50,7 @@ pub(super) fn quick_pairs(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     let mut fenced = Vec::new();
     for _ in 0..ROUNDS {
-        for (tool, arguments) in [
-            ("echo", json!({ "text": "quick" })),
-            ("sleep", json!({ "ms": 0 })),
-        ] {
+        for (tool, arguments) in [("echo", json!({ "text": "quick" })), ("sleep", json!({ "ms": 0 }))] {
             let ids = send_pairs(&mut client, tool, &arguments)?;
             let (place, _) = client.fence()?;
             fenced.push((ids, place));
@@ -68,26 +64,31 @@ pub(super) fn quick_pairs(bench: &mut Bench) -> Verdict {
             answered += client.answer_count(id);
         }
     }
-    bench.note(format!(
-        "{answered} of {} ended before their cancellation",
-        fenced.len() * PAIRS
-    ));
+    bench.note(format!("{answered} of {} ended before their cancellation", fenced.len() * PAIRS));
     Ok(())
 }
 
-/// Sends the cancellation about when the call ends, a thousand times on one connection.
+/// Sends the cancellation about when the call ends. Each tool has its own moment, which the rounds close in on: after an
+/// answer the next cancellation comes a little earlier, after none a little later, so half of them win.
 pub(super) fn racing_its_answer(bench: &mut Bench) -> Verdict {
+    const TOOLS: [(&str, u64); 5] =
+        [("echo", 40), ("sleep", 2_000), ("stubborn", 2_000), ("block_thread", 1_100), ("blob", 60)];
+    const STEP: u64 = 40;
     let mut client = bench.open()?;
+    let mut moments = TOOLS.map(|(_, microseconds)| microseconds);
     let mut ids = Vec::new();
     let mut answered = 0;
     for _ in 0..2 {
         bench.race(|bench| {
-            let ms = bench.random.below(3);
-            let id = client.call("sleep", json!({ "ms": ms }))?;
-            bench.random.pause(ms * 1_000 + 400);
+            let which = bench.random.place(TOOLS.len());
+            let moment = moments[which];
+            let id = client.call(TOOLS[which].0, json!({ "text": "x", "ms": 1, "bytes": 4_000 }))?;
+            wait_exactly(Duration::from_micros(moment + bench.random.below(2 * STEP)));
             client.cancel(&id)?;
             let (place, _) = client.fence()?;
-            answered += client.answer_count(&id);
+            let came_first = client.answer_count(&id) > 0;
+            moments[which] = if came_first { moment.saturating_sub(STEP) } else { moment + STEP };
+            answered += usize::from(came_first);
             ids.push((id, place));
             Ok(())
         })?;

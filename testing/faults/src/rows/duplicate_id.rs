@@ -15,15 +15,9 @@ pub(crate) static ROW: Row = Row {
     fault: "two calls with the same id in flight",
     must: "the second is refused, the first is answered",
     checks: &[
-        Check::new("number", Era::THREE, |bench| {
-            duplicate(bench, &Id::number(9), 1)
-        }),
-        Check::new("string", Era::THREE, |bench| {
-            duplicate(bench, &Id::string("nine"), 1)
-        }),
-        Check::new("many_times", Era::THREE, |bench| {
-            duplicate(bench, &Id::number(9), 200)
-        }),
+        Check::new("number", Era::THREE, |bench| duplicate(bench, &Id::number(9), 1)),
+        Check::new("string", Era::THREE, |bench| duplicate(bench, &Id::string("nine"), 1)),
+        Check::new("many_times", Era::THREE, |bench| duplicate(bench, &Id::number(9), 200)),
         Check::new("string_and_number_are_two", Era::BOTH, string_and_number),
         Check::new("free_again_after_the_answer", Era::BOTH, free_again),
         Check::new("cancelled_after_the_refusal", Era::BOTH, cancelled_after),
@@ -33,11 +27,8 @@ pub(crate) static ROW: Row = Row {
 
 /// The refusals of that id: without an id member, since under it they would be read as the answer to the first.
 fn refusals(client: &Client, id: &Id) -> Verdict<usize> {
-    let unnamed: Vec<Message> = client
-        .between(0, client.place())
-        .into_iter()
-        .filter(Message::is_unnamed_error)
-        .collect();
+    let unnamed: Vec<Message> =
+        client.between(0, client.place()).into_iter().filter(Message::is_unnamed_error).collect();
     for message in &unnamed {
         let error = expect::error(message, &[INVALID_REQUEST])?;
         expect::unnamed(message, client.era.writes_null_id())?;
@@ -54,15 +45,8 @@ fn duplicate(bench: &mut Bench, id: &Id, times: usize) -> Verdict {
         client.send(line)?;
     }
     client.fence()?;
-    ensure!(
-        refusals(&client, id)? == times,
-        "{} refusals of {times}",
-        refusals(&client, id)?
-    );
-    ensure!(
-        client.answer_count(id) == 0,
-        "{id} was answered while its first call still ran"
-    );
+    ensure!(refusals(&client, id)? == times, "{} refusals of {times}", refusals(&client, id)?);
+    ensure!(client.answer_count(id) == 0, "{id} was answered while its first call still ran");
     let text = client.text(id)?;
     ensure!(text != "second", "the second call was answered");
     client.finish()?;
@@ -86,17 +70,10 @@ fn free_again(bench: &mut Bench) -> Verdict {
     for round in 1..=50 {
         client.call_as(&id, "echo", json!({ "text": "again" }))?;
         let wait = |seen: &crate::output::Seen| (seen.answer_count(&id) == round).then_some(());
-        let came = client
-            .server
-            .output
-            .transcript
-            .wait(crate::limits::PATIENCE, wait);
+        let came = client.server.output.transcript.wait(crate::limits::PATIENCE, wait);
         ensure!(came.is_some(), "no answer to {id} in round {round}");
     }
-    let refused = client
-        .between(0, client.place())
-        .iter()
-        .any(|line| matches!(line.body, Body::Error(_)));
+    let refused = client.between(0, client.place()).iter().any(|line| matches!(line.body, Body::Error(_)));
     ensure!(!refused, "an id that was free again was refused");
     client.finish()?;
     Ok(())
@@ -111,10 +88,7 @@ fn cancelled_after(bench: &mut Bench) -> Verdict {
     client.cancel(&id)?;
     client.fence()?;
     ensure!(refusals(&client, &id)? == 1, "the second was not refused");
-    ensure!(
-        client.answer_count(&id) == 0,
-        "{id} was answered after its cancellation"
-    );
+    ensure!(client.answer_count(&id) == 0, "{id} was answered after its cancellation");
     client.finish()?;
     Ok(())
 }
@@ -137,28 +111,15 @@ fn raced(bench: &mut Bench) -> Verdict {
             client.send(second)?;
         }
         client.fence()?;
-        let ended = client
-            .server
-            .output
-            .transcript
-            .wait(crate::limits::PATIENCE, |seen| {
-                let refused = seen
-                    .messages
-                    .iter()
-                    .rev()
-                    .take(12)
-                    .filter(|line| names(line, &id))
-                    .count();
-                let answered = seen.answer_count(&id);
-                (refused + answered >= 2).then_some((refused, answered))
-            });
+        let ended = client.server.output.transcript.wait(crate::limits::PATIENCE, |seen| {
+            let refused = seen.messages.iter().rev().take(12).filter(|line| names(line, &id)).count();
+            let answered = seen.answer_count(&id);
+            (refused + answered >= 2).then_some((refused, answered))
+        });
         let Some((refused, answered)) = ended else {
             crate::failure::fail!("{id}: {} answers and no refusal", client.answer_count(&id))
         };
-        ensure!(
-            refused + answered == 2 && answered >= 1,
-            "{id}: {refused} refusals and {answered} answers"
-        );
+        ensure!(refused + answered == 2 && answered >= 1, "{id}: {refused} refusals and {answered} answers");
         both_served += usize::from(answered == 2);
         Ok(())
     })?;

@@ -3,13 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
-use crate::client::{
-    CAPABILITIES_KEY, Client, VERSION_KEY, initialize_line, initialized_line, stateless_meta,
-};
+use crate::client::{CAPABILITIES_KEY, Client, VERSION_KEY, initialize_line, initialized_line, stateless_meta};
 use crate::era::Era;
-use crate::expect::{
-    self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
-};
+use crate::expect::{self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
 use crate::failure::{Verdict, ensure};
 use crate::message::{Id, Message};
 use crate::table::{Check, Row};
@@ -23,29 +19,13 @@ pub(crate) static ROW: Row = Row {
         Check::new("ping_before_it", Era::HANDSHAKE, ping_before),
         Check::new("bad_bytes_before_it", Era::BOTH, bad_bytes_before),
         Check::new("notifications_before_it", Era::BOTH, notifications_before),
-        Check::new(
-            "bad_initialize_then_a_good_one",
-            Era::HANDSHAKE,
-            bad_initialize,
-        ),
-        Check::new(
-            "call_between_answer_and_initialized",
-            Era::HANDSHAKE,
-            before_initialized,
-        ),
+        Check::new("bad_initialize_then_a_good_one", Era::HANDSHAKE, bad_initialize),
+        Check::new("call_between_answer_and_initialized", Era::HANDSHAKE, before_initialized),
         Check::new("call_in_one_write_with_initialize", Era::LEGACY, pipelined),
         Check::new("twice", Era::LEGACY, twice),
         Check::new("each_revision_is_agreed", Era::LEGACY, each_revision),
-        Check::new(
-            "unknown_revision_in_initialize",
-            Era::HANDSHAKE,
-            unknown_in_initialize,
-        ),
-        Check::new(
-            "unsupported_revision_in_meta",
-            Era::STATELESS,
-            unsupported_in_meta,
-        ),
+        Check::new("unknown_revision_in_initialize", Era::HANDSHAKE, unknown_in_initialize),
+        Check::new("unsupported_revision_in_meta", Era::STATELESS, unsupported_in_meta),
         Check::new("incomplete_meta", Era::STATELESS, incomplete_meta),
         Check::new("discover", Era::STATELESS, discover),
         Check::new("methods_of_the_other_era", Era::BOTH, methods_of_other_era),
@@ -73,22 +53,13 @@ fn request_before(bench: &mut Bench) -> Verdict {
     let mut client = start(bench)?;
     for (method, params) in [
         ("tools/list", json!({})),
-        (
-            "tools/call",
-            json!({ "name": "echo", "arguments": { "text": "early" } }),
-        ),
-        (
-            "tools/call",
-            json!({ "name": "echo", "arguments": { "text": "early" }, "_meta": { "progressToken": 1 } }),
-        ),
+        ("tools/call", json!({ "name": "echo", "arguments": { "text": "early" } })),
+        ("tools/call", json!({ "name": "echo", "arguments": { "text": "early" }, "_meta": { "progressToken": 1 } })),
     ] {
         let answer = ask(&mut client, method, params)?;
         let error = expect::error(&answer, &[INVALID_PARAMS])?;
         let words = &error.message;
-        ensure!(
-            words.contains("initialize"),
-            "the message does not name initialize: {words}"
-        );
+        ensure!(words.contains("initialize"), "the message does not name initialize: {words}");
         ensure!(
             words.contains("_meta") || words.contains(VERSION_KEY) || words.contains("2026-07-28"),
             "the message does not name the stateless way: {words}"
@@ -125,12 +96,7 @@ fn bad_bytes_before(bench: &mut Bench) -> Verdict {
     }
     client.open()?;
     let came = client.between(0, lines.len());
-    ensure!(
-        came.len() == lines.len(),
-        "{} lines for {} bad ones",
-        came.len(),
-        lines.len()
-    );
+    ensure!(came.len() == lines.len(), "{} lines for {} bad ones", came.len(), lines.len());
     for (message, (_, code)) in came.iter().zip(lines) {
         expect::error(message, &[*code])?;
         expect::unnamed(message, true)?;
@@ -154,10 +120,7 @@ fn notifications_before(bench: &mut Bench) -> Verdict {
 
 fn bad_initialize(bench: &mut Bench) -> Verdict {
     let mut client = start(bench)?;
-    for params in [
-        json!({}),
-        json!({ "protocolVersion": 7, "capabilities": {}, "clientInfo": {} }),
-    ] {
+    for params in [json!({}), json!({ "protocolVersion": 7, "capabilities": {}, "clientInfo": {} })] {
         let answer = ask(&mut client, "initialize", params)?;
         expect::error(&answer, &[INVALID_PARAMS])?;
     }
@@ -189,10 +152,7 @@ fn pipelined(bench: &mut Bench) -> Verdict {
         + &client.call_line(&call, "add", json!({ "a": 2, "b": 3 }));
     client.send(lines)?;
     ensure!(client.text(&call)? == "5", "2 + 3");
-    ensure!(
-        client.answer_place(&opening)? == 0,
-        "the answer to initialize is not the first line"
-    );
+    ensure!(client.answer_place(&opening)? == 0, "the answer to initialize is not the first line");
     client.finish()?;
     Ok(())
 }
@@ -231,13 +191,8 @@ fn unknown_in_initialize(bench: &mut Bench) -> Verdict {
         let id = client.fresh_id();
         client.send_request(&id, &initialize_line(&id, revision))?;
         let answer = client.answer(&id)?;
-        let agreed = expect::result(&answer)?
-            .get("protocolVersion")
-            .and_then(Value::as_str);
-        ensure!(
-            agreed == Some("2025-11-25"),
-            "asked for {revision:?}, got {agreed:?}"
-        );
+        let agreed = expect::result(&answer)?.get("protocolVersion").and_then(Value::as_str);
+        ensure!(agreed == Some("2025-11-25"), "asked for {revision:?}, got {agreed:?}");
         client.send(initialized_line())?;
         client.fence()?;
         client.finish()?;
@@ -254,20 +209,9 @@ fn unsupported_in_meta(bench: &mut Bench) -> Verdict {
             let answer = ask(&mut client, method, params)?;
             let error = expect::error(&answer, &[UNSUPPORTED_VERSION])?;
             let requested = error.data.get("requested").and_then(Value::as_str);
-            ensure!(
-                requested == Some(revision),
-                "requested {revision:?}, data says {requested:?}"
-            );
-            let supported = error
-                .data
-                .get("supported")
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default();
-            ensure!(
-                supported.contains(&json!("2026-07-28")),
-                "data.supported is {supported:?}"
-            );
+            ensure!(requested == Some(revision), "requested {revision:?}, data says {requested:?}");
+            let supported = error.data.get("supported").and_then(Value::as_array).cloned().unwrap_or_default();
+            ensure!(supported.contains(&json!("2026-07-28")), "data.supported is {supported:?}");
         }
     }
     client.open()?;
@@ -287,13 +231,7 @@ fn incomplete_meta(bench: &mut Bench) -> Verdict {
     let mut version_of_wrong_shape = stateless_meta("2026-07-28");
     version_of_wrong_shape[VERSION_KEY] = json!(20_260_728);
     // No version at all is neither form: nobody has shaken hands here.
-    for meta in [
-        without_capabilities,
-        capabilities_of_wrong_shape,
-        version_of_wrong_shape,
-        json!({}),
-        json!(7),
-    ] {
+    for meta in [without_capabilities, capabilities_of_wrong_shape, version_of_wrong_shape, json!({}), json!(7)] {
         let shown = meta.to_string();
         let params = json!({ "name": "echo", "arguments": { "text": "x" }, "_meta": meta });
         let answer = ask(&mut client, "tools/call", params)?;
@@ -306,28 +244,12 @@ fn incomplete_meta(bench: &mut Bench) -> Verdict {
 
 fn discover(bench: &mut Bench) -> Verdict {
     let mut client = start(bench)?;
-    let answer = ask(
-        &mut client,
-        "server/discover",
-        json!({ "_meta": stateless_meta("2026-07-28") }),
-    )?;
+    let answer = ask(&mut client, "server/discover", json!({ "_meta": stateless_meta("2026-07-28") }))?;
     let result = expect::result(&answer)?;
-    ensure!(
-        result.get("resultType") == Some(&json!("complete")),
-        "resultType: {}",
-        answer.opening
-    );
-    ensure!(
-        result.get("supportedVersions") == Some(&json!(["2026-07-28"])),
-        "supportedVersions: {}",
-        answer.opening
-    );
+    ensure!(result.get("resultType") == Some(&json!("complete")), "resultType: {}", answer.opening);
+    ensure!(result.get("supportedVersions") == Some(&json!(["2026-07-28"])), "supportedVersions: {}", answer.opening);
     for member in ["capabilities", "ttlMs", "cacheScope"] {
-        ensure!(
-            result.get(member).is_some(),
-            "no {member}: {}",
-            answer.opening
-        );
+        ensure!(result.get(member).is_some(), "no {member}: {}", answer.opening);
     }
     client.finish()?;
     Ok(())
@@ -345,8 +267,7 @@ fn methods_of_other_era(bench: &mut Bench) -> Verdict {
         let id = client.fresh_id();
         let line = client.request_line(&id, method, json!({}));
         client.send_request(&id, &line)?;
-        expect::error(&client.answer(&id)?, &[METHOD_NOT_FOUND])
-            .map_err(|failure| failure.at(method))?;
+        expect::error(&client.answer(&id)?, &[METHOD_NOT_FOUND]).map_err(|failure| failure.at(method))?;
     }
     client.fence()?;
     client.finish()?;

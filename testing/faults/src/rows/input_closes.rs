@@ -21,11 +21,7 @@ pub(crate) static LONG_CALLS: Row = Row {
     checks: &[
         Check::new("three_long_calls", Era::BOTH, three_long_calls),
         Check::new("three_cleanups", Era::BOTH, three_cleanups),
-        Check::new(
-            "a_call_that_ends_within_the_window",
-            Era::BOTH,
-            ends_within_the_window,
-        ),
+        Check::new("a_call_that_ends_within_the_window", Era::BOTH, ends_within_the_window),
         Check::new("nothing_running", Era::BOTH, nothing_running),
         Check::new("nothing_said", Era::BOTH, nothing_said),
     ],
@@ -37,11 +33,7 @@ pub(crate) static BURST: Row = Row {
     must: "all 1,000 answers are written before exit",
     checks: &[
         Check::new("thousand_calls", Era::BOTH, thousand_calls),
-        Check::new(
-            "whole_conversation_in_one_write",
-            Era::BOTH,
-            whole_conversation,
-        ),
+        Check::new("whole_conversation_in_one_write", Era::BOTH, whole_conversation),
         Check::new("short_bursts_raced", Era::BOTH, short_bursts),
     ],
 };
@@ -56,17 +48,12 @@ fn three_long_calls(bench: &mut Bench) -> Verdict {
     let mut client = bench.open_with(&launch)?;
     let sleep = client.call("sleep", json!({ "ms": LONG_MS }))?;
     let cleanup = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
-    let (progress, _, line) =
-        client.progress_call_line("progress", json!({ "steps": 10_000, "ms": LONG_MS }));
+    let (progress, _, line) = client.progress_call_line("progress", json!({ "steps": 10_000, "ms": LONG_MS }));
     client.send(line)?;
-    client.fence()?;
+    client.let_them_run()?;
     let ending = client.finish()?;
     bench.note_ending(ending);
-    ensure!(
-        cleanup_lines(&log) == 1,
-        "slow_cleanup wrote {} lines",
-        cleanup_lines(&log)
-    );
+    ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     for id in [sleep, cleanup, progress] {
         stopped(&client, &id)?;
     }
@@ -81,14 +68,10 @@ fn three_cleanups(bench: &mut Bench) -> Verdict {
     for _ in 0..3 {
         ids.push(client.call("slow_cleanup", json!({ "ms": LONG_MS }))?);
     }
-    client.fence()?;
+    client.let_them_run()?;
     let ending = client.finish()?;
     bench.note_ending(ending);
-    ensure!(
-        cleanup_lines(&log) == 3,
-        "three slow_cleanup wrote {} lines",
-        cleanup_lines(&log)
-    );
+    ensure!(cleanup_lines(&log) == 3, "three slow_cleanup wrote {} lines", cleanup_lines(&log));
     ids.iter().try_for_each(|id| stopped(&client, id))
 }
 
@@ -186,11 +169,7 @@ fn additions(client: &mut Client, calls: u64) -> (String, Vec<Id>) {
 
 fn answered(client: &Client, ids: &[Id]) -> Verdict {
     let missing = ids.iter().filter(|id| client.answer_count(id) == 0).count();
-    ensure!(
-        missing == 0,
-        "{missing} of {} answers are missing",
-        ids.len()
-    );
+    ensure!(missing == 0, "{missing} of {} answers are missing", ids.len());
     for (number, id) in ids.iter().enumerate() {
         let text = client.text(id)?;
         ensure!(text == (number + 1).to_string(), "{number} + 1 gave {text}");

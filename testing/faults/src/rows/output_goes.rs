@@ -20,11 +20,7 @@ pub(crate) static ROW: Row = Row {
         Check::new("answers_to_write", Era::BOTH, answers_to_write),
         Check::new("progress_to_write", Era::BOTH, progress_to_write),
         Check::new("requests_keep_coming", Era::BOTH, requests_keep_coming),
-        Check::new(
-            "both_ends_close_in_either_order_raced",
-            Era::BOTH,
-            either_order,
-        ),
+        Check::new("both_ends_close_in_either_order_raced", Era::BOTH, either_order),
     ],
 };
 
@@ -46,8 +42,7 @@ fn answers_to_write(bench: &mut Bench) -> Verdict {
 fn progress_to_write(bench: &mut Bench) -> Verdict {
     lose_reader(bench, |client| {
         for _ in 0..3 {
-            let (_, _, line) =
-                client.progress_call_line("progress", json!({ "steps": 1_000, "ms": 2 }));
+            let (_, _, line) = client.progress_call_line("progress", json!({ "steps": 1_000, "ms": 2 }));
             client.send(line)?;
         }
         Ok(())
@@ -61,16 +56,12 @@ fn lose_reader(bench: &mut Bench, more: impl FnOnce(&mut Client) -> Verdict) -> 
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     client.call("sleep", json!({ "ms": LONG_MS }))?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
-    client.fence()?;
+    client.let_them_run()?;
     more(&mut client)?;
     client.server.output.close();
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
-    ensure!(
-        cleanup_lines(&log) == 2,
-        "two slow_cleanup wrote {} lines",
-        cleanup_lines(&log)
-    );
+    ensure!(cleanup_lines(&log) == 2, "two slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 
@@ -79,25 +70,18 @@ fn requests_keep_coming(bench: &mut Bench) -> Verdict {
     let launch = bench.launch().cleanup_log(&log);
     let mut client = bench.open_with(&launch)?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
-    client.fence()?;
+    client.let_them_run()?;
     client.server.output.close();
     // Writes fail from the moment that the server is gone: that is the end we wait for.
     for number in 0..20_000 {
-        if client
-            .call("echo", json!({ "text": number.to_string() }))
-            .is_err()
-        {
+        if client.call("echo", json!({ "text": number.to_string() })).is_err() {
             break;
         }
         std::thread::sleep(Duration::from_micros(50));
     }
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
-    ensure!(
-        cleanup_lines(&log) == 1,
-        "slow_cleanup wrote {} lines",
-        cleanup_lines(&log)
-    );
+    ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 
@@ -107,7 +91,7 @@ fn either_order(bench: &mut Bench) -> Verdict {
         let launch = bench.launch().cleanup_log(&log);
         let mut client = bench.open_with(&launch)?;
         client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
-        client.fence()?;
+        client.let_them_run()?;
         client.call("sleep", json!({ "ms": bench.random.below(3) }))?;
         client.call("echo", json!({ "text": "last" }))?;
         let input_first = bench.random.coin();
@@ -122,11 +106,7 @@ fn either_order(bench: &mut Bench) -> Verdict {
             client.server.close_input();
         }
         client.ended_somehow(ENDING_ACCEPTED)?;
-        ensure!(
-            cleanup_lines(&log) == 1,
-            "slow_cleanup wrote {} lines",
-            cleanup_lines(&log)
-        );
+        ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
         std::fs::remove_file(&log)?;
         Ok(())
     })

@@ -27,11 +27,8 @@ const LEAKS: &[&str] = &["panicked", ".rs", "src/", "called `", "unwrap", "backt
 fn judge(client: &Client, id: &Id) -> Verdict<String> {
     let answer = client.answer(id)?;
     let error = expect::error(&answer, &[INTERNAL_ERROR])?;
-    let said = if error.data == Value::Null {
-        error.message.clone()
-    } else {
-        format!("{} {}", error.message, error.data)
-    };
+    let said =
+        if error.data == Value::Null { error.message.clone() } else { format!("{} {}", error.message, error.data) };
     for leak in LEAKS {
         ensure!(!said.contains(leak), "the panic leaks to the peer: {said}");
     }
@@ -60,10 +57,7 @@ fn one(bench: &mut Bench) -> Verdict {
     let ending = client.finish()?;
     bench.note_ending(ending);
     for message in panic_messages(&client.server.errors.text()) {
-        ensure!(
-            !said.contains(&message),
-            "the message of the panic leaks to the peer: {said}"
-        );
+        ensure!(!said.contains(&message), "the message of the panic leaks to the peer: {said}");
     }
     bench.note(format!("the peer hears: {said}"));
     Ok(())
@@ -102,7 +96,5 @@ fn raced(bench: &mut Bench) -> Verdict {
         Ok(())
     })?;
     client.finish()?;
-    fenced
-        .iter()
-        .try_for_each(|(id, place)| client.silent_since(id, *place))
+    fenced.iter().try_for_each(|(id, place)| client.silent_since(id, *place))
 }

@@ -11,10 +11,7 @@ pub(crate) static ROW: Row = Row {
     name: "print",
     fault: "print",
     must: "stdout carries protocol only",
-    checks: &[
-        Check::new("any_text", Era::BOTH, any_text),
-        Check::new("among_calls_raced", Era::BOTH, among_calls),
-    ],
+    checks: &[Check::new("any_text", Era::BOTH, any_text), Check::new("among_calls_raced", Era::BOTH, among_calls)],
 };
 
 fn any_text(bench: &mut Bench) -> Verdict {
@@ -38,16 +35,9 @@ fn any_text(bench: &mut Bench) -> Verdict {
     // Every line is protocol, and there are no more lines than answers: the opening, the prints, the fence.
     client.finish()?;
     let lines = client.place();
-    ensure!(
-        lines == texts.len() + 2,
-        "{lines} lines for {} answers",
-        texts.len() + 2
-    );
+    ensure!(lines == texts.len() + 2, "{lines} lines for {} answers", texts.len() + 2);
     let errors = client.server.errors.text();
-    ensure!(
-        errors.contains("a stray line"),
-        "what was printed is not on standard error"
-    );
+    ensure!(errors.contains("a stray line"), "what was printed is not on standard error");
     Ok(())
 }
 
@@ -72,10 +62,6 @@ fn among_calls(bench: &mut Bench) -> Verdict {
     }
     client.finish()?;
     let lines = client.place();
-    ensure!(
-        lines == ids.len() + 1,
-        "{lines} lines for {} answers",
-        ids.len() + 1
-    );
+    ensure!(lines == ids.len() + 1, "{lines} lines for {} answers", ids.len() + 1);
     Ok(())
 }

@@ -10,8 +10,7 @@ use crate::era::Era;
 use crate::expect;
 use crate::failure::{Verdict, ensure};
 use crate::limits::{
-    IN_FLIGHT_LIMIT, LONG_MS, PATIENCE, PROMPT, SLEEPERS_AFTER_KIB, SLEEPERS_GROWTH_KIB,
-    SLEEPERS_KIB,
+    IN_FLIGHT_LIMIT, LONG_MS, PATIENCE, PROMPT, SLEEPERS_AFTER_KIB, SLEEPERS_GROWTH_KIB, SLEEPERS_KIB,
 };
 use crate::message::{Body, Id};
 use crate::table::{Check, Row};
@@ -20,10 +19,7 @@ pub(crate) static ROW: Row = Row {
     name: "ten_thousand_sleepers",
     fault: "10,000 sleep calls in flight, then cancel all",
     must: "all entries gone, memory back, process lives; past the in-flight limit a clear error",
-    checks: &[
-        Check::new("cancel_all", Era::BOTH, cancel_all),
-        Check::new("past_the_limit", Era::BOTH, past_the_limit),
-    ],
+    checks: &[Check::new("cancel_all", Era::BOTH, cancel_all), Check::new("past_the_limit", Era::BOTH, past_the_limit)],
 };
 
 const SLEEPERS: u64 = 10_000;
@@ -57,15 +53,9 @@ fn cancel_all(bench: &mut Bench) -> Verdict {
         let cancels: String = ids.iter().map(cancel_line).collect();
         client.send(cancels)?;
         client.fence()?;
-        let answered = client
-            .between(0, client.place())
-            .iter()
-            .filter(|line| matches!(line.body, Body::Error(_)))
-            .count();
-        ensure!(
-            answered == 0,
-            "{answered} errors in round {round}: an entry was left behind"
-        );
+        let answered =
+            client.between(0, client.place()).iter().filter(|line| matches!(line.body, Body::Error(_))).count();
+        ensure!(answered == 0, "{answered} errors in round {round}: an entry was left behind");
         let unanswered = ids.iter().all(|id| client.answer_count(id) == 0);
         ensure!(unanswered, "a cancelled call was answered in round {round}");
         after.push(settled(&client, idle)?);
@@ -76,20 +66,11 @@ fn cancel_all(bench: &mut Bench) -> Verdict {
     bench.note_memory("peak over idle", peak);
     bench.note_memory("after the first round", first.saturating_sub(idle));
     bench.note_memory("after the last", last.saturating_sub(idle));
-    ensure!(
-        peak <= SLEEPERS_KIB,
-        "peak of {peak} KiB over idle, the bound is {SLEEPERS_KIB} KiB"
-    );
+    ensure!(peak <= SLEEPERS_KIB, "peak of {peak} KiB over idle, the bound is {SLEEPERS_KIB} KiB");
     let left = last.saturating_sub(idle);
-    ensure!(
-        left <= SLEEPERS_AFTER_KIB,
-        "{left} KiB over idle remain, the bound is {SLEEPERS_AFTER_KIB} KiB"
-    );
+    ensure!(left <= SLEEPERS_AFTER_KIB, "{left} KiB over idle remain, the bound is {SLEEPERS_AFTER_KIB} KiB");
     let growth = last.saturating_sub(first);
-    ensure!(
-        growth <= SLEEPERS_GROWTH_KIB,
-        "each round leaves something: {growth} KiB more after {ROUNDS} rounds"
-    );
+    ensure!(growth <= SLEEPERS_GROWTH_KIB, "each round leaves something: {growth} KiB more after {ROUNDS} rounds");
     let ending = client.finish()?;
     bench.note_ending(ending);
     Ok(())
@@ -120,10 +101,7 @@ fn past_the_limit(bench: &mut Bench) -> Verdict {
         let words = expect::own_condition(&client.answer(id)?)?.message.clone();
         bench.note(format!("the peer hears: {words}"));
     }
-    let early = accepted
-        .iter()
-        .filter(|id| client.answer_count(id) > 0)
-        .count();
+    let early = accepted.iter().filter(|id| client.answer_count(id) > 0).count();
     ensure!(early == 0, "{early} calls within the limit were refused");
     // Cancellations are read although the limit is reached, and make room again.
     let cancels: String = accepted.iter().take(10).map(cancel_line).collect();
@@ -133,10 +111,7 @@ fn past_the_limit(bench: &mut Bench) -> Verdict {
     let cancels: String = accepted.iter().map(cancel_line).collect();
     client.send(cancels)?;
     room_again(&mut client)?;
-    let answered = accepted
-        .iter()
-        .filter(|id| client.answer_count(id) > 0)
-        .count();
+    let answered = accepted.iter().filter(|id| client.answer_count(id) > 0).count();
     ensure!(answered == 0, "{answered} cancelled calls were answered");
     let ending = client.finish()?;
     bench.note_ending(ending);
@@ -151,9 +126,6 @@ fn room_again(client: &mut Client) -> Verdict<Duration> {
         if matches!(client.answer_within(&id, PATIENCE)?.body, Body::Result(_)) {
             return Ok(start.elapsed());
         }
-        ensure!(
-            start.elapsed() < PROMPT,
-            "cancelled calls still count against the limit after {PROMPT:?}"
-        );
+        ensure!(start.elapsed() < PROMPT, "cancelled calls still count against the limit after {PROMPT:?}");
     }
 }

@@ -21,7 +21,7 @@ pub(crate) static BLOBS: Row = Row {
     must: "all arrive in order; memory stayed under a stated bound",
     checks: &[
         Check::new("all_arrive_within_the_bound", Era::BOTH, all_arrive),
-        Check::new("in_the_order_of_the_calls", Era::BOTH, in_order),
+        Check::new("in_the_order_of_commitment", Era::BOTH, in_order),
     ],
 };
 
@@ -31,12 +31,8 @@ pub(crate) static FLOOD: Row = Row {
     must: "memory flat within a stated bound; after the close the process ends within the drain deadline although its \
            output is still blocked",
     checks: &[
-        Check::new("echo", Era::BOTH, |bench| {
-            flood_and_close(bench, "echo", &json!({ "text": "x".repeat(1_000) }))
-        }),
-        Check::new("blob", Era::BOTH, |bench| {
-            flood_and_close(bench, "blob", &json!({ "bytes": 65_536 }))
-        }),
+        Check::new("echo", Era::BOTH, |bench| flood_and_close(bench, "echo", &json!({ "text": "x".repeat(1_000) }))),
+        Check::new("blob", Era::BOTH, |bench| flood_and_close(bench, "blob", &json!({ "bytes": 65_536 }))),
         Check::new("blob_with_a_slow_writer", Era::BOTH, slow_flood),
         Check::new("read_on_afterwards", Era::BOTH, flood_and_read_on),
     ],
@@ -62,24 +58,24 @@ impl Writer {
     fn start(input: Input, bytes: Vec<u8>) -> Verdict<Self> {
         let done = Arc::new(AtomicBool::new(false));
         let finished = Arc::clone(&done);
-        let thread = std::thread::Builder::new()
-            .name("writer".to_owned())
-            .spawn(move || {
-                let written = input.write_all(&bytes, PATIENCE);
-                finished.store(true, Ordering::Release);
-                written.map(|()| input)
-            })?;
+        let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
+            let written = input.write_all(&bytes, PATIENCE);
+            finished.store(true, Ordering::Release);
+            written.map(|()| input)
+        })?;
         Ok(Self { thread, done })
     }
 
-    fn is_done(&self) -> bool {
-        self.done.load(Ordering::Acquire)
+    /// Until everything is written, or that long.
+    fn wait(&self, time: Duration) {
+        let start = Instant::now();
+        while !self.done.load(Ordering::Acquire) && start.elapsed() < time {
+            std::thread::sleep(SAMPLE);
+        }
     }
 
     fn finish(self) -> Verdict<Input> {
-        self.thread
-            .join()
-            .map_err(|_| Failure("the writer panicked".to_owned()))?
+        self.thread.join().map_err(|_| Failure("the writer panicked".to_owned()))?
     }
 }
 
@@ -97,10 +93,7 @@ fn unread_blobs(client: &mut Client) -> Verdict<(Vec<Id>, u64)> {
         ids.push(id);
     }
     let writer = Writer::start(client.server.take_input()?, lines.into_bytes())?;
-    let start = Instant::now();
-    while !writer.is_done() && start.elapsed() < WRITING_FOR {
-        std::thread::sleep(SAMPLE);
-    }
+    writer.wait(WRITING_FOR);
     std::thread::sleep(UNREAD_FOR);
     client.server.output.read_on();
     let _still_open = writer.finish()?;
@@ -114,30 +107,57 @@ fn unread_blobs(client: &mut Client) -> Verdict<(Vec<Id>, u64)> {
 
 fn all_arrive(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
-    let (_, peak) = unread_blobs(&mut client)?;
+    let (ids, peak) = unread_blobs(&mut client)?;
     bench.note_memory("peak over idle", peak);
-    ensure!(
-        peak <= UNREAD_BLOBS_KIB,
-        "peak of {peak} KiB over idle, the bound is {UNREAD_BLOBS_KIB} KiB"
-    );
-    client.ended(ENDING_ACCEPTED)?;
-    Ok(())
-}
-
-fn in_order(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    let (ids, _) = unread_blobs(&mut client)?;
+    ensure!(peak <= UNREAD_BLOBS_KIB, "peak of {peak} KiB over idle, the bound is {UNREAD_BLOBS_KIB} KiB");
     let mut places = Vec::new();
     for id in &ids {
         places.push(client.answer_place(id)?);
     }
     let turned = places.windows(2).filter(|pair| pair[0] > pair[1]).count();
-    bench.note(format!("{turned} neighbours out of order"));
-    ensure!(
-        turned == 0,
-        "{turned} of {} answers came before the one that was asked for earlier",
-        ids.len()
-    );
+    bench.note(format!("{turned} ended before the call before them"));
+    client.ended(ENDING_ACCEPTED)?;
+    Ok(())
+}
+
+/// Calls that run side by side end in any order, and a peer sees them in the order in which they were committed. What of
+/// that order can be known from outside: lists are answered as they are read, so in the order of their requests; each
+/// progress comes before the next, and before its answer.
+fn in_order(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    client.fence()?;
+    client.server.output.hold_back();
+    let mut lines = String::new();
+    let (mut lists, mut others) = (Vec::new(), Vec::new());
+    for number in 0..BLOB_COUNT {
+        let id = client.fresh_id();
+        client.count(&id);
+        lines.push_str(&client.call_line(&id, "blob", json!({ "bytes": BLOB_BYTES })));
+        others.push(id);
+        if number % 20 == 0 {
+            let (id, _, line) = client.progress_call_line("progress", json!({ "steps": 5, "ms": 1 }));
+            lines.push_str(&line);
+            others.push(id);
+            let id = client.fresh_id();
+            client.count(&id);
+            lines.push_str(&client.request_line(&id, "tools/list", json!({})));
+            lists.push(id);
+        }
+    }
+    let writer = Writer::start(client.server.take_input()?, lines.into_bytes())?;
+    writer.wait(WRITING_FOR);
+    std::thread::sleep(UNREAD_FOR);
+    client.server.output.read_on();
+    let input = writer.finish()?;
+    for id in &others {
+        client.text(id)?;
+    }
+    let mut places = Vec::new();
+    for id in &lists {
+        places.push(client.answer_place(id)?);
+    }
+    ensure!(places.is_sorted(), "the answers to {} lists came in another order", lists.len());
+    drop(input);
     client.ended(ENDING_ACCEPTED)?;
     Ok(())
 }
@@ -170,63 +190,39 @@ fn flood(
     let deadline = Instant::now() + time;
     let calls = Arc::new(AtomicU64::new(0));
     let written = Arc::clone(&calls);
-    let writer =
-        std::thread::Builder::new()
-            .name("flood".to_owned())
-            .spawn(move || -> Verdict<Input> {
-                for number in 0.. {
-                    let line = format!("{front}{number}{back}");
-                    if input.write_until(line.as_bytes(), deadline)? < line.len()
-                        || Instant::now() >= deadline
-                    {
-                        break;
-                    }
-                    written.fetch_add(1, Ordering::Relaxed);
-                    if !gap.is_zero() {
-                        std::thread::sleep(gap);
-                    }
-                }
-                Ok(input)
-            })?;
-    let mut tide = Tide {
-        idle,
-        first_half: 0,
-        second_half: 0,
-    };
+    let writer = std::thread::Builder::new().name("flood".to_owned()).spawn(move || -> Verdict<Input> {
+        for number in 0.. {
+            let line = format!("{front}{number}{back}");
+            if input.write_until(line.as_bytes(), deadline)? < line.len() || Instant::now() >= deadline {
+                break;
+            }
+            written.fetch_add(1, Ordering::Relaxed);
+            if !gap.is_zero() {
+                std::thread::sleep(gap);
+            }
+        }
+        Ok(input)
+    })?;
+    let mut tide = Tide { idle, first_half: 0, second_half: 0 };
     while Instant::now() < deadline {
         let resident = client.server.memory()?.resident;
         let left = deadline.saturating_duration_since(Instant::now());
-        let half = if left > time / 2 {
-            &mut tide.first_half
-        } else {
-            &mut tide.second_half
-        };
+        let half = if left > time / 2 { &mut tide.first_half } else { &mut tide.second_half };
         *half = resident.max(*half);
         std::thread::sleep(SAMPLE);
     }
-    let input = writer
-        .join()
-        .map_err(|_| Failure("the flood panicked".to_owned()))??;
+    let input = writer.join().map_err(|_| Failure("the flood panicked".to_owned()))??;
     Ok((input, calls.load(Ordering::Relaxed), tide))
 }
 
 fn judge_tide(bench: &mut Bench, tide: &Tide, calls: u64) -> Verdict {
-    let over = tide
-        .first_half
-        .max(tide.second_half)
-        .saturating_sub(tide.idle);
+    let over = tide.first_half.max(tide.second_half).saturating_sub(tide.idle);
     let growth = tide.second_half.saturating_sub(tide.first_half);
     bench.note(format!("{calls} calls taken"));
     bench.note_memory("over idle", over);
     bench.note_memory("growth in the second half", growth);
-    ensure!(
-        over <= FLOOD_KIB,
-        "{over} KiB over idle, the bound is {FLOOD_KIB} KiB"
-    );
-    ensure!(
-        growth <= FLOOD_GROWTH_KIB,
-        "grew by {growth} KiB in the second half, the bound is {FLOOD_GROWTH_KIB} KiB"
-    );
+    ensure!(over <= FLOOD_KIB, "{over} KiB over idle, the bound is {FLOOD_KIB} KiB");
+    ensure!(growth <= FLOOD_GROWTH_KIB, "grew by {growth} KiB in the second half, the bound is {FLOOD_GROWTH_KIB} KiB");
     Ok(())
 }
 
@@ -236,20 +232,10 @@ fn flood_and_close(bench: &mut Bench, tool: &str, arguments: &Value) -> Verdict 
 
 /// Slow enough that each call is taken alone, so that no single read is refused as a whole.
 fn slow_flood(bench: &mut Bench) -> Verdict {
-    flood_slowly_and_close(
-        bench,
-        "blob",
-        &json!({ "bytes": 65_536 }),
-        Duration::from_millis(1),
-    )
+    flood_slowly_and_close(bench, "blob", &json!({ "bytes": 65_536 }), Duration::from_millis(1))
 }
 
-fn flood_slowly_and_close(
-    bench: &mut Bench,
-    tool: &str,
-    arguments: &Value,
-    gap: Duration,
-) -> Verdict {
+fn flood_slowly_and_close(bench: &mut Bench, tool: &str, arguments: &Value, gap: Duration) -> Verdict {
     let mut client = bench.open()?;
     let (input, calls, tide) = flood(&mut client, tool, arguments, FLOOD_FOR, gap)?;
     judge_tide(bench, &tide, calls)?;
@@ -263,13 +249,7 @@ fn flood_slowly_and_close(
 fn flood_and_read_on(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     let arguments = json!({ "text": "x".repeat(1_000) });
-    let (input, calls, tide) = flood(
-        &mut client,
-        "echo",
-        &arguments,
-        Duration::from_secs(2),
-        Duration::ZERO,
-    )?;
+    let (input, calls, tide) = flood(&mut client, "echo", &arguments, Duration::from_secs(2), Duration::ZERO)?;
     judge_tide(bench, &tide, calls)?;
     let start = Instant::now();
     client.server.output.read_on();

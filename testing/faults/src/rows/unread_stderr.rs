@@ -18,15 +18,11 @@ pub(crate) static ROW: Row = Row {
     fault: "stderr is not drained by the client while bad bytes flood in",
     must: "the server goes on",
     checks: &[
-        Check::new("unread", Era::BOTH, |bench| {
-            flood(bench, Treatment::LeaveUnread, None)
-        }),
+        Check::new("unread", Era::BOTH, |bench| flood(bench, Treatment::LeaveUnread, None)),
         Check::new("unread_with_every_log_line_on", Era::BOTH, |bench| {
             flood(bench, Treatment::LeaveUnread, Some("trace"))
         }),
-        Check::new("closed", Era::BOTH, |bench| {
-            flood(bench, Treatment::Close, Some("trace"))
-        }),
+        Check::new("closed", Era::BOTH, |bench| flood(bench, Treatment::Close, Some("trace"))),
         Check::new("unread_and_print_blocks", Era::BOTH, print_blocks),
         Check::new("unread_and_panics", Era::BOTH, panics),
     ],
@@ -48,16 +44,8 @@ fn flood(bench: &mut Bench, treatment: Treatment, level: Option<&str>) -> Verdic
         client.fence()?;
     }
     client.text(&flying)?;
-    let unnamed = client
-        .between(0, client.place())
-        .iter()
-        .filter(|line| line.is_unnamed_error())
-        .count();
-    ensure!(
-        unnamed == BLOCKS * LINES * 2,
-        "{} bad lines, {unnamed} errors",
-        BLOCKS * LINES * 2
-    );
+    let unnamed = client.between(0, client.place()).iter().filter(|line| line.is_unnamed_error()).count();
+    ensure!(unnamed == BLOCKS * LINES * 2, "{} bad lines, {unnamed} errors", BLOCKS * LINES * 2);
     let ending = client.finish()?;
     bench.note_ending(ending);
     Ok(())
@@ -70,10 +58,7 @@ fn bad_block() -> Vec<u8> {
         block.extend_from_slice(b"\xff\xfe\xfd bad bytes\n{\"jsonrpc\":\n");
         block.extend_from_slice(cancel_line(&Id::number(number as u64)).as_bytes());
         let mut answer = String::new();
-        let _ = writeln!(
-            answer,
-            "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"result\":{{}}}}"
-        );
+        let _ = writeln!(answer, "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"result\":{{}}}}");
         block.extend_from_slice(answer.as_bytes());
     }
     block
@@ -107,10 +92,7 @@ fn panics(bench: &mut Bench) -> Verdict {
 fn prompt(client: &mut Client) -> Verdict {
     for _ in 0..20 {
         let (_, took) = client.fence()?;
-        ensure!(
-            took < PROMPT,
-            "an echo took {took:?} while standard error is full"
-        );
+        ensure!(took < PROMPT, "an echo took {took:?} while standard error is full");
     }
     Ok(())
 }

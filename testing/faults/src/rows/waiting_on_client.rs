@@ -17,37 +17,18 @@ pub(crate) static ROW: Row = Row {
     must: "both end with connection closed, no panic, exit",
     checks: &[
         Check::new("input_closes", Era::HANDSHAKE, input_closes),
-        Check::new(
-            "input_then_output_closes",
-            Era::HANDSHAKE,
-            input_then_output,
-        ),
-        Check::new(
-            "output_then_input_closes",
-            Era::HANDSHAKE,
-            output_then_input,
-        ),
+        Check::new("input_then_output_closes", Era::HANDSHAKE, input_then_output),
+        Check::new("output_then_input_closes", Era::HANDSHAKE, output_then_input),
         Check::new("input_closes_raced", Era::HANDSHAKE, input_closes_raced),
-        Check::new(
-            "both_close_in_either_order_raced",
-            Era::HANDSHAKE,
-            both_raced,
-        ),
-        Check::new(
-            "no_requests_to_a_stateless_client",
-            Era::STATELESS,
-            stateless,
-        ),
+        Check::new("both_close_in_either_order_raced", Era::HANDSHAKE, both_raced),
+        Check::new("no_requests_to_a_stateless_client", Era::STATELESS, stateless),
     ],
 };
 
 /// A client with two calls that wait for it. Gives the calls and the server's own requests.
 fn waiting(bench: &mut Bench) -> Verdict<(Client, Vec<Id>, Vec<Id>)> {
     let mut client = bench.open()?;
-    let calls = vec![
-        client.call("ask_roots", json!({}))?,
-        client.call("ask_roots", json!({}))?,
-    ];
+    let calls = vec![client.call("ask_roots", json!({}))?, client.call("ask_roots", json!({}))?];
     let requests = client.requests_from_server("roots/list", 2)?;
     Ok((client, calls, requests))
 }
@@ -55,10 +36,7 @@ fn waiting(bench: &mut Bench) -> Verdict<(Client, Vec<Id>, Vec<Id>)> {
 /// The call ended because its connection did, and says so.
 fn ended_with_closed(client: &Client, id: &Id) -> Verdict {
     let words = expect::any_failure(&client.answer(id)?, client.era)?;
-    ensure!(
-        words.to_lowercase().contains("clos"),
-        "{id} ended, but not with connection closed: {words}"
-    );
+    ensure!(words.to_lowercase().contains("clos"), "{id} ended, but not with connection closed: {words}");
     Ok(())
 }
 
@@ -66,9 +44,7 @@ fn input_closes(bench: &mut Bench) -> Verdict {
     let (mut client, calls, _) = waiting(bench)?;
     let ending = client.finish()?;
     bench.note_ending(ending);
-    calls
-        .iter()
-        .try_for_each(|id| ended_with_closed(&client, id))
+    calls.iter().try_for_each(|id| ended_with_closed(&client, id))
 }
 
 fn input_then_output(bench: &mut Bench) -> Verdict {
@@ -95,17 +71,12 @@ fn input_closes_raced(bench: &mut Bench) -> Verdict {
         let (mut client, calls, requests) = waiting(bench)?;
         let answered = usize::from(bench.random.coin());
         for request in requests.iter().take(answered) {
-            client.send(format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":{request},\"result\":{{\"roots\":[]}}}}\n"
-            ))?;
+            client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{request},\"result\":{{\"roots\":[]}}}}\n"))?;
         }
         bench.random.pause(1_000);
         client.finish()?;
         let good = calls.iter().filter(|id| client.text(id).is_ok()).count();
-        ensure!(
-            good == answered,
-            "{answered} of the waiting calls were answered, {good} succeeded"
-        );
+        ensure!(good == answered, "{answered} of the waiting calls were answered, {good} succeeded");
         for id in calls.iter().filter(|id| client.text(id).is_err()) {
             ended_with_closed(&client, id)?;
         }
@@ -133,18 +104,13 @@ fn both_raced(bench: &mut Bench) -> Verdict {
 /// Without a handshake a server sends no requests. The call ends in some way of its own, and never hangs.
 fn stateless(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
-    let calls = [
-        client.call("ask_roots", json!({}))?,
-        client.call("ask_roots", json!({}))?,
-    ];
+    let calls = [client.call("ask_roots", json!({}))?, client.call("ask_roots", json!({}))?];
     for id in &calls {
         client.answer(id)?;
     }
     client.finish()?;
     let requests = client.between(0, client.place());
-    let asked = requests
-        .iter()
-        .any(|message| matches!(message.body, Body::Request { .. }));
+    let asked = requests.iter().any(|message| matches!(message.body, Body::Request { .. }));
     ensure!(!asked, "the server sent a request to a stateless client");
     Ok(())
 }
