@@ -1,0 +1,38 @@
+//! A tool that asks the client something while it runs: here, which folders it works in.
+//!
+//! Servers may ask in revisions up to 2025-11-25. A call to the client ends with the request that made it: if that one is
+//! cancelled, or the connection closes, the tool learns it at once.
+
+use serde_json::json;
+use steadfast::client::Era;
+use steadfast::prelude::*;
+use steadfast::{ClientCapabilities, ListRootsResult, Revision, Root, request};
+
+/// Counts the folders that the client works in.
+#[tool(read_only)]
+async fn count_folders(ctx: Context) -> steadfast::Result<usize> {
+    Ok(ctx.roots().await?.roots.len())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), steadfast::Error> {
+    let server = Server::builder("folders", "1.0.0").tool(count_folders()).build();
+    let client = Client::connect(server.clone())
+        .era(Era::Handshake(Revision::V2025_11_25))
+        .capabilities(ClientCapabilities::new().with_roots(false))
+        .on::<request::ListRoots, _, _>(|_| async {
+            Ok(ListRootsResult::new(vec![Root::new("file:///home/me/letters"), Root::new("file:///home/me/maps")]))
+        })
+        .await?;
+    let result = client.call_tool("count_folders", json!({})).await?;
+    println!("folders: {}", result.content.first().and_then(Content::as_text).unwrap_or_default());
+    client.close().await;
+
+    // A client that never said that it has roots is not asked: the call fails before anything is sent.
+    let client = Client::connect(server).era(Era::Handshake(Revision::V2025_11_25)).await?;
+    if let Err(error) = client.call_tool("count_folders", json!({})).await {
+        println!("without roots: {error}");
+    }
+    client.close().await;
+    Ok(())
+}

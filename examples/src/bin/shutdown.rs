@@ -1,0 +1,55 @@
+//! How a server ends: calls that run may answer within the drain window, then they are stopped and clean up.
+//!
+//! `serve_stdio` does this when its input closes and on SIGTERM and SIGINT. Elsewhere, `with_shutdown` takes any future.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use steadfast::prelude::*;
+use steadfast::{Limits, transport::memory};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+/// Takes that long. When it is stopped it says why.
+#[tool]
+async fn work(ms: u64, ctx: Context) -> String {
+    let handle = ctx.clone();
+    ctx.on_cancel(async move {
+        let why = handle.cancel_reason().map(|why| why.to_string());
+        println!("cleanup of the call of {ms} ms: {}", why.unwrap_or_default());
+    });
+    sleep(Duration::from_millis(ms)).await;
+    format!("worked {ms} ms")
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut limits = Limits::default();
+    limits.drain_window = Duration::from_millis(300);
+    limits.drain_deadline = Duration::from_millis(600);
+    let server = Server::builder("worker", "1.0.0").tool(work()).limits(limits).build();
+
+    let (here, there) = memory::pair(64 * 1024);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = server.serve(there).with_shutdown(async move {
+        // In a program of its own: `tokio::signal::ctrl_c().await`, for example.
+        _ = stopped.await;
+    });
+    let served = tokio::spawn(serving.run());
+    let client = Client::connect(here).await?;
+
+    let quick = client.call_tool("work", json!({ "ms": 100 })).start();
+    let slow = client.call_tool("work", json!({ "ms": 60_000 })).start();
+    sleep(Duration::from_millis(20)).await;
+    let begun = Instant::now();
+    _ = stop.send(());
+
+    println!("quick: {:?}", quick.await?.content.first().and_then(Content::as_text));
+    if let Err(error) = slow.await {
+        println!("slow: {error}");
+    }
+    let ended = served.await??;
+    let within = if begun.elapsed() < Duration::from_secs(5) { "within its deadline" } else { "late" };
+    println!("ended {within}: {}; {} handlers were given up", ended.cause, ended.abandoned);
+    Ok(())
+}
