@@ -48,9 +48,7 @@ impl Random {
 /// Waits that long, to the microsecond as far as the machine can.
 pub(crate) fn wait_exactly(time: Duration) {
     let start = Instant::now();
-    if time > SPIN {
-        std::thread::sleep(time - SPIN);
-    }
+    std::thread::sleep(time.saturating_sub(SPIN));
     while start.elapsed() < time {
         std::hint::spin_loop();
     }
