@@ -4,7 +4,8 @@
 //! made here, so that whatever is put on the wire as an answer is one.
 
 use serde::Serialize;
-use steadfast_model::{ErrorObject, RequestId};
+use steadfast_model::era::{self, Decoration, Encode};
+use steadfast_model::{ErrorObject, Method, RequestId, Revision};
 
 /// An encoded answer to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,11 +100,13 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     body
 }
 
-/// A notification whose parameters serde writes.
-pub(crate) fn notification_of(method: &str, params: &impl Serialize) -> Vec<u8> {
-    // The parameters are types of ours with string keys and finite numbers: they serialize.
-    let params = serde_json::to_string(params).unwrap_or_else(|_| "{}".to_owned());
-    notification(method, Some(&params))
+/// A notification, its parameters as the revision has them.
+pub(crate) fn notification_of(revision: Revision, method: Method, params: &impl Encode) -> Vec<u8> {
+    let mut text = Vec::new();
+    // The parameters are types of ours with string keys and finite numbers: they can be written.
+    let _ = era::write_params(revision, params, &Decoration::none(), &mut text);
+    let text = String::from_utf8(text).unwrap_or_default();
+    notification(method.name(), Some(if text.is_empty() { "{}" } else { &text }))
 }
 
 /// Several answers as one array.

@@ -16,6 +16,7 @@ pub mod envelope;
 pub mod frame;
 mod json;
 mod moment;
+#[doc(hidden)]
 pub mod mutant;
 pub mod salvage;
 

@@ -12,7 +12,6 @@ use crate::envelope::OwnedParams;
 
 /// What the driver is to do, in order.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Event {
     /// Run the handler of this request. Its execution is live until `handle_execution_ended`.
     Start(Request),
@@ -124,7 +123,6 @@ impl std::fmt::Display for CancelReason {
 
 /// How a call ended (law L10).
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Outcome {
     /// With a result: its JSON text.
     Answered(Box<str>),
@@ -137,6 +135,8 @@ pub enum Outcome {
         /// Whether any byte of it was written.
         sent: bool,
     },
+    /// The peer ended a subscription of ours.
+    EndedByPeer,
     /// No answer came in time.
     TimedOut {
         /// Whether any byte of it was written.

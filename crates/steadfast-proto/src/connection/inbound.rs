@@ -164,7 +164,7 @@ impl Connection {
         self.executions.insert(key, super::Execution { id: id.clone(), bytes: params.text().len(), told: false });
         self.inbound.insert(
             id.clone(),
-            Inbound {
+            Box::new(Inbound {
                 key,
                 method,
                 peer: Arc::clone(&wire.peer),
@@ -174,7 +174,7 @@ impl Connection {
                 progress: Reported::default(),
                 log_level: wire.log_level,
                 logs: Vec::new(),
-            },
+            }),
         );
         self.events.push_back(Event::Start(Request {
             key,
@@ -190,16 +190,16 @@ impl Connection {
     /// The entry of a request that is running.
     pub(super) fn running(&self, key: Key) -> Option<&Inbound> {
         let execution = self.executions.get(&key)?;
-        self.inbound.get(&execution.id).filter(|inbound| inbound.key == key)
+        self.inbound.get(&execution.id).map(Box::as_ref).filter(|inbound| inbound.key == key)
     }
 
     pub(super) fn running_mut(&mut self, key: Key) -> Option<&mut Inbound> {
         let execution = self.executions.get(&key)?;
-        self.inbound.get_mut(&execution.id).filter(|inbound| inbound.key == key)
+        self.inbound.get_mut(&execution.id).map(Box::as_mut).filter(|inbound| inbound.key == key)
     }
 
     /// Takes a request out of the table: this is the one place where a request ends.
-    pub(super) fn take_out(&mut self, key: Key) -> Option<(RequestId, Inbound)> {
+    pub(super) fn take_out(&mut self, key: Key) -> Option<(RequestId, Box<Inbound>)> {
         let id = self.executions.get(&key)?.id.clone();
         let inbound = self.inbound.remove(&id)?;
         if inbound.key != key {

@@ -11,7 +11,8 @@ pub struct Limits {
     /// The longest message taken, in bytes. Longer ones are refused under their id and not kept. 16 MiB: a base64 image
     /// of 12 MB.
     pub message_bytes: usize,
-    /// The deepest nesting taken, at most 1,024. People send nothing deeper than a few dozen.
+    /// The deepest nesting taken, at most 1,024. People send nothing deeper than a few dozen. Where arguments are read
+    /// into a tree of JSON values, serde_json stops at 128 levels, and the tool's caller is told so.
     pub depth: usize,
     /// Requests that may run at once, counting those that were cancelled and have not really ended. Past it a request is
     /// refused with a clear error. 16,384: an idle async handler costs about a kilobyte.
@@ -20,7 +21,8 @@ pub struct Limits {
     pub in_flight_bytes: usize,
     /// Members of one batch (2025-03-26 only).
     pub batch: usize,
-    /// Bytes of messages waiting to be written. Past it, input is not read until the peer has read some of them.
+    /// Bytes of answers and notifications waiting to be written. Past it, input is not read until the peer has read some
+    /// of them. 16 MiB: one message of the longest kind.
     pub outbox_bytes: usize,
     /// Calls to the peer that may wait for their answer at once.
     pub calls: usize,

@@ -75,7 +75,7 @@ pub struct Connection {
     /// The level of `logging/setLevel`.
     log_level: LoggingLevel,
     /// Open requests of the peer's, by id.
-    inbound: BTreeMap<RequestId, Inbound>,
+    inbound: BTreeMap<RequestId, Box<Inbound>>,
     /// Executions that have not ended; their request may be open no more.
     executions: BTreeMap<Key, Execution>,
     /// Bytes of parameters that executions hold.
@@ -162,9 +162,11 @@ impl Connection {
         self.outbox.bytes() + self.batches.bytes()
     }
 
-    /// Whether more input should be read: not after its end, and not while the peer leaves too much unread.
+    /// Whether more input should be read: not after its end, and not while the peer leaves too much unread. Calls of ours do
+    /// not count: reading their answers makes room, and two sides that call each other would wait for each other for ever.
     pub fn wants_input(&self) -> bool {
-        !self.input_ended && !self.stage.is_closed() && self.waiting_bytes() < self.limits.outbox_bytes
+        let unread = self.outbox.bytes_but_calls() + self.batches.bytes();
+        !self.input_ended && !self.stage.is_closed() && unread < self.limits.outbox_bytes
     }
 
     /// Whether it is on its way to its end.

@@ -286,7 +286,7 @@ impl Connection {
             return self.odd(Oddity::LateCancel(id.clone()));
         };
         self.end_call(call);
-        self.events.push_back(Event::CallEnded { call, outcome: Outcome::Cancelled { sent: true } });
+        self.events.push_back(Event::CallEnded { call, outcome: Outcome::EndedByPeer });
     }
 
     pub(super) fn end_overdue_call(&mut self, call: CallKey) {
@@ -360,7 +360,8 @@ impl Connection {
         if sent && waiting.cancellable && !self.stage.is_closed() {
             let mut params = CancelledParams::new(waiting.id.clone());
             params.reason = reason.map(str::to_owned);
-            self.outbox.push(encode::notification_of(Method::Cancelled.name(), &params), None);
+            let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);
+            self.outbox.push(encode::notification_of(revision, Method::Cancelled, &params), None);
         }
         sent
     }

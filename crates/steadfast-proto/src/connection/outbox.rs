@@ -27,6 +27,8 @@ pub(super) struct Outbox {
     /// The ticket of the first entry.
     first: u64,
     bytes: usize,
+    /// Those of calls among them.
+    call_bytes: usize,
     /// Messages were handed to the writer that it has not reported as written.
     in_transit: bool,
     /// Nobody will read any of it: what is pushed is gone.
@@ -41,6 +43,11 @@ impl Outbox {
         self.bytes
     }
 
+    /// Bytes that wait, apart from calls of ours.
+    pub(super) fn bytes_but_calls(&self) -> usize {
+        self.bytes - self.call_bytes
+    }
+
     /// Nothing waits, here or with the writer.
     pub(super) fn is_flushed(&self) -> bool {
         self.bytes == 0 && !self.in_transit
@@ -53,6 +60,9 @@ impl Outbox {
             return ticket;
         }
         self.bytes += body.len();
+        if call.is_some() {
+            self.call_bytes += body.len();
+        }
         self.queue.push_back(Some(Transmit { body, call }));
         ticket
     }
@@ -90,7 +100,7 @@ impl Outbox {
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> bool {
         let Some(slot) = self.slot(ticket) else { return false };
         let Some(transmit) = slot.take() else { return false };
-        self.bytes -= transmit.body.len();
+        self.forget_bytes(&transmit);
         true
     }
 
@@ -98,7 +108,7 @@ impl Outbox {
         while let Some(entry) = self.queue.pop_front() {
             self.first += 1;
             let Some(transmit) = entry else { continue };
-            self.bytes -= transmit.body.len();
+            self.forget_bytes(&transmit);
             #[cfg(mutants)]
             {
                 self.popped += 1;
@@ -125,7 +135,7 @@ impl Outbox {
         self.shut = true;
         self.first += self.queue.len() as u64;
         self.queue = VecDeque::new();
-        self.bytes = 0;
+        (self.bytes, self.call_bytes) = (0, 0);
         self.in_transit = false;
     }
 
@@ -137,6 +147,13 @@ impl Outbox {
     /// What waits, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Transmit> {
         self.queue.iter().flatten()
+    }
+
+    fn forget_bytes(&mut self, transmit: &Transmit) {
+        self.bytes -= transmit.body.len();
+        if transmit.call.is_some() {
+            self.call_bytes -= transmit.body.len();
+        }
     }
 
     fn slot(&mut self, ticket: Ticket) -> Option<&mut Option<Transmit>> {

@@ -101,7 +101,7 @@ impl Connection {
         }
         let mut params = LoggingMessageParams::new(level, data);
         params.logger = logger;
-        let ticket = outbox.push(encode::notification_of(Method::LoggingMessage.name(), &params), None);
+        let ticket = outbox.push(encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params), None);
         inbound.logs.push(ticket);
     }
 }
@@ -126,11 +126,11 @@ impl Connection {
     fn queue_progress(&mut self, now: Moment, key: Key, progress: Progress) {
         let Some(inbound) = self.running(key) else { return };
         let Some(token) = inbound.progress_token.clone() else { return };
-        let queued = inbound.progress.ticket;
+        let (queued, revision) = (inbound.progress.ticket, inbound.peer.revision);
         let mut params = ProgressParams::new(token, progress.progress);
         params.total = progress.total.filter(|total| total.is_finite());
         params.message = progress.message;
-        let body = encode::notification_of(Method::Progress.name(), &params);
+        let body = encode::notification_of(revision, Method::Progress, &params);
         let ticket = match queued.map(|ticket| (ticket, self.outbox.holds(ticket))) {
             Some((ticket, true)) => {
                 self.statistics.dropped_notifications += 1;

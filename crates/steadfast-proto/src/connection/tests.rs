@@ -388,6 +388,22 @@ fn input_is_not_wanted_while_too_much_output_waits() {
 }
 
 #[test]
+fn calls_that_wait_to_be_written_do_not_keep_answers_from_being_read() {
+    let mut limits = Limits::default();
+    limits.outbox_bytes = 100;
+    let mut world = World::new(limits);
+    world.open(Revision::V2025_11_25);
+    for number in 0..5 {
+        world.connection.call(world.now, CallKey::new(number), Call::new(Method::ListRoots, None)).unwrap();
+    }
+    assert!(world.connection.waiting_bytes() > 100);
+    assert!(world.connection.wants_input());
+    world.connection.cancel_call(CallKey::new(0), None);
+    world.wire();
+    assert_eq!((world.connection.waiting_bytes(), world.connection.wants_input()), (0, true));
+}
+
+#[test]
 fn progress_is_merged_and_goes_before_the_answer() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
@@ -829,6 +845,6 @@ fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     world.wire();
     world.cancel(1);
     world.cancel(2);
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: true })]);
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::EndedByPeer)]);
     assert_eq!(world.odd, [Oddity::LateCancel(2.into())]);
 }

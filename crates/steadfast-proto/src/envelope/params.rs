@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use crate::json::{self, Fault, Walker};
 
-/// Parameters with more members than this are walked again when one past it is asked for. MCP's have at most seven.
-const INDEXED: usize = 8;
+/// Parameters with more members than this are walked again when one past it is asked for. MCP's have at most five on the way to a server.
+const INDEXED: usize = 6;
 
 /// Where the members of an object are, relative to its beginning.
 #[derive(Debug, Clone, Default)]
