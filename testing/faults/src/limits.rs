@@ -46,7 +46,7 @@ pub const UNREAD_BLOBS_KIB: u64 = 64 * 1024;
 /// arguments (1 KiB each) and a table entry: about 3 KiB each. Twice the sum of both.
 pub const FLOOD_KIB: u64 = 128 * 1024;
 
-/// "Flat": how much the second half of a flood may stand above the first half. A server that keeps every call of a flood
+/// "Flat": how much the last third of a flood may stand above what came before. A server that keeps every call of a flood
 /// grows by hundreds of MiB in that time.
 pub const FLOOD_GROWTH_KIB: u64 = 8 * 1024;
 
