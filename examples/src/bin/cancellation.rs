@@ -30,7 +30,7 @@ impl Builder {
             let journal = self.journal.clone();
             // Whoever cancels now still finds this brick laid whole.
             ctx.shield(async move {
-                sleep(Duration::from_millis(10)).await;
+                sleep(Duration::from_millis(50)).await;
                 _ = journal.send(format!("brick {brick} is in its place"));
             })
             .await;
@@ -41,6 +41,7 @@ impl Builder {
     /// Stops when it likes: a cancellation is a request, and this one finishes its sentence first.
     #[tool(cancel = cooperative)]
     async fn speak(&self, ctx: Context) -> &'static str {
+        _ = self.journal.send("speaker: good evening".to_owned());
         let why = ctx.cancelled().await;
         _ = self.journal.send(format!("speaker: {why}, so good night"));
         "nobody hears this"
@@ -59,20 +60,19 @@ async fn main() -> Result<(), steadfast::Error> {
     println!("{}", house.await?.content.first().and_then(Content::as_text).unwrap_or_default());
 
     // A call that takes too long. The server is told, and nobody knows how far it came: the outcome says so.
-    let castle = client.call_tool("build", json!({ "bricks": 1_000_000 })).timeout(Duration::from_millis(25)).await;
+    let castle = client.call_tool("build", json!({ "bricks": 1_000_000 })).timeout(Duration::from_millis(220)).await;
     if let Err(error) = castle {
         println!("the castle: {error}, outcome {:?}", error.outcome());
     }
 
     // A call that is dropped: the same, without a word.
-    let speech = client.call_tool("speak", json!({})).start();
-    sleep(Duration::from_millis(10)).await;
-    drop(speech);
-
+    let mut speech = Some(client.call_tool("speak", json!({})).start());
     while let Some(entry) = entries.recv().await {
         println!("{entry}");
-        if entry.starts_with("speaker") {
-            break;
+        match entry.as_str() {
+            "speaker: good evening" => drop(speech.take()),
+            entry if entry.ends_with("good night") => break,
+            _ => {}
         }
     }
     client.close().await;

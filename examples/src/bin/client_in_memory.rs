@@ -26,7 +26,7 @@ impl Shop {
     /// Asks the owner, who is out.
     #[tool]
     async fn ask_the_owner(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -46,7 +46,7 @@ async fn main() -> Result<(), steadfast::Error> {
 
     // Everything else is an error that says what is known of the call.
     let unknown_tool = client.call_tool("steal", json!({})).await;
-    let too_slow = client.call_tool("ask_the_owner", json!({})).timeout(Duration::from_millis(20)).await;
+    let too_slow = client.call_tool("ask_the_owner", json!({})).timeout(Duration::from_millis(200)).await;
     for error in [unknown_tool, too_slow].into_iter().filter_map(Result::err) {
         let advice = match error.outcome() {
             Outcome::NotSent => "the server never saw it: call again",

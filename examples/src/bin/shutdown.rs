@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use steadfast::prelude::*;
 use steadfast::{Limits, transport::memory};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 /// Takes that long. When it is stopped it says why.
 #[tool]
-async fn work(ms: u64, ctx: Context) -> String {
+async fn work(#[state] begun: UnboundedSender<()>, ms: u64, ctx: Context) -> String {
+    _ = begun.send(());
     let handle = ctx.clone();
     ctx.on_cancel(async move {
         let why = handle.cancel_reason().map(|why| why.to_string());
@@ -25,9 +27,10 @@ async fn work(ms: u64, ctx: Context) -> String {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut limits = Limits::default();
-    limits.drain_window = Duration::from_millis(300);
-    limits.drain_deadline = Duration::from_millis(600);
-    let server = Server::builder("worker", "1.0.0").tool(work()).limits(limits).build();
+    limits.drain_window = Duration::from_millis(500);
+    limits.drain_deadline = Duration::from_millis(1_000);
+    let (begin, mut begun) = unbounded_channel();
+    let server = Server::builder("worker", "1.0.0").tool(work(begin)).limits(limits).build();
 
     let (here, there) = memory::pair(64 * 1024);
     let (stop, stopped) = oneshot::channel::<()>();
@@ -40,8 +43,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let quick = client.call_tool("work", json!({ "ms": 100 })).start();
     let slow = client.call_tool("work", json!({ "ms": 60_000 })).start();
-    sleep(Duration::from_millis(20)).await;
-    let begun = Instant::now();
+    // Both run now.
+    _ = (begun.recv().await, begun.recv().await);
+    let stopping = Instant::now();
     _ = stop.send(());
 
     println!("quick: {:?}", quick.await?.content.first().and_then(Content::as_text));
@@ -49,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("slow: {error}");
     }
     let ended = served.await??;
-    let within = if begun.elapsed() < Duration::from_secs(5) { "within its deadline" } else { "late" };
+    let within = if stopping.elapsed() < Duration::from_secs(5) { "within its deadline" } else { "late" };
     println!("ended {within}: {}; {} handlers were given up", ended.cause, ended.abandoned);
     Ok(())
 }

@@ -50,29 +50,35 @@ fn quickstart_answers_and_ends_with_its_input() {
 
 #[test]
 fn quickstart_is_short() {
-    let source = include_str!("../src/bin/quickstart.rs");
+    let source = include_str!("../../src/bin/quickstart.rs");
     let lines = source.lines().filter(|line| !line.is_empty() && !line.starts_with("//!"));
     assert_eq!(lines.count(), 15);
 }
 
 #[test]
 fn quickstart_is_what_the_readme_shows() {
-    let source = include_str!("../src/bin/quickstart.rs");
+    let source = include_str!("../../src/bin/quickstart.rs");
     let code = source.split_once("\n\n").expect("the documentation, then the code").1;
-    assert!(include_str!("../../README.md").contains(code));
+    assert!(include_str!("../../../README.md").contains(code));
 }
 
 #[test]
 fn arguments() {
     let output = output_of(env!("CARGO_BIN_EXE_arguments"), "");
-    assert_says(&output, &["\"required\":[\"city\"]", "[68.0,77.0,86.0]", "nobody knows the weather", "`days`", "`city`"]);
+    assert_says(
+        &output,
+        &["\"required\":[\"city\"]", "[68.0,77.0,86.0]", "nobody knows the weather", "`days`", "`city`"],
+    );
 }
 
 #[test]
 fn cancellation() {
     let output = output_of(env!("CARGO_BIN_EXE_cancellation"), "");
     let castle = "the castle: deadline passed, outcome Unknown";
-    assert_says(&output, &["progress 1.00: brick 3", "a house of 3 bricks", castle, "cleanup: ", "cancelled by the peer"]);
+    assert_says(
+        &output,
+        &["progress 1.00: brick 3", "a house of 3 bricks", castle, "cleanup: ", "cancelled by the peer"],
+    );
 }
 
 #[test]

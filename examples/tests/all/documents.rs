@@ -1,0 +1,71 @@
+//! What the documents point to is there: files behind links, and the tests that docs/wire.md names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const DOCUMENTS: &[&str] = &["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/wire.md"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root of the repository").to_owned()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What stands between `open` and `close`, each time.
+fn between<'a>(text: &'a str, open: &str, close: char) -> Vec<&'a str> {
+    text.split(open).skip(1).filter_map(|rest| rest.split(close).next()).collect()
+}
+
+/// All Rust source under a folder.
+fn sources(folder: &Path, into: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder that can be read") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push_str(&read(&path));
+        }
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for document in DOCUMENTS {
+        let path = root().join(document);
+        let folder = path.parent().expect("a document is in a folder");
+        for link in between(&read(&path), "](", ')') {
+            let file = link.split('#').next().unwrap_or_default();
+            let elsewhere = link.starts_with("https://");
+            assert!(elsewhere || folder.join(file).exists(), "{document} links to {link}, which is not there");
+        }
+    }
+}
+
+#[test]
+fn the_tests_that_show_our_decisions_exist() {
+    let mut code = String::new();
+    for folder in ["crates", "testing"] {
+        sources(&root().join(folder), &mut code);
+    }
+    let document = read(&root().join("docs/wire.md"));
+    let rows = document.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| decision"));
+    let mut named = 0;
+    for row in rows {
+        let shown_by = row.rsplit(" | ").next().unwrap_or_default();
+        for (number, name) in shown_by.split('`').enumerate() {
+            let is_code = number % 2 == 1;
+            let is_path = name.contains('.');
+            if is_code && !is_path {
+                named += 1;
+                // A test, a row of the fault table, or a row and its check.
+                let exists = name
+                    .split('/')
+                    .all(|part| code.contains(&format!("fn {part}(")) || code.contains(&format!("\"{part}\"")));
+                assert!(exists, "docs/wire.md names `{name}`, which does not exist");
+            }
+        }
+    }
+    assert!(named > 50, "only {named} tests are named");
+}
