@@ -28,7 +28,7 @@ async fn work(#[state] begun: UnboundedSender<()>, ms: u64, ctx: Context) -> Str
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut limits = Limits::default();
     limits.drain_window = Duration::from_millis(500);
-    limits.drain_deadline = Duration::from_millis(1_000);
+    limits.drain_deadline = Duration::from_secs(1);
     let (begin, mut begun) = unbounded_channel();
     let server = Server::builder("worker", "1.0.0").tool(work(begin)).limits(limits).build();
 
