@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::json;
 use steadfast_model::{ErrorObject, LoggingLevel, Method, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, CancelReason, Connection, Event, Key, Outcome, Progress, Request};
+use steadfast_proto::connection::{Call, CallKey, CancelReason, Connection, Event, Key, Progress, Request};
 use steadfast_proto::encode::Answer;
 
 use crate::checkers::{Checkers, LOGS_EACH, Report};
@@ -45,10 +45,17 @@ pub(crate) enum Effect {
     Start { execution: Execution, request: Request },
     /// Stop one.
     Stop { execution: Execution },
-    /// Tell a caller.
-    CallEnded { call: CallNumber, outcome: Outcome },
     /// It is over.
     Closed,
+}
+
+/// What a handler answers. Its number is always in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// A result, and so many bytes more.
+    Result { padding: usize },
+    /// An error of its own.
+    Error,
 }
 
 /// A frame for the writer.
@@ -174,14 +181,16 @@ impl End {
         self.step(trace, Observation::TimedOut, |connection| connection.handle_timeout(now));
     }
 
-    /// A handler answers: with a result, or with an error of its own.
-    pub(crate) fn respond(&mut self, trace: &mut Trace, execution: Execution, error: bool) {
+    /// A handler answers.
+    pub(crate) fn respond(&mut self, trace: &mut Trace, execution: Execution, reply: Reply) {
         let Some((key, id)) = self.execution(execution) else { return };
-        let marker = json!({ "marker": execution });
-        let answer = if error {
-            Answer::error(&id, &ErrorObject::new(-1, "the handler says no").with_data(marker))
-        } else {
-            Answer::serialized(&id, &marker)
+        let answer = match reply {
+            Reply::Result { padding: 0 } => Answer::serialized(&id, &json!({ "marker": execution })),
+            Reply::Result { padding } => Answer::serialized(&id, &json!({ "marker": execution, "padding": "x".repeat(padding) })),
+            Reply::Error => {
+                let error = ErrorObject::new(-1, "the handler says no");
+                Answer::error(&id, &error.with_data(json!({ "marker": execution })))
+            }
         };
         let now = self.now;
         self.step(trace, Observation::Responded(execution), |connection| connection.respond(now, key, answer));
@@ -206,7 +215,9 @@ impl End {
     pub(crate) fn end_execution(&mut self, trace: &mut Trace, execution: Execution) {
         let Some((key, _)) = self.execution(execution) else { return };
         let now = self.now;
-        self.step(trace, Observation::ExecutionEnded(execution), |connection| connection.handle_execution_ended(now, key));
+        self.step(trace, Observation::ExecutionEnded(execution), |connection| {
+            connection.handle_execution_ended(now, key)
+        });
     }
 
     /// Calls the peer. Returns the number of the call, and whether it was taken.
@@ -216,9 +227,16 @@ impl End {
     }
 
     /// Begins the handshake of the older revisions.
-    pub(crate) fn initialize(&mut self, trace: &mut Trace, call: Call, offered: steadfast_model::Revision) -> (CallNumber, bool) {
+    pub(crate) fn initialize(
+        &mut self,
+        trace: &mut Trace,
+        call: Call,
+        offered: steadfast_model::Revision,
+    ) -> (CallNumber, bool) {
         let now = self.now;
-        self.make_call(trace, call, None, |connection, key, call| connection.initialize(now, key, call, offered).is_ok())
+        self.make_call(trace, call, None, |connection, key, call| {
+            connection.initialize(now, key, call, offered).is_ok()
+        })
     }
 
     fn make_call(
@@ -239,7 +257,8 @@ impl End {
             total_timeout: call.total_timeout,
             accepted: false,
         };
-        called.accepted = self.guarded(trace, |connection| make(connection, CallKey::new(number), call)).unwrap_or(false);
+        called.accepted =
+            self.guarded(trace, |connection| make(connection, CallKey::new(number), call)).unwrap_or(false);
         let accepted = called.accepted;
         self.note(trace, Observation::Called(called));
         self.settle(trace);
@@ -247,7 +266,9 @@ impl End {
     }
 
     pub(crate) fn give_up(&mut self, trace: &mut Trace, call: CallNumber) {
-        self.step(trace, Observation::GaveUp(call), |connection| connection.cancel_call(CallKey::new(call), Some("enough")));
+        self.step(trace, Observation::GaveUp(call), |connection| {
+            connection.cancel_call(CallKey::new(call), Some("enough"))
+        });
     }
 
     pub(crate) fn notify(&mut self, trace: &mut Trace, method: Method) {
@@ -323,14 +344,13 @@ impl End {
             Event::Stop { key, reason } => self.hear_stop(trace, key, reason),
             Event::CallEnded { call, outcome } => {
                 let call = self.call_number(call);
-                self.note(trace, Observation::CallEnded { call, how: outcome.clone().into() });
-                self.effects.push(Effect::CallEnded { call, outcome });
+                self.note(trace, Observation::CallEnded { call, how: outcome.into() });
             }
             Event::CallProgress { call, .. } => {
                 let call = self.call_number(call);
                 self.note(trace, Observation::CallProgressed(call));
             }
-            Event::Opened(_) => self.note(trace, Observation::Opened),
+            Event::Opened(peer) => self.note(trace, Observation::Opened(peer.revision)),
             Event::Odd(oddity) => self.note(trace, Observation::LogLine(format!("{oddity:?}"))),
             Event::Closed(cause) => {
                 self.note(trace, Observation::Closed(cause));

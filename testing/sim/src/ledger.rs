@@ -19,8 +19,6 @@ use crate::observation::{CallNumber, Called, Execution, Observation};
 pub(crate) struct Settings {
     pub(crate) side: Side,
     pub(crate) limits: Limits,
-    /// The revision that is negotiated.
-    pub(crate) revision: Revision,
     /// The longest answer and log message that handlers here write.
     pub(crate) longest_frame: usize,
 }
@@ -152,7 +150,8 @@ pub(crate) struct Ledger {
     pub(crate) panicked: bool,
     /// Frames were taken that are not reported as written.
     pub(crate) in_transit: bool,
-    pub(crate) opened: bool,
+    /// The revision that was agreed on.
+    pub(crate) opened: Option<Revision>,
     /// The peer has said that it is ready for calls.
     ready: bool,
     /// What this step began with.
@@ -177,7 +176,7 @@ impl Ledger {
             closed: false,
             panicked: false,
             in_transit: false,
-            opened: false,
+            opened: None,
             ready,
             cause: None,
         }
@@ -226,12 +225,12 @@ impl Ledger {
 
     /// Whether a cancellation from the peer names a call of ours rather than a request of its.
     pub(crate) fn cancels_name_calls(&self) -> bool {
-        self.settings.side == Side::Client && self.settings.revision.is_modern()
+        self.settings.side == Side::Client && self.opened.is_some_and(Revision::is_modern)
     }
 
     /// Whether a frame is a batch that this connection has to take apart.
     pub(crate) fn takes_apart(&self, message: &Message) -> bool {
-        message.batch && self.opened && self.settings.revision == Revision::V2025_03_26 && !message.parts.is_empty()
+        message.batch && self.opened == Some(Revision::V2025_03_26) && !message.parts.is_empty()
     }
 
     /// Whether a request has run past its deadline.
@@ -248,7 +247,9 @@ impl Ledger {
 
     /// Whether nothing of the peer's is to be waited for any more.
     pub(crate) fn input_is_done(&self) -> bool {
-        self.ending.is_some_and(|ending| self.input_ended || !ending.by_peer || ending.window <= self.now || self.output_failed)
+        self.ending.is_some_and(|ending| {
+            self.input_ended || !ending.by_peer || ending.window <= self.now || self.output_failed
+        })
     }
 
     /// Whom an answer belongs to, if it were sent now.
@@ -260,11 +261,13 @@ impl Ledger {
         let owed = |request: &RequestFacts| match (&answer.id, &answer.about) {
             (Some(id), _) => request.phase == Phase::Owed && request.id == *id,
             (None, Some(about)) => {
-                (request.phase == Phase::Duplicate || request.phase == Phase::Owed && request.twin) && request.id == *about
+                (request.phase == Phase::Duplicate || request.phase == Phase::Owed && request.twin)
+                    && request.id == *about
             }
             (None, None) => false,
         };
-        let refuses = matches!(answer.code, Some(-32_700 | -32_600 | -32_602)) && self.refusals_due + self.refusals_possible > 0;
+        let refuses =
+            matches!(answer.code, Some(-32_700 | -32_600 | -32_602)) && self.refusals_due + self.refusals_possible > 0;
         // No request that can be read is refused as one that cannot.
         if refuses && answer.code == Some(-32_700) {
             return Payment::Refusal;
@@ -284,7 +287,7 @@ impl Ledger {
             | Observation::Stopped { .. }
             | Observation::CallEnded { .. }
             | Observation::CallProgressed(_)
-            | Observation::Opened
+            | Observation::Opened(_)
             | Observation::LogLine(_)
             | Observation::Closed(_)
             | Observation::Panicked(_)
@@ -340,7 +343,7 @@ impl Ledger {
                     call.renewed_at = now;
                 }
             }
-            Observation::Opened => self.opened = true,
+            Observation::Opened(revision) => self.opened = Some(*revision),
             Observation::Closed(_) => self.closed = true,
             Observation::Panicked(_) => self.panicked = true,
             Observation::GaveUp(_)
@@ -373,7 +376,7 @@ impl Ledger {
                 Part::Unreadable { answer: false } => self.refusals_due += 1,
                 Part::Unreadable { answer: true } => self.refusals_possible += 1,
                 Part::Notification { method } if &**method == "notifications/initialized" => {
-                    self.ready |= self.opened;
+                    self.ready |= self.opened.is_some();
                 }
                 _ => {}
             }
@@ -383,7 +386,9 @@ impl Ledger {
     fn note_request(&mut self, id: &Id, method: &str, token: Option<&Id>, batch: bool) {
         let duplicate = self.running(id).is_some();
         let twin = self.requests.iter().any(|request| request.phase == Phase::Arrived && request.id == *id);
-        let live_before = self.live_executions();
+        // Those that came in the same message may be live as well.
+        let arrived = self.requests.iter().filter(|request| request.phase == Phase::Arrived).count();
+        let live_before = self.live_executions() + arrived;
         self.requests.push(RequestFacts {
             id: Arc::clone(id),
             token: token.cloned(),
@@ -417,7 +422,8 @@ impl Ledger {
 
     fn note_started(&mut self, execution: Execution, id: &Id, method: &str) {
         let in_phase = |phase| {
-            let is_it = |request: &RequestFacts| request.id == *id && request.execution.is_none() && request.phase == phase;
+            let is_it =
+                |request: &RequestFacts| request.id == *id && request.execution.is_none() && request.phase == phase;
             self.requests.iter().rposition(is_it)
         };
         let place = in_phase(Phase::Arrived).or_else(|| in_phase(Phase::Duplicate)).unwrap_or_else(|| {
@@ -452,7 +458,8 @@ impl Ledger {
                         }
                     }
                     Payment::Refusal => {
-                        let owed = if self.refusals_due > 0 { &mut self.refusals_due } else { &mut self.refusals_possible };
+                        let owed =
+                            if self.refusals_due > 0 { &mut self.refusals_due } else { &mut self.refusals_possible };
                         *owed -= 1;
                         self.refusals_sent += 1;
                     }
@@ -530,7 +537,8 @@ impl Hash for Ledger {
                 (since(call.made_at), since(call.renewed_at)).hash(hasher);
             }
         }
-        let ending = self.ending.map(|ending| (ending.deadline.since(self.now), ending.window.since(self.now), ending.by_peer));
+        let ending =
+            self.ending.map(|ending| (ending.deadline.since(self.now), ending.window.since(self.now), ending.by_peer));
         (self.refusals_due, self.refusals_possible, self.refusals_sent).hash(hasher);
         (ending, self.input_ended, self.output_failed).hash(hasher);
         (self.closed, self.panicked, self.in_transit, self.opened, self.ready).hash(hasher);

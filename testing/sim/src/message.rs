@@ -25,14 +25,29 @@ pub(crate) struct Message {
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
-    Request { id: Id, method: Arc<str>, token: Option<Id> },
+    Request {
+        id: Id,
+        method: Arc<str>,
+        token: Option<Id>,
+    },
     Answer(Answer),
-    Cancel { id: Option<Id> },
-    Progress { token: Option<Id>, value: u64 },
-    Log { marker: Option<u64> },
-    Notification { method: Arc<str> },
+    Cancel {
+        id: Option<Id>,
+    },
+    Progress {
+        token: Option<Id>,
+        value: u64,
+    },
+    Log {
+        marker: Option<u64>,
+    },
+    Notification {
+        method: Arc<str>,
+    },
     /// It has to be refused, or ignored if it seems to have been an answer.
-    Unreadable { answer: bool },
+    Unreadable {
+        answer: bool,
+    },
 }
 
 /// An answer.
@@ -185,7 +200,9 @@ mod tests {
     fn the_marker_of_an_answer_names_its_execution() {
         let Part::Answer(answer) = part(r#"{"jsonrpc":"2.0","id":"a","result":{"marker":3}}"#) else { panic!() };
         assert_eq!((answer.id.as_deref(), answer.marker, answer.code), (Some("\"a\""), Some(3), None));
-        let Part::Answer(answer) = part(r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"","data":{"id":7}}}"#) else { panic!() };
+        let Part::Answer(answer) = part(r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"","data":{"id":7}}}"#) else {
+            panic!()
+        };
         assert_eq!((answer.id, answer.about.as_deref(), answer.code), (None, Some("7"), Some(-1)));
     }
 }

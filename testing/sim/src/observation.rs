@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use steadfast_model::Revision;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{CancelReason, CloseCause, Outcome};
 
@@ -64,8 +65,8 @@ pub(crate) enum Observation {
     CallEnded { call: CallNumber, how: Ended },
     /// The peer reported progress on a call.
     CallProgressed(CallNumber),
-    /// The connection is open.
-    Opened,
+    /// The connection is open, in this revision.
+    Opened(Revision),
     /// A line for the log.
     LogLine(String),
     /// The connection has ended.
@@ -98,9 +99,15 @@ pub(crate) enum Ended {
     Answered(Arc<str>),
     Refused(i64),
     Unreadable,
-    Cancelled { sent: bool },
-    TimedOut { sent: bool },
-    Closed { sent: bool },
+    Cancelled {
+        sent: bool,
+    },
+    TimedOut {
+        sent: bool,
+    },
+    Closed {
+        sent: bool,
+    },
 }
 
 impl From<Outcome> for Ended {

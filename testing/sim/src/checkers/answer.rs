@@ -11,7 +11,9 @@ use crate::observation::Observation;
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {
         Observation::Settled { .. } if matches!(facts.cause, Some(Observation::TimedOut)) && !facts.closed => {
-            for request in facts.requests.iter().filter(|request| request.phase == Phase::Running && facts.is_overdue(request)) {
+            for request in
+                facts.requests.iter().filter(|request| request.phase == Phase::Running && facts.is_overdue(request))
+            {
                 report.broken(Law::Answer, format!("request {} runs on past its deadline", request.id));
             }
         }
@@ -24,7 +26,9 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 }
             }
         }
-        Observation::Closed(_) if !facts.output_failed && facts.ending.is_some_and(|ending| facts.now < ending.deadline) => {
+        Observation::Closed(_)
+            if !facts.output_failed && facts.ending.is_some_and(|ending| facts.now < ending.deadline) =>
+        {
             check_paid(facts, report);
         }
         _ => {}

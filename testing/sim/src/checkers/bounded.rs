@@ -36,9 +36,15 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         Observation::Settled { waiting, .. } => {
             // What waits may pass the budget by what was already accepted when it was reached, and by one message more.
             let each = facts.settings.longest_frame * (2 + limits.queued_logs);
-            let most = limits.outbox_bytes + limits.in_flight * each + limits.calls * facts.settings.longest_frame + limits.message_bytes;
+            let most = limits.outbox_bytes
+                + limits.in_flight * each
+                + limits.calls * facts.settings.longest_frame
+                + limits.message_bytes;
             if *waiting > most {
-                report.broken(Law::Bounded, format!("{waiting} bytes wait to be written; {most} are the most there should be"));
+                report.broken(
+                    Law::Bounded,
+                    format!("{waiting} bytes wait to be written; {most} are the most there should be"),
+                );
             }
         }
         _ => {}

@@ -11,7 +11,10 @@ use crate::observation::Observation;
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {
         Observation::Closed(_) => check_closed(facts, report),
-        Observation::Started { .. } | Observation::Stopped { .. } | Observation::CallEnded { .. } | Observation::Sent { .. }
+        Observation::Started { .. }
+        | Observation::Stopped { .. }
+        | Observation::CallEnded { .. }
+        | Observation::Sent { .. }
             if facts.closed =>
         {
             report.broken(Law::Closing, format!("after the end: {seen}"));

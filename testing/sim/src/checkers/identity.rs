@@ -15,7 +15,10 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 report.broken(Law::Identity, format!("request {id} was started while another with its id runs"));
             }
             let waits = |phase| matches!(phase, Phase::Arrived | Phase::Duplicate);
-            let asked = facts.requests.iter().any(|request| request.id == *id && request.execution.is_none() && waits(request.phase));
+            let asked = facts
+                .requests
+                .iter()
+                .any(|request| request.id == *id && request.execution.is_none() && waits(request.phase));
             if !asked {
                 report.broken(Law::Identity, format!("request {id} was started and nobody asked for it"));
             }
@@ -23,7 +26,8 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         Observation::Stopped { execution, reason: CancelReason::Peer } => {
             let request = facts.request(*execution);
             if let Some(request) = request.filter(|request| request.phase != Phase::Cancelled) {
-                report.broken(Law::Identity, format!("request {} was stopped and its id was not cancelled", request.id));
+                report
+                    .broken(Law::Identity, format!("request {} was stopped and its id was not cancelled", request.id));
             }
         }
         Observation::CallEnded { call, how } => check_call(facts, *call, how, report),
@@ -39,7 +43,10 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                     Payment::Request(_) => false,
                 };
                 if confusing {
-                    report.broken(Law::Identity, format!("a refusal under id {id} looks like the answer of the one in flight"));
+                    report.broken(
+                        Law::Identity,
+                        format!("a refusal under id {id} looks like the answer of the one in flight"),
+                    );
                 }
             }
         }
@@ -52,7 +59,9 @@ fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report
     let Some(Observation::Received(message)) = &facts.cause else { return };
     let Some(id) = facts.call(call).and_then(|call| call.id.as_ref()) else { return };
     let matches = message.parts.iter().any(|part| match (part, how) {
-        (Part::Answer(answer), Ended::Answered(text)) => answer.id.as_ref() == Some(id) && answer.result.as_ref() == Some(text),
+        (Part::Answer(answer), Ended::Answered(text)) => {
+            answer.id.as_ref() == Some(id) && answer.result.as_ref() == Some(text)
+        }
         (Part::Answer(answer), Ended::Refused(code)) => answer.id.as_ref() == Some(id) && answer.code == Some(*code),
         (Part::Answer(answer), Ended::Unreadable) => answer.id.as_ref() == Some(id),
         (Part::Unreadable { .. }, Ended::Unreadable) => true,
@@ -60,6 +69,9 @@ fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report
         _ => false,
     });
     if !matches && !matches!(how, Ended::Closed { .. }) {
-        report.broken(Law::Identity, format!("call {call} with id {id} was ended ({how:?}) by a message that is not its answer"));
+        report.broken(
+            Law::Identity,
+            format!("call {call} with id {id} was ended ({how:?}) by a message that is not its answer"),
+        );
     }
 }

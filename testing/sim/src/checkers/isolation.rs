@@ -40,7 +40,10 @@ fn check_own(facts: &Ledger, own: Execution, seen: &Observation, report: &mut Re
         Observation::CallEnded { call, .. } if facts.ending.is_none() => {
             let parent = facts.call(*call).and_then(|call| call.called.parent);
             if parent != Some(own) {
-                report.broken(Law::Isolation, format!("what execution {own} did ended call {call}, which is not its own"));
+                report.broken(
+                    Law::Isolation,
+                    format!("what execution {own} did ended call {call}, which is not its own"),
+                );
             }
         }
         _ => {}

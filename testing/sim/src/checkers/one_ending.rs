@@ -19,7 +19,9 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
             }
         }
         Observation::Quiet if !facts.closed && !facts.output_failed => check_nothing_lost(facts, report),
-        Observation::Closed(_) if !facts.output_failed && facts.ending.is_some_and(|ending| facts.now < ending.deadline) => {
+        Observation::Closed(_)
+            if !facts.output_failed && facts.ending.is_some_and(|ending| facts.now < ending.deadline) =>
+        {
             check_nothing_lost(facts, report);
         }
         _ => {}
@@ -34,7 +36,10 @@ fn check_answer(facts: &Ledger, answer: &crate::message::Answer, report: &mut Re
                 report.broken(Law::OneEnding, format!("request {} is answered twice", request.id));
             }
             if request.phase == Phase::Running {
-                report.broken(Law::OneEnding, format!("request {} is answered although its handler still runs", request.id));
+                report.broken(
+                    Law::OneEnding,
+                    format!("request {} is answered although its handler still runs", request.id),
+                );
             }
         }
         Payment::Refusal => {}
@@ -44,7 +49,11 @@ fn check_answer(facts: &Ledger, answer: &crate::message::Answer, report: &mut Re
             // An answer under an id that is in flight, or was cancelled, breaks another law.
             if !known {
                 report.broken(Law::OneEnding, format!("an answer to nothing that was asked, id {id}"));
-            } else if facts.requests.iter().any(|request| Some(&request.id) == answer.id.as_ref() && request.answers > 0) {
+            } else if facts
+                .requests
+                .iter()
+                .any(|request| Some(&request.id) == answer.id.as_ref() && request.answers > 0)
+            {
                 report.broken(Law::OneEnding, format!("a second answer under id {id}"));
             }
         }

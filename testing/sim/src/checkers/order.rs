@@ -90,7 +90,10 @@ impl Order {
                 Mark::Log(_) => {}
                 Mark::Call(call) if facts.call(call).is_none_or(|call| !call.is_open()) => {}
                 Mark::Call(_) | Mark::Answer(_) => {
-                    report.broken(Law::Order, format!("{mark:?} went before {overtaken:?}, which was committed before it"));
+                    report.broken(
+                        Law::Order,
+                        format!("{mark:?} went before {overtaken:?}, which was committed before it"),
+                    );
                 }
             }
         }
@@ -98,7 +101,9 @@ impl Order {
 }
 
 fn check_progress(facts: &Ledger, token: &crate::message::Id, value: u64, report: &mut Report) {
-    let Some(request) = facts.requests.iter().rev().find(|request| request.token.as_ref() == Some(token)) else { return };
+    let Some(request) = facts.requests.iter().rev().find(|request| request.token.as_ref() == Some(token)) else {
+        return;
+    };
     if request.answers > 0 {
         report.broken(Law::Order, format!("progress of request {} after its answer", request.id));
     }

@@ -14,15 +14,22 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 match part {
                     Part::Answer(answer) => check_answer(facts, answer, report),
                     Part::Progress { token: Some(token), .. } => {
-                        let of_token = facts.requests.iter().rev().find(|request| request.token.as_ref() == Some(token));
+                        let of_token =
+                            facts.requests.iter().rev().find(|request| request.token.as_ref() == Some(token));
                         if let Some(request) = of_token.filter(|request| request.phase == Phase::Cancelled) {
-                            report.broken(Law::Silence, format!("progress of request {} after its cancellation", request.id));
+                            report.broken(
+                                Law::Silence,
+                                format!("progress of request {} after its cancellation", request.id),
+                            );
                         }
                     }
                     Part::Log { marker: Some(marker) } => {
                         let of_marker = facts.request(marker / LOGS_EACH);
                         if let Some(request) = of_marker.filter(|request| request.phase == Phase::Cancelled) {
-                            report.broken(Law::Silence, format!("a log of request {} after its cancellation", request.id));
+                            report.broken(
+                                Law::Silence,
+                                format!("a log of request {} after its cancellation", request.id),
+                            );
                         }
                     }
                     _ => {}

@@ -125,7 +125,10 @@ pub fn cross_check(name: &str, depth: usize) -> Result<(usize, usize), String> {
         every_path(World::new(Arc::clone(&plan), Trace::off()), depth, &mut every, &mut walked);
         if recognised != every {
             let (one, other) = (recognised.len(), every.len());
-            return Err(format!("in the world \"{}\": {one} states when they are recognised, {other} when not", plan.name));
+            return Err(format!(
+                "in the world \"{}\": {one} states when they are recognised, {other} when not",
+                plan.name
+            ));
         }
         states += every.len();
         paths += walked;
@@ -217,7 +220,9 @@ impl Search {
             let mut world = place.world.clone();
             world.act_possible(action);
             self.totals.steps += 1;
-            if self.totals.steps % 4_000_000 == 0 { eprintln!("{} {} depth {}", self.plan.name, self.totals, path.len()); }
+            if self.totals.steps % 4_000_000 == 0 {
+                eprintln!("{} {} depth {}", self.plan.name, self.totals, path.len());
+            }
             self.judge(&mut world, &path)?;
             if self.seen.insert(identity(&world)) {
                 self.totals.states += 1;
@@ -247,7 +252,8 @@ impl Search {
         }
         let violations = world.end.violations();
         let Some(law) = self.concern(&violations) else { return Ok(()) };
-        let taken: Vec<Action> = path.iter().filter_map(|place| place.actions.get(place.next.checked_sub(1)?).copied()).collect();
+        let taken: Vec<Action> =
+            path.iter().filter_map(|place| place.actions.get(place.next.checked_sub(1)?).copied()).collect();
         Err(Box::new(self.explain(&taken, law)))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast_model::{ClientCapabilities, Implementation, Method, ProgressToken, Revision, ServerCapabilities};
-use steadfast_proto::connection::{Call, ClientHello, Connection, Limits, Peer, ServerHello};
+use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Limits, Peer, ServerHello};
 
 use super::Size;
 use super::world::{Faults, Handlers, Input, Plan, PlannedCall};
@@ -141,7 +141,13 @@ fn endings(size: Size) -> Plan {
         ],
         calls: vec![planned(Call::new(Method::ListRoots, None), Some(0), 1)],
         handlers: Handlers { responds: 1, progress: 0, logs: 0 },
-        faults: Faults { end_of_input: true, peer_gone: true, failed_write: true, shut_down: true, shut_down_now: true },
+        faults: Faults {
+            end_of_input: true,
+            peer_gone: true,
+            failed_write: true,
+            shut_down: true,
+            shut_down_now: true,
+        },
         notice: Some(Method::ToolListChanged),
         ..plan("endings", server_of(Revision::V2025_11_25, limits()))
     }
@@ -153,7 +159,11 @@ fn opening(size: Size) -> Plan {
     Plan {
         inputs: vec![
             input("initialize", &initialize(Revision::V2025_03_26), if full { 2 } else { 1 }),
-            input("initialized", &json!({"jsonrpc":"2.0","method":"notifications/initialized"}), if full { 2 } else { 1 }),
+            input(
+                "initialized",
+                &json!({"jsonrpc":"2.0","method":"notifications/initialized"}),
+                if full { 2 } else { 1 },
+            ),
             input("7", &request(json!(7), None), 1),
             input("cancel initialize", &cancel(json!("init")), 1),
             input("ping", &json!({"jsonrpc":"2.0","id":9,"method":"ping"}), u8::from(full)),
@@ -206,7 +216,8 @@ fn mixed(size: Size) -> Plan {
 
 /// A batch of 2025-03-26, with its members cancelled and answered in every order.
 fn batch(size: Size) -> Plan {
-    let members = json!([request(json!(7), Some("a")), request(json!("7"), None), {"jsonrpc":"2.0","id":9,"method":"ping"}, 5]);
+    let members =
+        json!([request(json!(7), Some("a")), request(json!("7"), None), {"jsonrpc":"2.0","id":9,"method":"ping"}, 5]);
     let full = size == Size::Full;
     Plan {
         inputs: vec![
@@ -248,11 +259,18 @@ fn client(size: Size) -> Plan {
 fn client_opening(size: Size) -> Plan {
     let full = size == Size::Full;
     let answer = json!({"jsonrpc":"2.0","id":1,"result":initialize_result(Revision::V2024_11_05)});
-    let opening = PlannedCall { opens: Some(Revision::V2025_11_25), ..planned(timed(Call::new(Method::Initialize, None)), None, 1) };
+    let opening = PlannedCall {
+        opens: Some(Revision::V2025_11_25),
+        ..planned(timed(Call::new(Method::Initialize, None)), None, 1)
+    };
     Plan {
         inputs: vec![
             input("answer 1", &answer, if full { 2 } else { 1 }),
-            input("unknown revision", &json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01"}}), u8::from(full)),
+            input(
+                "unknown revision",
+                &json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01"}}),
+                u8::from(full),
+            ),
             input("answer 2", &json!({"jsonrpc":"2.0","id":2,"result":{}}), 1),
             input("ping", &json!({"jsonrpc":"2.0","id":1,"method":"ping"}), 1),
             input("roots/list", &json!({"jsonrpc":"2.0","id":"r","method":"roots/list"}), 1),
@@ -260,7 +278,7 @@ fn client_opening(size: Size) -> Plan {
         calls: vec![opening, planned(timed(Call::new(Method::Ping, None)), None, 1)],
         handlers: Handlers { responds: 1, progress: 0, logs: 0 },
         faults: Faults { end_of_input: true, failed_write: true, ..Faults::default() },
-        ..plan("client opening", unopened_client(Revision::V2024_11_05, limits()))
+        ..plan("client opening", unopened_client(limits()))
     }
 }
 
@@ -359,32 +377,28 @@ fn initialize_result(revision: Revision) -> Value {
     json!({"protocolVersion":revision.as_str(),"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}})
 }
 
-fn settings(side: Side, revision: Revision, limits: &Limits) -> Arc<Settings> {
-    Arc::new(Settings { side, limits: limits.clone(), revision, longest_frame: 4_096 })
-}
-
-fn unopened_server_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    move || {
-        let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-        let hello = ServerHello::new(Implementation::new("sim", "1"), capabilities);
-        End::new("server", Connection::new(steadfast_proto::connection::Hello::from(hello), limits.clone()), settings(Side::Server, revision, &limits))
-    }
+fn settings(side: Side, limits: &Limits) -> Arc<Settings> {
+    Arc::new(Settings { side, limits: limits.clone(), longest_frame: 4_096 })
 }
 
 fn unopened_server(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    unopened_server_of(Revision::V2025_03_26, limits)
+    move || {
+        let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
+        let hello = ServerHello::new(Implementation::new("sim", "1"), capabilities);
+        End::new("server", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Server, &limits))
+    }
 }
 
-fn unopened_client(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
+fn unopened_client(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
     move || {
         let hello = ClientHello::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
-        End::new("client", Connection::new(steadfast_proto::connection::Hello::from(hello), limits.clone()), settings(Side::Client, revision, &limits))
+        End::new("client", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Client, &limits))
     }
 }
 
 /// A server that has the handshake behind it.
 fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    let begin = unopened_server_of(revision, limits);
+    let begin = unopened_server(limits);
     move || {
         let (mut end, mut trace) = (begin(), Trace::off());
         end.receive(&mut trace, Message::read(initialize(revision).to_string().as_bytes()));
@@ -396,7 +410,7 @@ fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sy
 
 /// A client that has the handshake behind it; its next call has id 2.
 fn client_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    let begin = unopened_client(revision, limits);
+    let begin = unopened_client(limits);
     move || {
         let (mut end, mut trace) = (begin(), Trace::off());
         end.initialize(&mut trace, Call::new(Method::Initialize, None), revision);
@@ -409,7 +423,7 @@ fn client_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sy
 }
 
 fn modern_client_end(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    let begin = unopened_client(Revision::V2026_07_28, limits);
+    let begin = unopened_client(limits);
     move || {
         let mut end = begin();
         let mut peer = Peer::new(Revision::V2026_07_28);

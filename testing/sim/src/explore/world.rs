@@ -10,7 +10,7 @@ use std::sync::Arc;
 use steadfast_model::Method;
 use steadfast_proto::connection::Call;
 
-use crate::end::End;
+use crate::end::{End, Reply};
 use crate::message::Message;
 use crate::observation::{CallNumber, Execution};
 use crate::trace::Trace;
@@ -116,7 +116,8 @@ struct Did {
     ended: bool,
 }
 
-const FAULTS: [Action; 5] = [Action::EndInput, Action::PeerGone, Action::FailWrite, Action::ShutDown, Action::ShutDownNow];
+const FAULTS: [Action; 5] =
+    [Action::EndInput, Action::PeerGone, Action::FailWrite, Action::ShutDown, Action::ShutDownNow];
 
 impl World {
     pub(crate) fn new(plan: Arc<Plan>, trace: Trace) -> Self {
@@ -213,7 +214,9 @@ impl World {
         for (place, (planned, made)) in (0..).zip(self.plan.calls.iter().zip(&self.calls)) {
             match made {
                 None => {
-                    let parent = planned.parent.is_none_or(|parent| self.handlers.get(as_index(parent)).is_some_and(|did| !did.ended));
+                    let parent = planned
+                        .parent
+                        .is_none_or(|parent| self.handlers.get(as_index(parent)).is_some_and(|did| !did.ended));
                     if parent {
                         actions.push(Action::Call(place));
                     }
@@ -259,7 +262,7 @@ impl World {
             }
             Action::Respond(execution) => {
                 self.handlers[as_index(execution)].responds += 1;
-                self.end.respond(trace, execution, false);
+                self.end.respond(trace, execution, Reply::Result { padding: 0 });
             }
             Action::Progress(execution) => {
                 let did = &mut self.handlers[as_index(execution)];

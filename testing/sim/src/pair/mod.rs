@@ -1,0 +1,140 @@
+//! The seeded simulator over the pure cores: a client and a server joined by a link that misbehaves.
+
+mod both;
+mod lines;
+mod link;
+mod nemesis;
+mod party;
+mod script;
+mod workload;
+mod world;
+
+use std::fmt;
+
+use crate::law::{Law, Violation};
+use crate::shrink::shrink;
+use crate::trace::Trace;
+use script::{Part, Script};
+
+/// What a run came to.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// What was broken.
+    pub violations: Vec<Violation>,
+    /// The hash of everything that was observed.
+    pub hash: u64,
+    /// Requests that were accepted.
+    pub requests: u64,
+    /// Cancellations that arrived, in time or late.
+    pub cancels: u64,
+    /// Connections that closed.
+    pub closes: u64,
+    /// Messages that arrived.
+    pub messages: u64,
+}
+
+impl Run {
+    /// Whether this law is among those that were broken.
+    pub fn breaks(&self, law: Law) -> bool {
+        self.violations.iter().any(|violation| violation.law == law)
+    }
+}
+
+/// Runs a seed.
+pub fn run(seed: u64) -> Run {
+    summary(world::run(&Script::new(seed), Trace::default()))
+}
+
+fn summary(outcome: world::Outcome) -> Run {
+    let world::Outcome { violations, hash, requests, cancels, closes, messages, .. } = outcome;
+    Run { violations, hash, requests, cancels, closes, messages }
+}
+
+/// A seed that breaks a law, with the smallest part of its script that still does.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    seed: u64,
+    violations: Vec<Violation>,
+    /// The places of the parts that matter, and the script of them.
+    kept: Vec<usize>,
+    script: String,
+    trace: Vec<String>,
+}
+
+/// Looks closely at a seed that breaks a law. `keep` names the parts of its script to look at, all if there are none.
+pub fn examine(seed: u64, keep: Option<&[usize]>) -> Option<Failure> {
+    let whole = Script::new(seed);
+    let places: Vec<usize> = keep.map_or_else(|| (0..whole.parts.len()).collect(), <[usize]>::to_vec);
+    let law = world::run(&whole.keeping(&places), Trace::default()).violations.first()?.law;
+    let breaks = |script: &Script| {
+        let outcome = world::run(script, Trace::default());
+        outcome.violations.iter().any(|violation| violation.law == law)
+    };
+    let kept = if keep.is_some() { places } else { shrink(&places, |places| breaks(&whole.keeping(places))) };
+    let mut script = whole.keeping(&kept);
+    let plain = script.with_ideal_links();
+    if keep.is_none() && breaks(&plain) {
+        script = plain;
+    }
+    let outcome = world::run(&script, Trace::kept());
+    Some(Failure { seed, violations: outcome.violations, kept, script: script.to_string(), trace: outcome.lines })
+}
+
+/// The whole trace of a seed, for people.
+pub fn trace(seed: u64) -> Vec<String> {
+    world::run(&Script::new(seed), Trace::kept()).lines
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "seed {} breaks", self.seed)?;
+        for violation in &self.violations {
+            writeln!(formatter, "  {violation}")?;
+        }
+        let kept: Vec<String> = self.kept.iter().map(usize::to_string).collect();
+        writeln!(formatter, "  again:  cargo run --release -p sim -- --seed {}", self.seed)?;
+        writeln!(formatter, "  shrunk: cargo run --release -p sim -- --seed {} --keep {}", self.seed, kept.join(","))?;
+        writeln!(formatter, "the script, shrunk:")?;
+        for line in self.script.lines() {
+            writeln!(formatter, "  {line}")?;
+        }
+        writeln!(formatter, "as it was seen:")?;
+        for line in &self.trace {
+            writeln!(formatter, "  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    #[cfg(test)]
+    fn is_fault(&self) -> bool {
+        matches!(self, Self::Fault(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_replays_byte_for_byte() {
+        for seed in 0..200 {
+            assert_eq!(run(seed).hash, run(seed).hash, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn another_seed_is_another_run() {
+        let mut hashes: Vec<u64> = (0..200).map(|seed| run(seed).hash).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 200);
+    }
+
+    #[test]
+    fn scripts_have_faults_and_do_without() {
+        let with = (0..100).filter(|seed| Script::new(*seed).parts.iter().any(Part::is_fault)).count();
+        assert!((20..80).contains(&with), "{with}");
+    }
+}

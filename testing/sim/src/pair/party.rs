@@ -1,0 +1,181 @@
+//! One of the two sides: an end, what it reads with, what it writes with, and its handlers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use steadfast_proto::Moment;
+use steadfast_proto::frame::line::{Line, LineDecoder};
+
+use super::link::{Link, Read};
+use super::workload::Temper;
+use crate::end::End;
+use crate::message::{Id, Message};
+use crate::observation::CallNumber;
+use crate::trace::Trace;
+
+/// A side.
+pub(super) struct Party {
+    pub(super) end: End,
+    decoder: LineDecoder,
+    writer: Writer,
+    /// The handlers of its executions.
+    pub(super) handlers: Vec<Handler>,
+    /// When its timer is set to go off, in the world's queue.
+    pub(super) timer: Option<Moment>,
+    /// A read and a write that are already in the world's queue.
+    pub(super) read_due: Option<Moment>,
+    pub(super) write_due: bool,
+    /// The link was full when it last wrote.
+    pub(super) blocked: bool,
+    /// The id of the last call of its that was on the wire.
+    pub(super) last_call: Option<Id>,
+    peer_gone: bool,
+}
+
+/// A handler that runs.
+pub(super) struct Handler {
+    pub(super) temper: Arc<Temper>,
+    pub(super) next: usize,
+    pub(super) progress: u32,
+    pub(super) ended: bool,
+}
+
+#[derive(Default)]
+struct Writer {
+    bytes: Vec<u8>,
+    written: usize,
+    /// Calls, by the offset of their first byte.
+    calls: VecDeque<(usize, CallNumber)>,
+    /// Lines put in by hand.
+    by_hand: VecDeque<Vec<u8>>,
+    unflushed: bool,
+    broken: bool,
+}
+
+/// What came of writing.
+pub(super) enum Wrote {
+    /// There is nothing more to write.
+    All,
+    /// Something was written and more may follow.
+    Some,
+    /// The link is full.
+    Blocked,
+}
+
+impl Party {
+    pub(super) fn new(end: End, longest: usize) -> Self {
+        Self {
+            end,
+            decoder: LineDecoder::new(longest),
+            writer: Writer::default(),
+            handlers: Vec::new(),
+            timer: None,
+            read_due: None,
+            write_due: false,
+            blocked: false,
+            last_call: None,
+            peer_gone: false,
+        }
+    }
+
+    /// Puts a line on the wire by hand, behind what is being written.
+    pub(super) fn put(&mut self, line: Vec<u8>) {
+        self.writer.by_hand.push_back(line);
+    }
+
+    /// Writes once.
+    pub(super) fn write(&mut self, trace: &mut Trace, link: &mut Link) -> Wrote {
+        if self.writer.broken || self.end.is_closed() {
+            return Wrote::All;
+        }
+        if link.is_broken() {
+            return self.fail_write(trace);
+        }
+        self.fill(trace, link.gather());
+        let Some(rest) = self.writer.bytes.get(self.writer.written..).filter(|rest| !rest.is_empty()) else {
+            if self.writer.unflushed {
+                self.writer.unflushed = false;
+                self.end.flushed(trace);
+            }
+            return Wrote::All;
+        };
+        match link.write(self.end.now, rest) {
+            Ok(0) => Wrote::Blocked,
+            Ok(count) => {
+                self.writer.written += count;
+                while let Some((start, call)) = self.writer.calls.front().copied().filter(|(start, _)| *start < self.writer.written) {
+                    debug_assert!(start < self.writer.written, "its first byte was written");
+                    self.writer.calls.pop_front();
+                    self.end.first_byte(trace, call);
+                }
+                Wrote::Some
+            }
+            Err(_) => self.fail_write(trace),
+        }
+    }
+
+    fn fail_write(&mut self, trace: &mut Trace) -> Wrote {
+        self.writer = Writer { broken: true, ..Writer::default() };
+        self.end.fail_write(trace);
+        Wrote::All
+    }
+
+    fn fill(&mut self, trace: &mut Trace, gather: usize) {
+        let writer = &mut self.writer;
+        if writer.written < writer.bytes.len() {
+            return;
+        }
+        writer.bytes.clear();
+        writer.calls.clear();
+        writer.written = 0;
+        for line in writer.by_hand.drain(..) {
+            writer.bytes.extend_from_slice(&line);
+            writer.bytes.push(b'\n');
+        }
+        while writer.bytes.len() < gather {
+            let Some(frame) = self.end.take_frame(trace) else { return };
+            writer.unflushed = true;
+            if let Some(call) = frame.call {
+                writer.calls.push_back((writer.bytes.len(), call));
+                self.last_call = self.end.ledger.call(call).and_then(|call| call.id.clone());
+            }
+            writer.bytes.extend_from_slice(&frame.body);
+            writer.bytes.push(b'\n');
+        }
+    }
+
+    /// Reads once. Gives when to read again, if that is known.
+    pub(super) fn read(&mut self, trace: &mut Trace, link: &mut Link) -> Option<Moment> {
+        if !self.end.wants_input() {
+            if link.has_ended() && !self.peer_gone && !self.end.is_closed() && !self.end.ledger.input_ended {
+                self.peer_gone = true;
+                self.end.peer_gone(trace);
+            }
+            return None;
+        }
+        match link.read(self.end.now) {
+            Read::Bytes(piece) => {
+                let mut input = piece.as_slice();
+                while let Some(line) = self.decoder.next(&mut input) {
+                    hand_over(&mut self.end, trace, line);
+                }
+                Some(self.end.now)
+            }
+            Read::Later(when) => when,
+            Read::End => {
+                if let Some(line) = self.decoder.finish() {
+                    hand_over(&mut self.end, trace, line);
+                }
+                self.end.end_input(trace);
+                None
+            }
+        }
+    }
+}
+
+fn hand_over(end: &mut End, trace: &mut Trace, line: Line<'_>) {
+    match line {
+        Line::Message(bytes) => end.receive(trace, Message::read(bytes)),
+        Line::TooLong(salvaged) => end.receive_too_long(trace, salvaged),
+    }
+}

@@ -1,0 +1,218 @@
+//! What the two sides do: calls, cancellations, handlers of every temper, and messages that no proper peer would send.
+
+use std::time::Duration;
+
+use crate::end::Reply;
+use crate::ledger::Side;
+use crate::rng::Random;
+
+/// Something that happens at a time of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Item {
+    pub(crate) at: Duration,
+    pub(crate) act: Act,
+}
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    /// A side calls the other.
+    Call(PlannedCall),
+    /// A side sends a notification.
+    Notify(Side),
+    /// A line is sent to a side that its peer's connection knows nothing of.
+    Inject { to: Side, line: Line },
+}
+
+/// A call to make.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PlannedCall {
+    pub(crate) by: Side,
+    pub(crate) kind: Kind,
+    /// What its handler does.
+    pub(crate) temper: Temper,
+    pub(crate) progress: bool,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) total_timeout: Option<Duration>,
+    /// Given up after so long, as often as it says.
+    pub(crate) give_up: Option<(Duration, u8)>,
+}
+
+/// What is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ping,
+    /// A tool, or the roots, by who is called.
+    Handled,
+}
+
+/// How a handler behaves.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Temper {
+    /// What it does, each so long after what was before.
+    pub(crate) steps: Vec<(Duration, Deed)>,
+    pub(crate) when_stopped: WhenStopped,
+}
+
+/// One thing that a handler does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Progress,
+    Log,
+    Respond(Reply),
+    /// Calls the peer; gives the call up after so long if told to.
+    Call { give_up: Option<Duration> },
+    End,
+}
+
+/// What a handler does when it is told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenStopped {
+    End(Duration),
+    /// Answers all the same, then ends.
+    RespondThenEnd(Duration),
+    /// Goes on as if nothing had been said.
+    GoOn,
+}
+
+/// A line that is put on the wire by hand. Some name the last call that was on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    DuplicateOfLast,
+    CancelLast,
+    CancelLastAsText,
+    AnswerLast,
+    CancelUnknown,
+    CancelNothing,
+    AnswerNothing,
+    ErrorWithoutId,
+    NotUtf8,
+    NotJson,
+    NotAMessage,
+    IdNull,
+    IdFloat,
+    ParamsArray,
+    TooDeep,
+    TooLong,
+    Blank,
+    UnknownMethod,
+    UnknownNotification,
+    Initialize,
+    Request,
+    RequestThenCancel,
+    Batch,
+}
+
+const LINES: &[Line] = &[
+    Line::DuplicateOfLast,
+    Line::DuplicateOfLast,
+    Line::CancelLast,
+    Line::CancelLast,
+    Line::CancelLastAsText,
+    Line::AnswerLast,
+    Line::CancelUnknown,
+    Line::CancelNothing,
+    Line::AnswerNothing,
+    Line::ErrorWithoutId,
+    Line::NotUtf8,
+    Line::NotJson,
+    Line::NotAMessage,
+    Line::IdNull,
+    Line::IdFloat,
+    Line::ParamsArray,
+    Line::TooDeep,
+    Line::TooLong,
+    Line::Blank,
+    Line::UnknownMethod,
+    Line::UnknownNotification,
+    Line::Initialize,
+    Line::Request,
+    Line::RequestThenCancel,
+    Line::Batch,
+];
+
+/// How long the workload of a run lasts.
+pub(crate) const LENGTH: Duration = Duration::from_millis(300);
+
+/// Makes a workload. Only older revisions let a server call its client.
+pub(crate) fn items(random: &mut Random, server_calls: bool) -> Vec<Item> {
+    let count = random.between(1, 40);
+    let odd = *random.pick(&[0, 10, 40]);
+    let mut items: Vec<Item> = (0..count)
+        .map(|_| {
+            let at = Duration::from_micros(random.below(u64::try_from(LENGTH.as_micros()).unwrap_or(1)));
+            let act = if random.chance(odd) {
+                let to = if random.chance(80) { Side::Server } else { Side::Client };
+                Act::Inject { to, line: *random.pick(LINES) }
+            } else if random.chance(5) {
+                Act::Notify(Side::Server)
+            } else {
+                Act::Call(planned_call(random, server_calls))
+            };
+            Item { at, act }
+        })
+        .collect();
+    items.sort_by_key(|item| item.at);
+    items
+}
+
+fn planned_call(random: &mut Random, server_calls: bool) -> PlannedCall {
+    let by = if server_calls && random.chance(20) { Side::Server } else { Side::Client };
+    let timeout = random.chance(20).then(|| Duration::from_millis(random.between(1, 400)));
+    PlannedCall {
+        by,
+        kind: if server_calls && random.chance(10) { Kind::Ping } else { Kind::Handled },
+        temper: temper(random, server_calls && by == Side::Client),
+        progress: random.chance(40),
+        timeout,
+        total_timeout: timeout.filter(|_| random.chance(50)).map(|timeout| timeout * 2),
+        give_up: random.chance(25).then(|| (random.delay(Duration::from_millis(60)), if random.chance(20) { 2 } else { 1 })),
+    }
+}
+
+fn temper(random: &mut Random, may_call: bool) -> Temper {
+    let slow = Duration::from_millis(*random.pick(&[0, 1, 20, 200]));
+    let mut steps = Vec::new();
+    for _ in 0..random.below(5) {
+        let deed = match random.below(4) {
+            0 | 1 => Deed::Progress,
+            2 => Deed::Log,
+            _ if may_call => Deed::Call { give_up: random.chance(40).then(|| random.delay(slow)) },
+            _ => Deed::Progress,
+        };
+        steps.push((random.delay(slow), deed));
+    }
+    let reply = match random.below(8) {
+        0 => Reply::Error,
+        1 => Reply::Result { padding: usize::try_from(random.below(1_500)).unwrap_or(0) },
+        _ => Reply::Result { padding: 0 },
+    };
+    // Answers, answers twice, drops the request, or never finishes.
+    match random.below(12) {
+        0 => steps.push((random.delay(slow), Deed::End)),
+        1 => {}
+        2 => {
+            steps.push((random.delay(slow), Deed::Respond(reply)));
+            steps.push((random.delay(slow), Deed::Respond(reply)));
+            steps.push((random.delay(slow), Deed::End));
+        }
+        3 => steps.push((random.delay(slow), Deed::Respond(reply))),
+        _ => {
+            steps.push((random.delay(slow), Deed::Respond(reply)));
+            // What goes on after the answer has no business on the wire.
+            if random.chance(10) {
+                steps.push((random.delay(slow), Deed::Progress));
+                steps.push((random.delay(slow), Deed::Log));
+            }
+            let linger = if random.chance(70) { Duration::ZERO } else { random.delay(slow) };
+            steps.push((linger, Deed::End));
+        }
+    }
+    let when_stopped = match random.below(5) {
+        0 | 1 => WhenStopped::End(Duration::ZERO),
+        2 => WhenStopped::End(random.delay(Duration::from_millis(500))),
+        3 => WhenStopped::RespondThenEnd(random.delay(Duration::from_millis(50))),
+        _ => WhenStopped::GoOn,
+    };
+    Temper { steps, when_stopped }
+}

@@ -1,0 +1,520 @@
+//! A client and a server, the two links between them, and a clock that only this world moves.
+//!
+//! Everything that is going to happen stands in one queue by time; what stands there for the same moment happens in an
+//! order that the seed decides. Nothing else is random and nothing is read from the machine, so that a seed is the run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadfast_model::{ClientCapabilities, Implementation, Method, ProgressToken, ServerCapabilities};
+use steadfast_proto::Moment;
+use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Peer, Request, ServerHello};
+
+use super::lines::{self, Knowledge};
+use super::link::Link;
+use super::nemesis::Strike;
+use super::party::{Handler, Party, Wrote};
+use super::script::{LONGEST_MESSAGE, Part, Script, stream};
+use super::workload::{Act, Deed, Kind, Line, PlannedCall, Temper, WhenStopped};
+use crate::checkers::Report;
+use crate::end::{Effect, End, Reply};
+use crate::law::Violation;
+use crate::ledger::{Settings, Side};
+use crate::message::Id;
+use crate::observation::{CallNumber, Execution};
+use crate::rng::Random;
+use crate::trace::Trace;
+
+/// Something that is going to happen.
+#[derive(Debug, Clone, Copy)]
+enum Due {
+    Part(usize),
+    Read(Side),
+    Write(Side),
+    Timer(Side),
+    Deed(Side, Execution),
+    WhenStopped(Side, Execution),
+    GiveUp(Side, CallNumber),
+}
+
+/// A run that was made.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome {
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) hash: u64,
+    pub(crate) requests: u64,
+    pub(crate) cancels: u64,
+    pub(crate) closes: u64,
+    pub(crate) messages: u64,
+    pub(crate) lines: Vec<String>,
+}
+
+/// Runs a script to its end.
+pub(crate) fn run(script: &Script, trace: Trace) -> Outcome {
+    let mut world = World::new(script, trace);
+    world.open();
+    world.run();
+    world.judge_quiet();
+    world.close();
+    world.run();
+    world.judge_closed();
+    world.outcome()
+}
+
+struct World<'a> {
+    script: &'a Script,
+    server: Party,
+    client: Party,
+    to_server: Link,
+    to_client: Link,
+    trace: Trace,
+    random: Random,
+    now: Moment,
+    queue: BTreeMap<(Moment, u64, u64), Due>,
+    queued: u64,
+    /// How the handlers of requests behave, by the number in their parameters.
+    tempers: Vec<Arc<Temper>>,
+    by_default: Arc<Temper>,
+    /// Ids that were put on the wire by hand.
+    by_hand: BTreeSet<Id>,
+    numbers: usize,
+    report: Report,
+}
+
+/// No run is longer; one that is, is stuck.
+const MOST_STEPS: u64 = 200_000;
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::Server => Side::Client,
+        Side::Client => Side::Server,
+    }
+}
+
+impl<'a> World<'a> {
+    fn new(script: &'a Script, trace: Trace) -> Self {
+        let settings = |side| Arc::new(Settings { side, limits: script.limits.clone(), longest_frame: LONGEST_MESSAGE });
+        let server = ServerHello::new(Implementation::new("sim", "1"), ServerCapabilities::new().with_tools(true).with_logging());
+        let client = ClientHello::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
+        let connection = |hello: Hello| Connection::new(hello, script.limits.clone());
+        let link = |shape: &super::link::Shape, stream| Link::new(shape.clone(), Random::new(script.seed, stream));
+        Self {
+            script,
+            server: Party::new(End::new("server", connection(server.into()), settings(Side::Server)), LONGEST_MESSAGE),
+            client: Party::new(End::new("client", connection(client.into()), settings(Side::Client)), LONGEST_MESSAGE),
+            to_server: link(&script.to_server, stream::LINK_TO_SERVER),
+            to_client: link(&script.to_client, stream::LINK_TO_CLIENT),
+            trace,
+            random: Random::new(script.seed, stream::WORLD),
+            now: Moment::ORIGIN,
+            queue: BTreeMap::new(),
+            queued: 0,
+            tempers: Vec::new(),
+            by_default: Arc::new(Temper {
+                steps: vec![
+                    (Duration::from_millis(2), Deed::Respond(Reply::Result { padding: 0 })),
+                    (Duration::ZERO, Deed::End),
+                ],
+                when_stopped: WhenStopped::End(Duration::ZERO),
+            }),
+            by_hand: BTreeSet::new(),
+            numbers: 0,
+            report: Report::default(),
+        }
+    }
+
+    /// Opens the connection, as the revision has it, and puts the script in the queue.
+    fn open(&mut self) {
+        if self.script.revision.is_modern() {
+            let mut peer = Peer::new(self.script.revision);
+            peer.server_capabilities = ServerCapabilities::new().with_tools(true);
+            self.client.end.speak_modern(&mut self.trace, peer);
+        } else {
+            self.client.end.initialize(&mut self.trace, Call::new(Method::Initialize, None), self.script.revision);
+        }
+        self.follow_up(Side::Client);
+        for (place, part) in self.script.parts.iter().enumerate() {
+            let at = match part {
+                Part::Item(item) => item.at,
+                Part::Fault(fault) => fault.at,
+            };
+            self.queue_up(Moment::ORIGIN + at, Due::Part(place));
+        }
+    }
+
+    fn run(&mut self) {
+        for _ in 0..MOST_STEPS {
+            let Some(((when, _, _), due)) = self.queue.pop_first() else { return };
+            self.now = self.now.max(when);
+            (self.server.end.now, self.client.end.now) = (self.now, self.now);
+            self.happen(due);
+        }
+        self.report.broken(crate::law::Law::Bounded, "the run does not come to rest");
+    }
+
+    fn queue_up(&mut self, when: Moment, due: Due) {
+        self.queued += 1;
+        let shuffle = self.random.next();
+        self.queue.insert((when.max(self.now), shuffle, self.queued), due);
+    }
+
+    fn party(&mut self, side: Side) -> &mut Party {
+        match side {
+            Side::Server => &mut self.server,
+            Side::Client => &mut self.client,
+        }
+    }
+
+    /// A party, the link that it writes to and the one that it reads from.
+    fn ends(&mut self, side: Side) -> (&mut Party, &mut Link, &mut Link, &mut Trace) {
+        match side {
+            Side::Server => (&mut self.server, &mut self.to_client, &mut self.to_server, &mut self.trace),
+            Side::Client => (&mut self.client, &mut self.to_server, &mut self.to_client, &mut self.trace),
+        }
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Part(place) => match self.script.parts.get(place) {
+                Some(Part::Item(item)) => self.act(&item.act, place),
+                Some(Part::Fault(fault)) => self.strike(fault.strikes),
+                None => {}
+            },
+            Due::Read(side) => self.read(side),
+            Due::Write(side) => self.write(side),
+            Due::Timer(side) => {
+                let now = self.now;
+                let party = self.party(side);
+                party.timer = None;
+                if party.end.deadline().is_some_and(|deadline| deadline <= now) {
+                    let (party, _, _, trace) = self.ends(side);
+                    party.end.time_out(trace);
+                }
+                self.follow_up(side);
+            }
+            Due::Deed(side, execution) => self.do_deed(side, execution),
+            Due::WhenStopped(side, execution) => self.stop_at_last(side, execution),
+            Due::GiveUp(side, call) => {
+                let (party, _, _, trace) = self.ends(side);
+                party.end.give_up(trace, call);
+                self.follow_up(side);
+            }
+        }
+    }
+
+    fn act(&mut self, act: &Act, place: usize) {
+        match act {
+            Act::Call(call) => self.call(call, place),
+            Act::Notify(side) => {
+                let (party, _, _, trace) = self.ends(*side);
+                party.end.notify(trace, Method::ToolListChanged);
+                self.follow_up(*side);
+            }
+            Act::Inject { to, line } => self.inject(*to, *line),
+        }
+    }
+
+    fn call(&mut self, planned: &PlannedCall, place: usize) {
+        // The older revisions have to be opened first; whoever is late, is late.
+        let patience = Moment::ORIGIN + Duration::from_secs(2);
+        let opened = self.server.end.ledger.opened.is_some() && self.client.end.ledger.opened.is_some();
+        if !opened && !self.script.revision.is_modern() && self.now < patience {
+            return self.queue_up(self.now + Duration::from_millis(10), Due::Part(place));
+        }
+        let temper = self.tempers.len();
+        self.tempers.push(Arc::new(planned.temper.clone()));
+        self.numbers += 1;
+        let token = planned.progress.then(|| format!("t{}", self.numbers));
+        let mut call = self.request(planned.by, planned.kind, Some(temper), token.as_deref());
+        call.timeout = planned.timeout;
+        call.total_timeout = planned.total_timeout;
+        let by = planned.by;
+        let (party, _, _, trace) = self.ends(by);
+        let (number, taken) = party.end.call(trace, call, None);
+        if let Some((after, times)) = planned.give_up.filter(|_| taken) {
+            for again in 0..u32::from(times) {
+                self.queue_up(self.now + after + Duration::from_micros(300) * again, Due::GiveUp(by, number));
+            }
+        }
+        self.follow_up(by);
+    }
+
+    fn request(&self, by: Side, kind: Kind, temper: Option<usize>, token: Option<&str>) -> Call {
+        let (method, mut params) = match (kind, by) {
+            (Kind::Ping, _) => (Method::Ping, json!({})),
+            (Kind::Handled, Side::Client) => (Method::CallTool, json!({"name":"t","arguments":{}})),
+            (Kind::Handled, Side::Server) => (Method::ListRoots, json!({})),
+        };
+        if self.script.revision.is_modern() {
+            params["_meta"] = lines::modern_meta();
+        }
+        if let Some(token) = token {
+            params["_meta"]["progressToken"] = json!(token);
+        }
+        if let Some(temper) = temper {
+            params["temper"] = json!(temper);
+        }
+        let mut call = Call::new(method, Some(params.to_string().into()));
+        call.progress_token = token.map(|token| ProgressToken(token.into()));
+        call
+    }
+
+    fn inject(&mut self, to: Side, line: Line) {
+        self.numbers += 1;
+        let (from, back) = match to {
+            Side::Server => (&self.client, &self.server),
+            Side::Client => (&self.server, &self.client),
+        };
+        let known = Knowledge {
+            last: from.last_call.as_ref(),
+            last_back: back.last_call.as_ref(),
+            number: self.numbers,
+            revision: self.script.revision,
+            to_server: to == Side::Server,
+        };
+        if matches!(line, Line::DuplicateOfLast | Line::CancelLast | Line::CancelLastAsText | Line::AnswerLast) {
+            self.by_hand.extend(known.last.cloned());
+            self.by_hand.extend(known.last_back.cloned());
+        }
+        let lines = lines::bytes(line, &known);
+        let from = other(to);
+        for line in lines {
+            self.party(from).put(line);
+        }
+        self.write_soon(from);
+    }
+
+    fn strike(&mut self, strike: Strike) {
+        let side = match strike {
+            Strike::Stall(side, _)
+            | Strike::End(side)
+            | Strike::Cut(side)
+            | Strike::Deafen(side)
+            | Strike::ShutDown(side)
+            | Strike::ShutDownNow(side) => side,
+        };
+        let until = self.now;
+        let (party, out, _, trace) = self.ends(side);
+        match strike {
+            Strike::Stall(_, length) => out.stall(until + length),
+            Strike::End(_) => out.end(),
+            Strike::Cut(_) => out.cut(),
+            Strike::Deafen(_) => out.deafen(),
+            Strike::ShutDown(_) => party.end.shut_down(trace, false),
+            Strike::ShutDownNow(_) => party.end.shut_down(trace, true),
+        }
+        let (server_reads, client_reads) = (self.now, self.now);
+        self.read_at(Side::Server, server_reads);
+        self.read_at(Side::Client, client_reads);
+        // Whoever writes to nobody learns so, sooner or later, although there is nothing to write.
+        self.unblock(side);
+        self.follow_up(side);
+    }
+
+    fn read(&mut self, side: Side) {
+        let now = self.now;
+        let (party, _, input, trace) = self.ends(side);
+        if party.read_due.is_some_and(|due| due <= now) {
+            party.read_due = None;
+        }
+        let again = party.read(trace, input);
+        if let Some(again) = again {
+            self.read_at(side, again);
+        }
+        if again.is_some_and(|again| again <= now) {
+            // Room was made for the other side.
+            self.unblock(other(side));
+        }
+        self.follow_up(side);
+    }
+
+    fn write(&mut self, side: Side) {
+        let (party, output, _, trace) = self.ends(side);
+        party.write_due = false;
+        let wrote = party.write(trace, output);
+        party.blocked = matches!(wrote, Wrote::Blocked);
+        if matches!(wrote, Wrote::Some) {
+            self.write_soon(side);
+            self.read_at(other(side), self.now);
+        }
+        self.follow_up(side);
+    }
+
+    fn unblock(&mut self, side: Side) {
+        self.party(side).blocked = false;
+        self.write_soon(side);
+    }
+
+    fn write_soon(&mut self, side: Side) {
+        if !self.party(side).write_due && !self.party(side).blocked {
+            self.party(side).write_due = true;
+            let delay = self.random.delay(Duration::from_micros(200));
+            self.queue_up(self.now + delay, Due::Write(side));
+        }
+    }
+
+    fn read_at(&mut self, side: Side, when: Moment) {
+        let party = self.party(side);
+        if party.read_due.is_none_or(|due| due > when) {
+            party.read_due = Some(when);
+            self.queue_up(when, Due::Read(side));
+        }
+    }
+
+    /// Does what an end asks for after something was done to it.
+    fn follow_up(&mut self, side: Side) {
+        let effects = self.party(side).end.effects();
+        for effect in effects {
+            match effect {
+                Effect::Start { execution, request } => self.start(side, execution, &request),
+                Effect::Stop { execution } => self.stop(side, execution),
+                                Effect::Closed => {
+                    let (_, out, input, _) = self.ends(side);
+                    out.end();
+                    input.deafen();
+                    self.read_at(other(side), self.now);
+                    self.unblock(other(side));
+                }
+            }
+        }
+        let party = self.party(side);
+        let (deadline, set) = (party.end.deadline(), party.timer);
+        if let Some(deadline) = deadline.filter(|deadline| set.is_none_or(|set| *deadline < set)) {
+            // Timers are late, sometimes.
+            let late = if self.random.chance(20) { self.random.delay(Duration::from_millis(2)) } else { Duration::ZERO };
+            self.party(side).timer = Some(deadline);
+            self.queue_up(deadline + late, Due::Timer(side));
+        }
+        if self.party(side).end.has_output() {
+            self.write_soon(side);
+        }
+        if self.party(side).end.wants_input() && self.party(side).read_due.is_none() {
+            let (_, _, input, _) = self.ends(side);
+            if input.is_waiting() {
+                self.read_at(side, self.now);
+            }
+        }
+    }
+
+    fn start(&mut self, side: Side, execution: Execution, request: &Request) {
+        let params: Value = serde_json::from_str(request.params.text()).unwrap_or_default();
+        let temper = params["temper"].as_u64().and_then(|number| self.tempers.get(usize::try_from(number).ok()?));
+        let temper = Arc::clone(temper.unwrap_or(&self.by_default));
+        let first = temper.steps.first().map(|(after, _)| *after);
+        self.party(side).handlers.push(Handler { temper, next: 0, progress: 0, ended: false });
+        if let Some(after) = first {
+            self.queue_up(self.now + after, Due::Deed(side, execution));
+        }
+    }
+
+    fn stop(&mut self, side: Side, execution: Execution) {
+        let Some(handler) = self.handler(side, execution) else { return };
+        let after = match handler.temper.when_stopped {
+            WhenStopped::End(after) | WhenStopped::RespondThenEnd(after) => after,
+            WhenStopped::GoOn => return,
+        };
+        self.queue_up(self.now + after, Due::WhenStopped(side, execution));
+    }
+
+    fn stop_at_last(&mut self, side: Side, execution: Execution) {
+        let Some(handler) = self.handler(side, execution).filter(|handler| !handler.ended) else { return };
+        handler.ended = true;
+        let responds = matches!(handler.temper.when_stopped, WhenStopped::RespondThenEnd(_));
+        let (party, _, _, trace) = self.ends(side);
+        if responds {
+            party.end.respond(trace, execution, Reply::Result { padding: 0 });
+        }
+        party.end.end_execution(trace, execution);
+        self.follow_up(side);
+    }
+
+    fn handler(&mut self, side: Side, execution: Execution) -> Option<&mut Handler> {
+        self.party(side).handlers.get_mut(usize::try_from(execution).ok()?)
+    }
+
+    fn do_deed(&mut self, side: Side, execution: Execution) {
+        let Some(handler) = self.handler(side, execution).filter(|handler| !handler.ended) else { return };
+        let Some((_, deed)) = handler.temper.steps.get(handler.next).copied() else { return };
+        handler.next += 1;
+        handler.ended = deed == Deed::End;
+        let next = handler.temper.steps.get(handler.next).map(|(after, _)| *after);
+        handler.progress += 1;
+        let progress = f64::from(handler.progress);
+        if let Some(after) = next {
+            self.queue_up(self.now + after, Due::Deed(side, execution));
+        }
+        let call = matches!(deed, Deed::Call { .. }).then(|| self.request(side, Kind::Handled, None, None));
+        let (party, _, _, trace) = self.ends(side);
+        match deed {
+            Deed::Progress => party.end.progress(trace, execution, progress),
+            Deed::Log => party.end.log(trace, execution),
+            Deed::Respond(reply) => party.end.respond(trace, execution, reply),
+            Deed::End => party.end.end_execution(trace, execution),
+            Deed::Call { give_up } => {
+                if let Some(call) = call {
+                    let (number, taken) = party.end.call(trace, call, Some(execution));
+                    if let Some(after) = give_up.filter(|_| taken) {
+                        self.queue_up(self.now + after, Due::GiveUp(side, number));
+                    }
+                }
+            }
+        }
+        self.follow_up(side);
+    }
+
+    /// Nothing is on its way any more, and the script is over.
+    fn judge_quiet(&mut self) {
+        if self.is_at_a_standstill() {
+            if !self.is_tainted() {
+                self.report.broken(crate::law::Law::Isolation, "each side waits for the other to read");
+            }
+            return;
+        }
+        self.server.end.quiet(&mut self.trace);
+        self.client.end.quiet(&mut self.trace);
+        super::both::check_quiet(&self.server.end.ledger, &self.client.end.ledger, self.is_tainted(), &self.by_hand, &mut self.report);
+    }
+
+    /// Both sides have written more than the other wants to read.
+    fn is_at_a_standstill(&self) -> bool {
+        let stuck = |party: &Party| party.blocked && !party.end.wants_input() && !party.end.is_closed();
+        stuck(&self.server) && stuck(&self.client)
+    }
+
+    /// The client leaves.
+    fn close(&mut self) {
+        self.client.end.shut_down(&mut self.trace, false);
+        self.to_server.end();
+        self.read_at(Side::Server, self.now);
+        self.unblock(Side::Client);
+        self.follow_up(Side::Client);
+    }
+
+    fn judge_closed(&mut self) {
+        self.server.end.quiet(&mut self.trace);
+        self.client.end.quiet(&mut self.trace);
+        super::both::check_closed(&self.server.end.ledger, &self.client.end.ledger, self.is_tainted(), &self.by_hand, &mut self.report);
+    }
+
+    fn is_tainted(&self) -> bool {
+        self.to_server.tainted || self.to_client.tainted
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let mut violations = self.report.take();
+        violations.append(&mut self.server.end.violations());
+        violations.append(&mut self.client.end.violations());
+        let statistics = [self.server.end.statistics(), self.client.end.statistics()];
+        Outcome {
+            violations,
+            hash: self.trace.hash(),
+            requests: statistics.iter().map(|counted| counted.accepted).sum(),
+            cancels: statistics.iter().map(|counted| counted.cancelled + counted.late_cancels).sum(),
+            closes: [&self.server.end, &self.client.end].iter().map(|end| u64::from(end.is_closed())).sum(),
+            messages: statistics.iter().map(|counted| counted.messages_in).sum(),
+            lines: self.trace.lines().to_vec(),
+        }
+    }
+}
