@@ -1,0 +1,249 @@
+//! The laws, as they look from outside of a real server.
+//!
+//! Nothing here knows the shell: it sees the wire at the peer's end, the journal of the handlers, what is left in the
+//! executor, and the limits that were set.
+
+use std::time::Duration;
+
+use steadfast_proto::Moment;
+
+use super::handlers::SECRET;
+use super::journal::{Facts, How, What};
+use super::script::Kind;
+use crate::executor::Executor;
+use crate::law::Law;
+use crate::message::{Answer, Id};
+
+/// What may pass between a cause and its effect: time goes on a little while things run.
+const SLACK: Duration = Duration::from_millis(100);
+
+/// Something begins: no more handlers than the limit says (L7), and none twice for one request (L8).
+pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: What) {
+    if !matches!(what, What::Handler | What::Thread) {
+        return;
+    }
+    let running = facts.alive().filter(|life| matches!(life.what, What::Handler | What::Thread)).count();
+    let most = facts.limits.in_flight;
+    if running > most {
+        facts.broken(Law::Bounded, format!("{running} handlers run, and the limit is {most}"));
+    }
+    if facts.lives_of(tag, what).count() > 1 {
+        facts.broken(Law::Identity, format!("the call with tag {tag} was started twice"));
+    }
+    if facts.ended.is_some() && what == What::Handler {
+        facts.broken(Law::Closing, format!("the call with tag {tag} was started after the end of the connection"));
+    }
+}
+
+/// A frame: nothing of a panic is in it (L6).
+pub(super) fn at_frame(facts: &mut Facts, line: &[u8]) {
+    if line.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
+        facts.broken(Law::Isolation, "the text of a panic is on the wire");
+    }
+}
+
+/// An answer: one for each request (L1), none after a cancellation (L3), under its own id (L8).
+pub(super) fn at_answer(facts: &mut Facts, id: &Id, answer: &Answer) {
+    let Some(request) = facts.requests.get_mut(id) else {
+        return facts.broken(Law::Identity, format!("an answer to {id}, which was never sent"));
+    };
+    request.answers += 1;
+    request.results += usize::from(answer.result.is_some());
+    let (asked, answers, silenced) = (request.sent + request.doubtful, request.answers, request.silenced);
+    if answers > asked {
+        facts.broken(Law::OneEnding, format!("{answers} answers to {id}, which was sent {asked} times"));
+    }
+    if silenced {
+        facts.broken(Law::Silence, format!("an answer to {id} after its cancellation was taken in"));
+    }
+    let tag = answer.result.as_deref().and_then(|text| {
+        let (_, rest) = text.split_once("\"tag:")?;
+        rest.split_once(';')?.0.parse::<u64>().ok()
+    });
+    let Some(tag) = tag else { return };
+    let seen = facts.tags.entry(tag).or_default();
+    *seen += 1;
+    if *seen > 1 {
+        facts.broken(Law::OneEnding, format!("the call with tag {tag} is answered twice"));
+    }
+    if facts.calls.get(&tag).is_some_and(|call| call.id != **id) {
+        facts.broken(Law::Identity, format!("the call with tag {tag} is answered under the id {id}"));
+    }
+    let cleaned = facts.lives_of(tag, What::Cleanup).any(|life| life.running);
+    if cleaned {
+        facts.broken(Law::OneEnding, format!("the call with tag {tag} is answered, and cleaned up as if it was cancelled"));
+    }
+}
+
+/// Nothing can run: what takes no time has happened.
+pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, written: usize) {
+    bounded(facts, written);
+    if facts.ended.is_some() {
+        return nothing_is_left(facts);
+    }
+    if facts.closing.is_some() {
+        return;
+    }
+    stopped_are_dropped(facts);
+    if !link_is_empty || now < facts.paused_until {
+        return;
+    }
+    let uncancelled = |id: &Id| facts.requests.get(id).is_some_and(|request| request.cancels == 0);
+    if let Some(id) = facts.asks.iter().find(|id| uncancelled(id)) {
+        let what = format!("{id}, which the connection answers by itself, waits although nothing else happens");
+        return facts.broken(Law::Isolation, what);
+    }
+    let waits = facts.requests.iter().find(|(_, request)| {
+        let quick = request.tag.and_then(|tag| facts.calls.get(&tag)).is_some_and(|call| {
+            call.kind != Kind::Blocking && call.corrupt.is_none() && call.plan.iter().all(|op| op.is_immediate())
+        });
+        quick && request.sent == 1 && request.cancels == 0 && request.answers == 0
+    });
+    if let Some((id, _)) = waits {
+        let what = format!("{id}, whose handler needs no time, waits although nothing else happens");
+        facts.broken(Law::Answer, what);
+    }
+}
+
+/// L7: plain functions do not fill the memory with answers that nobody reads.
+fn bounded(facts: &mut Facts, written: usize) {
+    const LARGEST: usize = 50_000;
+    let waiting = facts.returned.saturating_sub(written);
+    let most = facts.limits.outbox_bytes + 2 * LARGEST;
+    if waiting > most {
+        facts.broken(Law::Bounded, format!("{waiting} bytes of answers wait, and the limit is about {most}"));
+    }
+}
+
+/// L5: a handler whose cancellation was taken in has been dropped, unless it may go on.
+fn stopped_are_dropped(facts: &mut Facts) {
+    let goes_on = facts.requests.iter().find(|(_, request)| {
+        request.silenced
+            && request.sent == 1
+            && request.tag.is_some_and(|tag| {
+                facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async)
+                    && facts.lives_of(tag, What::Handler).any(|life| life.ended.is_none())
+            })
+    });
+    if let Some((id, _)) = goes_on {
+        let what = format!("the handler of {id} goes on although its cancellation was taken in");
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// L5: after the end, nothing is left but threads that cannot be stopped, and what hangs on them.
+fn nothing_is_left(facts: &mut Facts) {
+    let blocked = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Blocking);
+    let left = facts.alive().find(|life| life.what != What::Thread && !blocked(life.tag));
+    if let Some(life) = left {
+        let what = format!("after the end of the connection a {:?} of the call with tag {} is left", life.what, life.tag);
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// The server's future has just ended by itself: it took no longer than it may (L5), and what could be stopped was.
+pub(super) fn at_the_end(facts: &mut Facts, now: Moment) {
+    let Some(closing) = facts.closing else {
+        return facts.broken(Law::Closing, "the server ended although nobody asked it to");
+    };
+    let took = now.since(closing);
+    let most = facts.limits.drain_deadline;
+    if took > most + SLACK {
+        facts.broken(Law::Closing, format!("the server took {took:?} to end, and may take {most:?}"));
+    }
+    let stoppable = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async);
+    let left = facts.alive().find(|life| match life.what {
+        What::Handler => stoppable(life.tag),
+        What::Call => true,
+        _ => false,
+    });
+    if let Some(life) = left {
+        let what = format!("a {:?} of the call with tag {} was not stopped before the end", life.what, life.tag);
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// Everything that can be answered has had the time for it: so it was (L2).
+pub(super) fn all_answered(facts: &mut Facts, when: &str) {
+    let waits = facts.requests.iter().find(|(_, request)| {
+        request.cancels == 0 && request.doubtful == 0 && request.answers + request.refusals < request.sent
+    });
+    if let Some((id, request)) = waits {
+        let what = format!("{} of {} requests with the id {id} are answered {when}", request.answers, request.sent);
+        facts.broken(Law::Answer, what);
+    }
+}
+
+/// Nothing will ever happen again.
+pub(super) fn at_last(facts: &mut Facts, executor: &Executor) {
+    if let Some(panic) = executor.escaped() {
+        facts.broken(Law::Isolation, format!("a panic came out of the shell: {panic}"));
+    }
+    let Some(ended) = facts.ended else {
+        return facts.broken(Law::Closing, "the server never ends");
+    };
+    if let (tasks, jobs, timers) = executor.left()
+        && tasks + jobs + timers > 0
+    {
+        facts.broken(Law::Closing, format!("{tasks} tasks, {jobs} jobs and {timers} timers are left"));
+    }
+    let left = facts.alive().next();
+    if let Some(life) = left {
+        let what = format!("a {:?} of the call with tag {} is left", life.what, life.tag);
+        facts.broken(Law::Closing, what);
+    }
+    cleaned_up(facts, ended);
+    outcomes(facts);
+    let read_on = facts.closing.is_some_and(|closing| facts.paused_until <= closing);
+    if !facts.rough && !facts.server_dropped && read_on {
+        started_are_answered(facts);
+        if !facts.shut_down {
+            all_answered(facts, "although the peer only ended its input, and read to the end");
+        }
+    }
+}
+
+/// L5: the cleanups of a handler that was stopped ran, in the reverse of their order, unless their time was up.
+fn cleaned_up(facts: &mut Facts, ended: Moment) {
+    // When nobody reads any more there is no window for answers, and what is left of the deadline is for cleanups.
+    let limits = &facts.limits;
+    let most = if facts.rough { limits.drain_deadline.saturating_sub(limits.drain_window) } else { limits.drain_deadline };
+    let up = if facts.server_dropped { Moment::ORIGIN } else { facts.closing.map_or(ended, |closing| closing + most) };
+    let lost = facts.lives.values().find(|cleanup| {
+        let stopped = facts.lives_of(cleanup.tag, What::Handler).any(|life| matches!(life.ended, Some((_, How::Dropped))));
+        let in_time = matches!(cleanup.ended, Some((when, How::Dropped)) if when < up);
+        cleanup.what == What::Cleanup && stopped && in_time
+    });
+    if let Some(life) = lost {
+        let what = format!("a cleanup of the call with tag {} was dropped before its time was up", life.tag);
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// L10: what callers were told agrees with the wire.
+fn outcomes(facts: &mut Facts) {
+    if facts.calls_answered > facts.answers_sent {
+        let what = format!("{} calls were answered, and the peer sent {}", facts.calls_answered, facts.answers_sent);
+        facts.broken(Law::Outcome, what);
+    }
+    if facts.calls_seen + facts.calls_not_sent > facts.calls_made {
+        let what = format!(
+            "{} calls were seen and {} are said not to have been sent, of {}",
+            facts.calls_seen, facts.calls_not_sent, facts.calls_made
+        );
+        facts.broken(Law::Outcome, what);
+    }
+}
+
+/// L2: while the peer read, everything that was begun was answered, with an error if need be.
+fn started_are_answered(facts: &mut Facts) {
+    let waits = facts.requests.iter().find(|(_, request)| {
+        let begun = request.tag.is_some_and(|tag| {
+            facts.lives_of(tag, What::Handler).chain(facts.lives_of(tag, What::Thread)).next().is_some()
+        });
+        begun && request.sent == 1 && request.cancels == 0 && request.answers == 0
+    });
+    if let Some((id, _)) = waits {
+        facts.broken(Law::Answer, format!("{id} was begun and not answered although the peer read to the end"));
+    }
+}

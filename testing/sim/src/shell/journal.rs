@@ -1,0 +1,412 @@
+//! What is seen from outside in one run: the wire at the peer's end, and what handlers, shields, cleanups and calls live
+//! through. The checks are in [`checks`](super::checks).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steadfast::{Limits, Outcome};
+use steadfast_proto::Moment;
+
+use super::script::Call;
+use crate::executor::Executor;
+use crate::law::{Law, Violation};
+use crate::message::{Id, Message, Part};
+use crate::trace::Mix;
+
+/// The journal of one run.
+pub(super) struct Journal {
+    executor: Executor,
+    facts: Mutex<Facts>,
+}
+
+/// Everything that was seen.
+pub(super) struct Facts {
+    pub(super) limits: Limits,
+    pub(super) calls: BTreeMap<u64, Call>,
+    pub(super) lives: BTreeMap<u64, LifeFacts>,
+    pub(super) requests: BTreeMap<Id, RequestFacts>,
+    /// What the connection answers by itself, and has not answered.
+    pub(super) asks: BTreeSet<Id>,
+    /// Cancellations that were sent before an ask, and how many requests of that id were sent before them.
+    barriers: BTreeMap<Id, Vec<(Id, usize)>>,
+    cancels: Vec<(Id, usize)>,
+    pub(super) tags: BTreeMap<u64, u32>,
+    tokens: BTreeMap<Id, TokenFacts>,
+    next_life: u64,
+    /// When the server could first see that it is to end.
+    pub(super) closing: Option<Moment>,
+    /// The peer went, or the server's future was dropped, before it was done.
+    pub(super) rough: bool,
+    pub(super) server_dropped: bool,
+    pub(super) shut_down: bool,
+    pub(super) paused_until: Moment,
+    pub(super) ended: Option<Moment>,
+    pub(super) calls_made: usize,
+    pub(super) calls_not_sent: usize,
+    pub(super) calls_answered: usize,
+    pub(super) calls_seen: usize,
+    pub(super) answers_sent: usize,
+    pub(super) frames: usize,
+    pub(super) answers: usize,
+    /// Bytes that blocking handlers have returned: these are encoded at once.
+    pub(super) returned: usize,
+    pub(super) violation: Option<Violation>,
+    hash: Mix,
+    lines: Option<Vec<String>>,
+}
+
+/// What lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Handler,
+    Thread,
+    Shield,
+    Cleanup,
+    Call,
+    /// Added by somebody who kept the context beyond the handler: there is no promise but that it goes.
+    Late,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Done,
+    Panicked,
+    Dropped,
+}
+
+pub(super) struct LifeFacts {
+    pub(super) tag: u64,
+    pub(super) what: What,
+    /// A cleanup has begun.
+    pub(super) running: bool,
+    pub(super) ended: Option<(Moment, How)>,
+}
+
+/// What was seen of an id.
+#[derive(Default)]
+pub(super) struct RequestFacts {
+    pub(super) sent: usize,
+    /// Lines that may or may not be taken as a request of this id.
+    pub(super) doubtful: usize,
+    pub(super) answers: usize,
+    /// Of these, results.
+    pub(super) results: usize,
+    pub(super) refusals: usize,
+    pub(super) cancels: usize,
+    /// Its cancellation has been taken in.
+    pub(super) silenced: bool,
+    pub(super) tag: Option<u64>,
+}
+
+struct TokenFacts {
+    id: Id,
+    last: f64,
+}
+
+impl Facts {
+    pub(super) fn broken(&mut self, law: Law, what: impl Into<String>) {
+        self.violation.get_or_insert_with(|| Violation { law, what: what.into() });
+    }
+
+    fn note(&mut self, now: Moment, event: &'static str, number: u64, bytes: &[u8]) {
+        self.hash.write_u128(now.since_origin().as_nanos());
+        self.hash.write(event.as_bytes());
+        self.hash.write_u64(number);
+        self.hash.write(bytes);
+        if let Some(lines) = &mut self.lines {
+            let text = String::from_utf8_lossy(bytes);
+            let shown: String = text.chars().take(220).collect();
+            lines.push(format!("{:>12.6} {event} {number} {shown}", now.since_origin().as_secs_f64()));
+        }
+    }
+
+    pub(super) fn lives_of(&self, tag: u64, what: What) -> impl Iterator<Item = &LifeFacts> {
+        self.lives.values().filter(move |life| life.tag == tag && life.what == what)
+    }
+
+    pub(super) fn alive(&self) -> impl Iterator<Item = &LifeFacts> {
+        self.lives.values().filter(|life| life.ended.is_none())
+    }
+}
+
+impl Journal {
+    pub(super) fn new(executor: Executor, limits: Limits, calls: BTreeMap<u64, Call>, kept: bool) -> Arc<Self> {
+        let facts = Facts {
+            limits,
+            calls,
+            lives: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            asks: BTreeSet::new(),
+            barriers: BTreeMap::new(),
+            cancels: Vec::new(),
+            tags: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            next_life: 0,
+            closing: None,
+            rough: false,
+            server_dropped: false,
+            shut_down: false,
+            paused_until: Moment::ORIGIN,
+            ended: None,
+            calls_made: 0,
+            calls_not_sent: 0,
+            calls_answered: 0,
+            calls_seen: 0,
+            answers_sent: 0,
+            frames: 0,
+            answers: 0,
+            returned: 0,
+            violation: None,
+            hash: Mix::default(),
+            lines: kept.then(Vec::new),
+        };
+        Arc::new(Self { executor, facts: Mutex::new(facts) })
+    }
+
+    pub(super) fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn call(&self, tag: u64) -> Option<Call> {
+        self.facts().calls.get(&tag).cloned()
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        let steps = self.executor.steps();
+        let mut facts = self.facts();
+        facts.hash.write_u64(steps);
+        facts.hash.finish()
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.facts().lines.take().unwrap_or_default()
+    }
+
+    /// The server could see from now on that it is to end.
+    pub(super) fn close(&self, event: &'static str, rough: bool) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.note(now, event, 0, b"");
+        if facts.ended.is_none() {
+            facts.closing.get_or_insert(now);
+            facts.rough |= rough;
+        }
+    }
+
+    /// The server's future has ended.
+    pub(super) fn server_ended(&self, text: &str) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.note(now, "server ended", 0, text.as_bytes());
+        facts.ended = Some(now);
+        super::checks::at_the_end(&mut facts, now);
+    }
+}
+
+/// The lives of handlers and of what they start.
+impl Journal {
+    pub(super) fn begin(self: &Arc<Self>, tag: u64, what: What) -> Life {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.next_life += 1;
+        let number = facts.next_life;
+        facts.note(now, began(what), tag, b"");
+        facts.lives.insert(number, LifeFacts { tag, what, running: false, ended: None });
+        facts.calls_made += usize::from(what == What::Call);
+        super::checks::at_begin(&mut facts, tag, what);
+        Life { journal: Arc::clone(self), number, done: false }
+    }
+
+    fn end(&self, number: u64, how: How) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        let Some(life) = facts.lives.get_mut(&number) else { return };
+        life.ended = Some((now, how));
+        let (tag, what) = (life.tag, life.what);
+        if what == What::Thread && how == How::Done {
+            facts.returned += facts.calls.get(&tag).map_or(0, |call| call.size);
+        }
+        facts.note(now, ended(what, how), tag, b"");
+    }
+
+    /// How a call of a handler to the client ended.
+    pub(super) fn called(&self, failed: Option<Outcome>) {
+        let mut facts = self.facts();
+        match failed {
+            Some(Outcome::NotSent) => facts.calls_not_sent += 1,
+            Some(Outcome::Unknown) => {}
+            _ => facts.calls_answered += 1,
+        }
+    }
+}
+
+/// Something that lives until this is dropped.
+pub(super) struct Life {
+    journal: Arc<Journal>,
+    number: u64,
+    done: bool,
+}
+
+impl Life {
+    /// It came to its end by itself.
+    pub(super) fn done(mut self) {
+        self.done = true;
+    }
+
+    /// A cleanup begins to run.
+    pub(super) fn running(&self) {
+        if let Some(life) = self.journal.facts().lives.get_mut(&self.number) {
+            life.running = true;
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let how = match (self.done, std::thread::panicking()) {
+            (true, _) => How::Done,
+            (false, true) => How::Panicked,
+            (false, false) => How::Dropped,
+        };
+        self.journal.end(self.number, how);
+    }
+}
+
+/// The wire.
+impl Journal {
+    /// The peer sends a line. `doubtful` names the id that it had before it was corrupted.
+    pub(super) fn sent(&self, line: &[u8], tag: Option<u64>, doubtful: Option<&str>) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.note(now, "->", 0, line);
+        if let Some(id) = doubtful {
+            facts.requests.entry(id.into()).or_default().doubtful += 1;
+        }
+        for part in &Message::read(line).parts {
+            match part {
+                Part::Request { id, method, token } => {
+                    let request = facts.requests.entry(id.clone()).or_default();
+                    request.sent += 1;
+                    request.silenced = false;
+                    request.tag = tag.or(request.tag);
+                    if let Some(token) = token {
+                        facts.tokens.insert(token.clone(), TokenFacts { id: id.clone(), last: f64::NEG_INFINITY });
+                    }
+                    if matches!(&**method, "ping" | "server/discover") {
+                        facts.asks.insert(id.clone());
+                        let cancels = std::mem::take(&mut facts.cancels);
+                        facts.barriers.insert(id.clone(), cancels);
+                    }
+                }
+                Part::Cancel { id: Some(id) } => {
+                    let request = facts.requests.entry(id.clone()).or_default();
+                    request.cancels += 1;
+                    let covers = request.sent;
+                    facts.cancels.push((id.clone(), covers));
+                }
+                Part::Answer(_) => facts.answers_sent += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// The peer has read a line. Returns the ids of calls that it is asked to answer.
+    pub(super) fn received(&self, line: &[u8]) -> Vec<Id> {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.note(now, "<-", 0, line);
+        facts.frames += 1;
+        super::checks::at_frame(&mut facts, line);
+        let mut asked = Vec::new();
+        for part in &Message::read(line).parts {
+            match part {
+                Part::Request { id, .. } => {
+                    facts.calls_seen += 1;
+                    asked.push(id.clone());
+                }
+                Part::Answer(answer) => facts.answered(answer),
+                Part::Progress { token: Some(token), value } => facts.progressed(token, f64::from_bits(*value)),
+                Part::Log { marker: Some(tag) } => facts.logged(*tag),
+                Part::Unreadable { .. } => facts.broken(Law::Order, "the server wrote what is no message"),
+                _ => {}
+            }
+        }
+        asked
+    }
+}
+
+impl Facts {
+    fn answered(&mut self, answer: &crate::message::Answer) {
+        let Some(id) = &answer.id else {
+            if let Some(request) = answer.about.as_ref().and_then(|about| self.requests.get_mut(about)) {
+                request.refusals += 1;
+            }
+            return;
+        };
+        self.answers += 1;
+        super::checks::at_answer(self, id, answer);
+        self.tokens.retain(|_, token| token.id != *id || self.requests.get(id).is_some_and(|known| known.sent > 1));
+        if self.asks.remove(id) {
+            for (cancelled, covers) in self.barriers.remove(id).unwrap_or_default() {
+                if let Some(request) = self.requests.get_mut(&cancelled)
+                    && request.sent == covers
+                {
+                    request.silenced = true;
+                }
+            }
+        }
+    }
+
+    fn progressed(&mut self, token: &Id, value: f64) {
+        let Some(known) = self.tokens.get_mut(token) else {
+            return self.broken(Law::Order, format!("progress for {token}, which has been answered or was never asked"));
+        };
+        let grew = value > known.last;
+        known.last = value;
+        let silenced = self.requests.get(&known.id).is_some_and(|request| request.silenced);
+        if !grew {
+            self.broken(Law::Order, format!("progress for {token} does not grow: {value}"));
+        }
+        if silenced {
+            self.broken(Law::Silence, format!("progress for {token} after its cancellation was taken in"));
+        }
+    }
+
+    fn logged(&mut self, tag: u64) {
+        let id = self.calls.get(&tag).map(|call| call.id.clone()).unwrap_or_default();
+        if self.requests.get(&*id).is_some_and(|request| request.silenced) {
+            self.broken(Law::Silence, format!("a log message of {id} after its cancellation was taken in"));
+        }
+    }
+}
+
+fn began(what: What) -> &'static str {
+    match what {
+        What::Handler => "   handler begins",
+        What::Thread => "   thread begins",
+        What::Shield => "   shield added",
+        What::Cleanup => "   cleanup added",
+        What::Call => "   call made",
+        What::Late => "   late addition",
+    }
+}
+
+fn ended(what: What, how: How) -> &'static str {
+    match (what, how) {
+        (What::Handler, How::Done) => "   handler returns",
+        (What::Handler, How::Panicked) => "   handler panics",
+        (What::Handler, How::Dropped) => "   handler dropped",
+        (What::Thread, How::Done) => "   thread returns",
+        (What::Thread, _) => "   thread panics",
+        (What::Shield, How::Done) => "   shield done",
+        (What::Shield, _) => "   shield dropped",
+        (What::Cleanup, How::Done) => "   cleanup done",
+        (What::Cleanup, _) => "   cleanup dropped",
+        (What::Call, How::Done) => "   call ends",
+        (What::Call, _) => "   call dropped",
+        (What::Late, How::Done) => "   late addition done",
+        (What::Late, _) => "   late addition dropped",
+    }
+}

@@ -1,0 +1,285 @@
+//! The wire between the scripted peer and the server: it delays, splits and merges, and either side may hang up.
+//!
+//! It never changes a byte: what is corrupt was sent so, and the script knows.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use steadfast::transport::{Hangup, Transport};
+
+use crate::executor::Executor;
+use crate::rng::Random;
+
+/// The peer's hold on the wire. Clones are the same wire.
+#[derive(Clone)]
+pub(super) struct Link(Arc<Mutex<State>>);
+
+struct State {
+    random: Random,
+    /// Sent by the peer, and still on its way.
+    sent: VecDeque<u8>,
+    /// The peer sends no more behind these.
+    sent_all: bool,
+    /// Where the server can read it.
+    arrived: VecDeque<u8>,
+    /// The server can see the end, behind what has arrived.
+    ended: bool,
+    /// Written by the server and not read by the peer.
+    written: VecDeque<u8>,
+    capacity: usize,
+    total_written: usize,
+    /// Nobody reads what the server writes.
+    unread: bool,
+    /// The server has let go of its end.
+    dropped: bool,
+    told: (bool, bool),
+    for_carrier: Option<Waker>,
+    for_server: [Option<Waker>; 3],
+    for_reader: Option<Waker>,
+}
+
+impl Link {
+    pub(super) fn new(mut random: Random) -> (Self, ServerEnd) {
+        let capacity = *random.pick(&[48, 1_000, 70_000, 1 << 20]);
+        let link = Self(Arc::new(Mutex::new(State {
+            random,
+            sent: VecDeque::new(),
+            sent_all: false,
+            arrived: VecDeque::new(),
+            ended: false,
+            written: VecDeque::new(),
+            capacity,
+            total_written: 0,
+            unread: false,
+            dropped: false,
+            told: (false, false),
+            for_carrier: None,
+            for_server: [const { None }; 3],
+            for_reader: None,
+        })));
+        let end = ServerEnd(link.clone());
+        (link, end)
+    }
+
+    /// Everything that either side wrote has been taken by the other.
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.sent.is_empty() && state.arrived.is_empty() && state.written.is_empty()
+    }
+
+    /// Bytes that the server has written.
+    pub(super) fn total_written(&self) -> usize {
+        self.lock().total_written
+    }
+
+    /// Sends a line behind what was sent before.
+    pub(super) fn send(&self, line: &[u8]) {
+        let mut state = self.lock();
+        if state.sent_all {
+            return;
+        }
+        state.sent.extend(line);
+        state.sent.push_back(b'\n');
+        let waker = state.for_carrier.take();
+        wake(state, [waker]);
+    }
+
+    /// Sends no more behind what was sent. `torn` leaves the newline of the last line away.
+    pub(super) fn end_input(&self, torn: bool) {
+        let mut state = self.lock();
+        if torn && !state.sent_all {
+            state.sent.pop_back();
+        }
+        state.sent_all = true;
+        let waker = state.for_carrier.take();
+        wake(state, [waker]);
+    }
+
+    /// Reads no more.
+    pub(super) fn stop_reading(&self) {
+        let mut state = self.lock();
+        state.unread = true;
+        state.written.clear();
+        let wakers = state.for_server.each_mut().map(Option::take);
+        wake(state, wakers);
+    }
+
+    /// Hangs up both ways; what is on its way is lost.
+    pub(super) fn cut(&self) {
+        let mut state = self.lock();
+        state.sent.clear();
+        (state.sent_all, state.ended, state.unread) = (true, true, true);
+        let [read, write, hangup] = state.for_server.each_mut().map(Option::take);
+        let carrier = state.for_carrier.take();
+        wake(state, [read, write, hangup, carrier]);
+    }
+
+    /// Carries what the peer sent, in pieces, until its end. Calls `ended` when the server can see the end.
+    pub(super) async fn carry(self, executor: Executor, ended: impl FnOnce() + Send) {
+        loop {
+            let delay = {
+                let mut state = self.lock();
+                if state.random.chance(40) { Duration::ZERO } else { state.random.delay(Duration::from_millis(3)) }
+            };
+            if delay > Duration::ZERO {
+                executor.sleep(delay).await;
+            }
+            let more = std::future::poll_fn(|cx| {
+                let mut state = self.lock();
+                if !state.sent.is_empty() {
+                    let length = state.sent.len();
+                    let whole = state.random.chance(60);
+                    let count = if whole { length } else { 1 + state.random.index(length) };
+                    let piece: Vec<u8> = state.sent.drain(..count).collect();
+                    state.arrived.extend(piece);
+                } else if state.sent_all {
+                    state.ended = true;
+                } else {
+                    state.for_carrier = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                let more = !state.ended;
+                let [read, _, hangup] = state.for_server.each_mut().map(Option::take);
+                wake(state, [read, hangup]);
+                Poll::Ready(more)
+            })
+            .await;
+            if !more {
+                return ended();
+            }
+        }
+    }
+
+    /// Reads what the server wrote; `None` when there will be no more.
+    pub(super) fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        let mut state = self.lock();
+        if state.written.is_empty() {
+            if state.dropped || state.unread {
+                return Poll::Ready(None);
+            }
+            state.for_reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let length = state.written.len();
+        let count = if state.random.chance(70) { length } else { 1 + state.random.index(length) };
+        let bytes = state.written.drain(..count).collect();
+        let waker = state.for_server[1].take();
+        wake(state, [waker]);
+        Poll::Ready(Some(bytes))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wake(state: MutexGuard<'_, State>, wakers: impl IntoIterator<Item = Option<Waker>>) {
+    drop(state);
+    wakers.into_iter().flatten().for_each(Waker::wake);
+}
+
+/// The server's end.
+pub(super) struct ServerEnd(Link);
+
+impl State {
+    /// Now and then a transport is not ready although it could be.
+    fn balks(&mut self, cx: &mut Context<'_>) -> bool {
+        let balks = self.random.chance(5);
+        if balks {
+            cx.waker().wake_by_ref();
+        }
+        balks
+    }
+}
+
+fn broken() -> io::Error {
+    io::ErrorKind::BrokenPipe.into()
+}
+
+impl Transport for ServerEnd {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        // A waker is cloned or called only outside of the lock of the executor, which is another one.
+        let mut state = self.0.lock();
+        if state.balks(cx) {
+            return Poll::Pending;
+        }
+        if state.arrived.is_empty() {
+            if state.ended {
+                // A peer that died resets the connection instead.
+                let reset = state.unread && state.random.chance(50);
+                return Poll::Ready(if reset { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(0) });
+            }
+            state.for_server[0] = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let most = state.arrived.len().min(buf.len());
+        let count = if state.random.chance(70) { most } else { 1 + state.random.index(most) };
+        for (to, from) in buf.iter_mut().zip(state.arrived.drain(..count)) {
+            *to = from;
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.0.lock();
+        if state.unread {
+            return Poll::Ready(Err(broken()));
+        }
+        if state.balks(cx) {
+            return Poll::Pending;
+        }
+        let most = state.capacity.saturating_sub(state.written.len()).min(buf.len());
+        if most == 0 {
+            state.for_server[1] = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let count = if state.random.chance(70) { most } else { 1 + state.random.index(most) };
+        state.written.extend(buf.iter().take(count));
+        state.total_written += count;
+        let waker = state.for_reader.take();
+        wake(state, [waker]);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.0.lock();
+        if state.unread {
+            return Poll::Ready(Err(broken()));
+        }
+        if state.balks(cx) { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+        let mut state = self.0.lock();
+        if state.ended && !state.told.0 {
+            state.told.0 = true;
+            return Poll::Ready(Hangup::Input);
+        }
+        if state.unread && !state.told.1 {
+            state.told.1 = true;
+            return Poll::Ready(Hangup::Output);
+        }
+        state.for_server[2] = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn poll_close(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.0.lock();
+        state.dropped = true;
+        let waker = state.for_reader.take();
+        wake(state, [waker]);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for ServerEnd {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.dropped = true;
+        let waker = state.for_reader.take();
+        wake(state, [waker]);
+    }
+}

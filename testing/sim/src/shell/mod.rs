@@ -1,0 +1,222 @@
+//! Seeded simulation of the real shell: a server of the crate `steadfast` on the simulator's executor, spoken to over a
+//! wire that delays, splits, merges and hangs up, by a scripted peer that sends calls, cancellations, duplicates and
+//! garbage, and goes away in every order.
+//!
+//! Everything comes from the seed: [`Script`] is what will be done, and the executor draws in which order things run. The
+//! checks see only the wire and the journal of the handlers.
+
+mod checks;
+mod handlers;
+mod journal;
+mod link;
+mod peer;
+mod script;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+
+use steadfast::{Serve, Server};
+
+use crate::executor::Executor;
+use crate::law::{Law, Violation};
+use crate::quiet;
+use crate::rng::Random;
+use handlers::Stage;
+use journal::Journal;
+use link::Link;
+use peer::Peer;
+use script::Script;
+
+/// More steps than this, and it will never come to rest.
+const MOST_STEPS: u64 = 2_000_000;
+
+/// What a run, or many, came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Runs.
+    pub runs: u64,
+    /// Requests that were sent.
+    pub requests: u64,
+    /// Answers that came.
+    pub answers: u64,
+    /// Cancellations that were sent.
+    pub cancellations: u64,
+    /// Handlers that began.
+    pub handlers: u64,
+    /// Calls that handlers made to the peer.
+    pub calls: u64,
+    /// Messages that the server wrote.
+    pub messages: u64,
+    /// Polls of tasks and runs of threads.
+    pub steps: u64,
+    /// Of everything that was seen, in order; of many runs, all of them together.
+    pub trace: u64,
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.requests += other.requests;
+        self.answers += other.answers;
+        self.cancellations += other.cancellations;
+        self.handlers += other.handlers;
+        self.calls += other.calls;
+        self.messages += other.messages;
+        self.steps += other.steps;
+        self.trace = self.trace.rotate_left(1) ^ other.trace;
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} runs of the shell, {} steps, {} requests, {} answers, {} cancellations, {} handlers, {} calls to the peer, {} messages, trace {:016x}",
+            self.runs,
+            self.steps,
+            self.requests,
+            self.answers,
+            self.cancellations,
+            self.handlers,
+            self.calls,
+            self.messages,
+            self.trace
+        )
+    }
+}
+
+/// Runs the shell under a seed, and checks every law.
+///
+/// # Errors
+///
+/// The first law that was broken.
+pub fn run_seed(seed: u64) -> Result<Totals, Violation> {
+    let (totals, violation, _) = run(&Script::of(seed), false);
+    violation.map_or(Ok(totals), Err)
+}
+
+/// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
+pub fn shrink(seed: u64) -> Option<String> {
+    let script = Script::of(seed);
+    let law = run(&script, false).1?.law;
+    let with = |steps: &[script::Step]| Script { steps: steps.to_vec(), ..script.clone() };
+    let steps = crate::shrink::shrink(&script.steps, |steps| {
+        run(&with(steps), false).1.is_some_and(|violation| violation.law == law)
+    });
+    let small = with(&steps);
+    let (_, violation, lines) = run(&small, true);
+    let what = violation.map_or_else(String::new, |violation| violation.to_string());
+    Some(format!("{what}\n{small}{}\n", lines.join("\n")))
+}
+
+/// What happens under a seed, for people to read.
+pub fn lines(seed: u64) -> Vec<String> {
+    run(&Script::of(seed), true).2
+}
+
+fn run(script: &Script, kept: bool) -> (Totals, Option<Violation>, Vec<String>) {
+    quiet::quietly(|| {
+        let world = World::new(script, kept);
+        world.play();
+        world.finish()
+    })
+}
+
+struct World {
+    executor: Executor,
+    journal: Arc<Journal>,
+}
+
+impl World {
+    fn new(script: &Script, kept: bool) -> Self {
+        let executor = Executor::new(Random::new(script.seed, 11));
+        let journal = Journal::new(executor.clone(), script.limits.clone(), script.calls(), kept);
+        let (link, server_end) = Link::new(Random::new(script.seed, 12));
+        let stage = Arc::new(Stage { executor: executor.clone(), journal: Arc::clone(&journal) });
+        let server = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage)).build();
+        let shutdown = Signal::default();
+        let serving = server
+            .clone()
+            .serve(server_end)
+            .with_limits(script.limits.clone())
+            .with_shutdown(shutdown.clone().wait())
+            .with_runtime(Arc::new(executor.clone()));
+        let told = Arc::clone(&journal);
+        let task = executor.spawn_task(async move {
+            let ended = serving.run().await;
+            told.server_ended(&format!("{ended:?}"));
+        });
+        let (watched, wire, time) = (Arc::clone(&journal), link.clone(), executor.clone());
+        executor.on_idle(move || {
+            let (empty, written) = (wire.is_empty(), wire.total_written());
+            checks::at_idle(&mut watched.facts(), time.now(), empty, written);
+        });
+        let peer = Peer { executor: executor.clone(), journal: Arc::clone(&journal), link, server, shutdown, task };
+        peer.start(script.clone());
+        Self { executor, journal }
+    }
+
+    fn play(&self) {
+        while self.executor.turn() {
+            if self.journal.facts().violation.is_some() {
+                return;
+            }
+            if self.executor.steps() > MOST_STEPS {
+                return self.journal.facts().broken(Law::Isolation, "it never comes to rest");
+            }
+        }
+        checks::at_last(&mut self.journal.facts(), &self.executor);
+    }
+
+    fn finish(self) -> (Totals, Option<Violation>, Vec<String>) {
+        let trace = self.journal.hash();
+        let facts = self.journal.facts();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let handlers = |what: &journal::What| matches!(what, journal::What::Handler | journal::What::Thread);
+        let totals = Totals {
+            runs: 1,
+            requests: count(facts.requests.values().map(|request| request.sent).sum()),
+            answers: count(facts.answers),
+            cancellations: count(facts.requests.values().map(|request| request.cancels).sum()),
+            handlers: count(facts.lives.values().filter(|life| handlers(&life.what)).count()),
+            calls: count(facts.calls_seen),
+            messages: count(facts.frames),
+            steps: self.executor.steps(),
+            trace,
+        };
+        let violation = facts.violation.clone();
+        drop(facts);
+        let lines = self.journal.lines();
+        self.executor.clear();
+        (totals, violation, lines)
+    }
+}
+
+/// Something to wait for.
+#[derive(Clone, Default)]
+struct Signal(Arc<Mutex<(bool, Option<Waker>)>>);
+
+impl Signal {
+    fn set(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0 = true;
+        let waker = state.1.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    async fn wait(self) {
+        std::future::poll_fn(|cx| {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.0 {
+                return Poll::Ready(());
+            }
+            state.1 = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}

@@ -1,0 +1,208 @@
+//! The peer: does the steps of the script, reads what the server writes, and answers what the server asks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadfast::{Server, Tool};
+
+use super::Signal;
+use super::checks;
+use super::journal::Journal;
+use super::link::Link;
+use super::script::{Act, Call, Script};
+use crate::executor::{Executor, TaskId};
+use crate::message::Id;
+use crate::rng::Random;
+
+/// Longer than anything takes to be answered.
+const LONG: Duration = Duration::from_secs(40);
+
+#[derive(Clone)]
+pub(super) struct Peer {
+    pub(super) executor: Executor,
+    pub(super) journal: Arc<Journal>,
+    pub(super) link: Link,
+    pub(super) server: Server,
+    pub(super) shutdown: Signal,
+    /// The server.
+    pub(super) task: TaskId,
+}
+
+impl Peer {
+    pub(super) fn start(self, script: Script) {
+        let journal = Arc::clone(&self.journal);
+        let carry = self.link.clone().carry(self.executor.clone(), move || journal.close("input ended", false));
+        self.executor.spawn_scenery(carry);
+        let (executor, random) = (self.executor.clone(), Random::new(script.seed, 13));
+        executor.spawn_scenery(self.clone().read(random, script.silent, script.handshake.is_none()));
+        executor.spawn_scenery(self.perform(script));
+    }
+
+    async fn perform(self, script: Script) {
+        let modern = script.handshake.is_none();
+        if let Some(revision) = script.handshake {
+            let client = json!({ "name": "peer", "version": "1" });
+            let params = json!({ "protocolVersion": revision, "clientInfo": client, "capabilities": { "roots": {} } });
+            self.send(&json!({ "jsonrpc": "2.0", "id": "open", "method": "initialize", "params": params }));
+            self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        }
+        for step in script.steps {
+            if step.delay > Duration::ZERO {
+                self.executor.sleep(step.delay).await;
+            }
+            self.act(step.act, modern).await;
+        }
+        self.link.end_input(false);
+        self.executor.sleep(LONG).await;
+        self.journal.close("cut", true);
+        self.link.cut();
+    }
+
+    async fn act(&self, act: Act, modern: bool) {
+        match act {
+            Act::Call(call) => self.call(&call, modern),
+            Act::Cancel(id) => {
+                let params = json!({ "requestId": value(&id) });
+                self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+            }
+            Act::Ask(id) => self.request(&id, if modern { "server/discover" } else { "ping" }, json!({}), modern),
+            Act::ListTools(id) => self.request(&id, "tools/list", json!({}), modern),
+            Act::Garbage(bytes) => self.send_bytes(&bytes, None, None),
+            Act::StrayAnswer(id) => self.send(&json!({ "jsonrpc": "2.0", "id": value(&id), "result": {} })),
+            Act::Pause(duration) => {
+                let until = self.executor.now() + duration;
+                let mut facts = self.journal.facts();
+                facts.paused_until = facts.paused_until.max(until);
+            }
+            Act::ChangeTools => {
+                if !self.server.remove_tool("extra") {
+                    self.server.add_tool(Tool::new("extra").handler(|| async { "extra" }));
+                }
+            }
+            Act::Settle => self.settle().await,
+            Act::EndInput { torn } => self.link.end_input(torn),
+            Act::StopReading => {
+                self.journal.close("nobody reads", true);
+                self.link.stop_reading();
+            }
+            Act::Cut => {
+                self.journal.close("cut", true);
+                self.link.cut();
+            }
+            Act::ShutDown => {
+                self.journal.facts().shut_down = true;
+                self.journal.close("shutdown", false);
+                self.shutdown.set();
+            }
+            Act::DropServer => self.drop_server(),
+        }
+    }
+
+    /// Waits until everything that can be answered is.
+    async fn settle(&self) {
+        self.executor.sleep(LONG).await;
+        let mut facts = self.journal.facts();
+        if facts.closing.is_none() {
+            checks::all_answered(&mut facts, "long after they were sent");
+        }
+    }
+
+    fn drop_server(&self) {
+        self.journal.close("server dropped", true);
+        let mut facts = self.journal.facts();
+        if facts.ended.is_none() {
+            facts.server_dropped = true;
+            facts.ended = Some(self.executor.now());
+        }
+        drop(facts);
+        self.executor.cancel(self.task);
+    }
+
+    fn call(&self, call: &Call, modern: bool) {
+        let mut params = json!({ "name": call.kind.tool(), "arguments": { "tag": call.tag } });
+        if call.token {
+            params["_meta"] = json!({ "progressToken": format!("t{}", call.tag) });
+        }
+        let message = request(&call.id, "tools/call", params, modern);
+        let mut bytes = message.to_string().into_bytes();
+        let Some((place, byte)) = call.corrupt else { return self.send_bytes(&bytes, Some(call.tag), None) };
+        let place = place * bytes.len() / 1_000;
+        if let Some(old) = bytes.get_mut(place) {
+            *old = byte;
+        }
+        self.send_bytes(&bytes, None, Some(&call.id));
+    }
+
+    fn request(&self, id: &str, method: &str, params: Value, modern: bool) {
+        self.send(&request(id, method, params, modern));
+    }
+
+    fn send(&self, message: &Value) {
+        self.send_bytes(message.to_string().as_bytes(), None, None);
+    }
+
+    fn send_bytes(&self, line: &[u8], tag: Option<u64>, doubtful: Option<&str>) {
+        self.journal.sent(line, tag, doubtful);
+        self.link.send(line);
+    }
+
+    /// Reads lines until there are no more.
+    async fn read(self, mut random: Random, silent: u64, modern: bool) {
+        let mut line = Vec::new();
+        loop {
+            let pause = self.journal.facts().paused_until;
+            let now = self.executor.now();
+            if pause > now {
+                self.executor.sleep(pause.since(now)).await;
+                continue;
+            }
+            let Some(bytes) = std::future::poll_fn(|cx| self.link.poll_receive(cx)).await else { return };
+            for byte in bytes {
+                if byte != b'\n' {
+                    line.push(byte);
+                    continue;
+                }
+                for id in self.journal.received(&line) {
+                    self.answer(&id, &mut random, if modern { 100 } else { silent });
+                }
+                line.clear();
+            }
+        }
+    }
+
+    /// Answers a call of the server, perhaps: at once, later, with an error, or twice.
+    fn answer(&self, id: &Id, random: &mut Random, silent: u64) {
+        if random.chance(silent) {
+            return;
+        }
+        let answer = if random.chance(80) {
+            json!({ "jsonrpc": "2.0", "id": value(id), "result": { "roots": [] } })
+        } else {
+            json!({ "jsonrpc": "2.0", "id": value(id), "error": { "code": -32603, "message": "no" } })
+        };
+        let times = if random.chance(10) { 2 } else { 1 };
+        let delay = if random.chance(50) { Duration::ZERO } else { random.delay(Duration::from_secs(1)) };
+        let peer = self.clone();
+        self.executor.spawn_scenery(async move {
+            if delay > Duration::ZERO {
+                peer.executor.sleep(delay).await;
+            }
+            (0..times).for_each(|_| peer.send(&answer));
+        });
+    }
+}
+
+fn value(id: &str) -> Value {
+    serde_json::from_str(id).unwrap_or(Value::Null)
+}
+
+fn request(id: &str, method: &str, params: Value, modern: bool) -> Value {
+    let mut params = params;
+    if modern {
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "peer", "version": "1" });
+    }
+    json!({ "jsonrpc": "2.0", "id": value(id), "method": method, "params": params })
+}
