@@ -331,11 +331,12 @@ impl World {
     fn check(&self) {
         self.ledger.assert_agrees(&self.connection);
         self.calls.assert_agrees(&self.connection);
-        let pending = self.pending();
-        self.ledger.assert_may_wait(&pending, self.connection.limits().queued_logs);
+        if self.connection.waiting_bytes() > 0 {
+            self.ledger.assert_may_wait(&self.pending(), self.connection.limits().queued_logs);
+        }
         assert_eq!(self.connection.closed().is_some(), self.closed, "the end and its event");
         if self.closed || self.write_failed {
-            assert_eq!((pending.len(), self.connection.waiting_bytes()), (0, 0), "waits for a reader who is gone");
+            assert_eq!(self.connection.waiting_bytes(), 0, "waits for a reader who is gone");
         }
         if self.closed {
             assert_eq!(self.connection.poll_timeout(), None, "a deadline after the end");
@@ -358,7 +359,7 @@ impl World {
         assert_eq!(self.connection.clone().fingerprint(self.now), self.connection.fingerprint(self.now));
         self.clone().abandon();
         let lives = !self.closed && !self.connection.is_draining();
-        for which in 0..u8::MAX {
+        for which in (0..u8::MAX).take(self.connection.live_executions()) {
             self.respond(which, false);
         }
         self.write(u8::MAX, true);
