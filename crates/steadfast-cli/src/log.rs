@@ -27,6 +27,15 @@ pub(crate) fn start() {
     }
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(Lines(lines)).with_ansi(false).init();
+    // The panic of a tool is a line like any other: the default hook writes to standard error itself, and would wait.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let payload = panic.payload();
+        let text =
+            payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("no text");
+        tracing::error!(place, "a panic was caught: {text}");
+    }));
 }
 
 struct Lines(SyncSender<Vec<u8>>);

@@ -27,6 +27,9 @@ pub(crate) struct Options {
     /// How many requests may run at once.
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().in_flight)]
     max_in_flight: usize,
+    /// How long a call may take before it is answered with an error and stopped, in milliseconds. A day unless told.
+    #[arg(long, value_name = "MS")]
+    deadline: Option<u64>,
     /// How long running calls may go on to answer after the client has closed its end, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     drain: u64,
@@ -38,6 +41,7 @@ impl Options {
         let rest = limits.drain_deadline.saturating_sub(limits.drain_window);
         limits.message_bytes = self.max_frame;
         limits.in_flight = self.max_in_flight;
+        limits.handler_deadline = self.deadline.map(Duration::from_millis).or(limits.handler_deadline);
         limits.drain_window = Duration::from_millis(self.drain);
         limits.drain_deadline = limits.drain_window + rest;
         limits

@@ -78,7 +78,7 @@ impl ErrorObject {
 
     /// No such method.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(code::METHOD_NOT_FOUND, format!("method not found: {method}"))
+        Self::new(code::METHOD_NOT_FOUND, format!("method not found: {}", excerpt(method)))
     }
 
     /// The parameters do not fit the method.
@@ -109,6 +109,7 @@ impl ErrorObject {
 
     /// The request names a revision that is not among the supported ones.
     pub fn unsupported_version(requested: &str, supported: &[Revision]) -> Self {
+        let requested = &*excerpt(requested);
         Self::new(code::UNSUPPORTED_VERSION, format!("unsupported protocol version: {requested}"))
             .with_data(json!({ "requested": requested, "supported": supported }))
     }
@@ -134,6 +135,15 @@ impl fmt::Display for ErrorObject {
 }
 
 impl std::error::Error for ErrorObject {}
+
+/// The beginning of text that a peer chose, short enough to be said back to it.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 100;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
 
 #[cfg(test)]
 mod tests {

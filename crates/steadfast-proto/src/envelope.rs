@@ -103,7 +103,7 @@ pub enum RefusalKind {
     TooLong(usize),
     /// JSON, and not a JSON-RPC message: what is wrong with it.
     NotAMessage(&'static str),
-    /// A request whose parameters are not an object.
+    /// A request, or a notification if it has no id, whose parameters are not an object.
     BadParams,
 }
 
@@ -264,6 +264,10 @@ impl Found {
         let Some(name) = name else {
             return refuse(RefusalKind::NotAMessage("method must be a string"), &id);
         };
+        if matches!(id, Id::Null | Id::Wrong) {
+            let why = "the id of a request is a string of at most 4096 bytes or an integer";
+            return refuse(RefusalKind::NotAMessage(why), &id);
+        }
         let params = match self.params {
             None => Params::absent(),
             Some((range, Some(index))) => Params::new(text.get(range).unwrap_or_default(), index),
@@ -272,11 +276,7 @@ impl Found {
         };
         match id {
             Id::Some(id) => Ok(Message::Request { id, method: name, params }),
-            Id::Absent => Ok(Message::Notification { method: name, params }),
-            Id::Null | Id::Wrong => refuse(
-                RefusalKind::NotAMessage("the id of a request is a string of at most 4096 bytes or an integer"),
-                &id,
-            ),
+            _ => Ok(Message::Notification { method: name, params }),
         }
     }
 

@@ -19,6 +19,10 @@ pub enum Mutant {
     KeepFramesOfCancelled,
     /// L4: a cancellation for a request that is not open panics.
     PanicOnLateCancel,
+    /// L4: an answer of a handler for a request that is not open panics.
+    PanicOnLateAnswer,
+    /// L6: a message that cannot be read ends the connection.
+    CloseOnBadBytes,
     /// L5: the end of an execution does not free its place.
     ForgetToReap,
     /// L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
@@ -54,6 +58,8 @@ impl Mutant {
         Self::ForgetDeadlines,
         Self::KeepFramesOfCancelled,
         Self::PanicOnLateCancel,
+        Self::PanicOnLateAnswer,
+        Self::CloseOnBadBytes,
         Self::ForgetToReap,
         Self::IterateWhileRemoving,
         Self::LoseWaiterOnClose,

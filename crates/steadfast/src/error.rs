@@ -185,6 +185,12 @@ impl Error {
         Self::local(ErrorKind::Decode, Outcome::Answered, message).with_source(source)
     }
 
+    /// What came in answer to `method` could not be read at all, so nobody knows whether the peer did it.
+    pub fn unreadable(method: impl fmt::Display, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let message = format!("the answer to {method} could not be read");
+        Self::local(ErrorKind::Decode, Outcome::Unknown, message).with_source(source)
+    }
+
     /// Something below the protocol failed.
     pub fn transport(outcome: Outcome, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::local(ErrorKind::Transport, outcome, "the connection failed").with_source(source)

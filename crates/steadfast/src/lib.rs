@@ -54,7 +54,8 @@ pub use schemars;
 pub use serde_json;
 pub use steadfast_model as model;
 pub use steadfast_model::*;
-pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Progress};
+pub use steadfast_proto::Moment;
+pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Progress};
 
 pub use client::Client;
 pub use error::{Error, ErrorKind, Fault, Outcome};
@@ -67,3 +68,8 @@ pub type Result<T, E = ToolError> = std::result::Result<T, E>;
 
 #[doc(hidden)]
 pub use server::private as __private;
+
+/// The examples of the README, compiled.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -48,7 +48,7 @@ use crate::error::{ErrorObject, code};
 use crate::id::RequestId;
 use crate::implementation::Implementation;
 use crate::json::JsonObject;
-use crate::meta::key;
+use crate::meta::{ProgressToken, key};
 use crate::revision::Revision;
 
 /// A value whose JSON depends on the revision that it is written for.
@@ -75,10 +75,12 @@ pub trait ResultShape: Encode {
 
 /// What is added to the outermost object of each message of one speaker, encoded once.
 ///
-/// Revisions before 2026-07-28 know nothing of it, and for them nothing is added.
+/// Revisions before 2026-07-28 know nothing of it but the progress token, and for them nothing else is added.
 #[derive(Clone, Debug, Default)]
 pub struct Decoration {
     meta: Vec<(&'static str, Box<RawValue>)>,
+    /// How many of the entries, from the first, are for every revision.
+    common: usize,
     cache: Cache,
 }
 
@@ -116,6 +118,15 @@ impl Decoration {
         self
     }
 
+    /// This decoration with the token under which a request asks for progress, in every revision.
+    pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
+        if let Ok(raw) = serde_json::value::to_raw_value(token) {
+            self.meta.insert(0, (key::PROGRESS_TOKEN, raw));
+            self.common = 1;
+        }
+        self
+    }
+
     /// This decoration with the newest form of a value, the only one that decorations are written in.
     fn with_newest<T: Encode>(self, key: &'static str, value: &T) -> Self {
         self.with_meta(key, &object::Inner { value, revision: Revision::LATEST })
@@ -127,8 +138,9 @@ impl Decoration {
         self
     }
 
-    fn entries(&self) -> &[(&'static str, Box<RawValue>)] {
-        &self.meta
+    fn entries(&self, revision: Revision) -> &[(&'static str, Box<RawValue>)] {
+        let count = if revision.is_modern() { self.meta.len() } else { self.common };
+        self.meta.get(..count).unwrap_or_default()
     }
 }
 

@@ -80,8 +80,7 @@ impl<'a, M: SerializeMap> Object<'a, M> {
 
     pub(super) fn raw_meta(&mut self, own: Option<&JsonObject>) -> Result<(), M::Error> {
         let added = match self.decoration {
-            Some(decoration) if self.revision.is_modern() => decoration.entries(),
-            Some(_) => &[],
+            Some(decoration) => decoration.entries(self.revision),
             None if self.is_since(Revision::V2025_06_18) => &[],
             None => return Ok(()),
         };

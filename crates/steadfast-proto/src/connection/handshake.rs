@@ -22,6 +22,9 @@ use crate::{Moment, json};
 /// The revisions that are spoken with metadata on each request.
 const MODERN: &[Revision] = &[Revision::V2026_07_28];
 
+/// How much a client may say of itself with each request: read, it takes many times the room of its text.
+const LONGEST_DESCRIPTION: usize = 64 * 1024;
+
 /// What we are, as we tell the peer.
 #[derive(Debug, Clone)]
 pub enum Hello {
@@ -260,6 +263,10 @@ impl Connection {
             && &*known.capabilities == capabilities
         {
             return Ok(Arc::clone(&known.peer));
+        }
+        if capabilities.len() + meta.info.map_or(0, str::len) > LONGEST_DESCRIPTION {
+            let message = format!("what the client says of itself is longer than {LONGEST_DESCRIPTION} bytes");
+            return Err(ErrorObject::invalid_params(message));
         }
         let mut peer = Peer::new(revision);
         peer.client_capabilities = serde_json::from_str(capabilities).map_err(|error| {

@@ -48,6 +48,8 @@ impl Connection {
     /// Answers a request. If it has ended already, the answer is dropped and counted: that is not an error (L4).
     pub fn respond(&mut self, now: Moment, key: Key, answer: Answer) {
         if !self.is_open(key) {
+            #[cfg(mutants)]
+            assert!(!crate::mutant!(PanicOnLateAnswer), "an answer to a request that is not open");
             self.statistics.late_answers += 1;
             self.odd(Oddity::LateAnswer(key));
             return;
@@ -218,9 +220,18 @@ impl Connection {
 
     /// Ends a request with an answer.
     fn end_answered(&mut self, key: Key, answer: Answer) {
-        let Some((_, inbound)) = self.take_out(key) else { return };
+        let Some((id, inbound)) = self.take_out(key) else { return };
         self.statistics.answered += 1;
-        self.commit(answer.into_bytes(), inbound.batch);
+        let mut body = answer.into_bytes();
+        // The answers of an open batch wait for its slowest member and must not stop anything else, so they have a bound
+        // of their own.
+        let limit = self.limits.outbox_bytes;
+        if inbound.batch.is_some() && self.batches.bytes() + body.len() > limit {
+            let error =
+                ErrorObject::internal(format!("the answers of open batches hold {limit} bytes, which is the limit"));
+            body = Answer::error(&id, &error).into_bytes();
+        }
+        self.commit(body, inbound.batch);
         self.leave_batch(inbound.batch);
     }
 

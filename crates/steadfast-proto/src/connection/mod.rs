@@ -157,15 +157,16 @@ impl Connection {
         self.outbound.len()
     }
 
-    /// Bytes that wait to be written, here or as parts of a batch.
+    /// Bytes that wait to be written.
     pub fn waiting_bytes(&self) -> usize {
-        self.outbox.bytes() + self.batches.bytes()
+        self.outbox.bytes()
     }
 
     /// Whether more input should be read: not after its end, and not while the peer leaves too much unread. Calls of ours do
     /// not count: reading their answers makes room, and two sides that call each other would wait for each other for ever.
     pub fn wants_input(&self) -> bool {
-        let unread = self.outbox.bytes_but_calls() + self.batches.bytes();
+        // Not the answers of open batches: the peer could read none of them, and what ends the batch may be input.
+        let unread = self.outbox.bytes_but_calls();
         !self.input_ended && !self.stage.is_closed() && unread < self.limits.outbox_bytes
     }
 
@@ -199,6 +200,7 @@ impl Connection {
         match envelope::read(bytes, self.limits.depth) {
             Ok(Message::Batch(batch)) => self.take_batch(now, batch),
             Ok(message) => self.take(now, message, None),
+            Err(_) if crate::mutant!(CloseOnBadBytes) => self.close(CloseCause::PeerClosed),
             Err(refusal) => self.refuse(refusal, None),
         }
         self.settle();
@@ -365,6 +367,10 @@ impl Connection {
         let error = refusal.error();
         let id = refusal.salvaged.id;
         self.odd(Oddity::Refused { id: id.clone(), why: error.message.clone().into_owned() });
+        if refusal.kind == RefusalKind::BadParams && id.is_none() {
+            // A notification is never answered.
+            return;
+        }
         if refusal.salvaged.shape == Shape::Answer {
             // An answer is never answered. If somebody waits for it, they learn that it cannot be read.
             return self.end_unreadable(id, &error);

@@ -9,7 +9,7 @@
 //! Held: the peer has not said that it is ready. Queued: in the outbox; a call that is given up here was never sent, and
 //! its frame is taken back. Sent: its first byte was written. Every end says whether the call was sent (L10).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use steadfast_model::{
@@ -81,6 +81,8 @@ pub(super) struct Outbound {
     /// By the id on the wire.
     ids: BTreeMap<RequestId, CallKey>,
     tokens: BTreeMap<RequestId, CallKey>,
+    /// Which calls the handler of a request has made.
+    children: BTreeSet<(Key, CallKey)>,
     next_id: i64,
 }
 
@@ -193,6 +195,9 @@ impl Connection {
             self.outbound.tokens.insert(token.clone(), key);
         }
         self.outbound.ids.insert(id.clone(), key);
+        if let Some(parent) = call.parent {
+            self.outbound.children.insert((parent, key));
+        }
         let (method, parent, cancellable) = (call.method, call.parent, call.cancellable);
         self.outbound.calls.insert(key, Waiting { id, method, parent, cancellable, token, state, timeout, total });
         Ok(())
@@ -297,11 +302,8 @@ impl Connection {
 
     /// Gives up the calls that the handler of a request made.
     pub(super) fn cancel_calls_of(&mut self, parent: Key) {
-        if self.outbound.calls.is_empty() {
-            return;
-        }
-        let calls: Vec<CallKey> =
-            self.outbound.iter().filter(|(_, waiting)| waiting.parent == Some(parent)).map(|(key, _)| key).collect();
+        let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
+        let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
         for call in calls {
             self.cancel_call(call, Some("the request that it belongs to has ended"));
         }
@@ -331,6 +333,9 @@ impl Connection {
     fn end_call(&mut self, key: CallKey) -> Option<Waiting> {
         let waiting = self.outbound.calls.remove(&key)?;
         self.outbound.ids.remove(&waiting.id);
+        if let Some(parent) = waiting.parent {
+            self.outbound.children.remove(&(parent, key));
+        }
         if let Some(token) = &waiting.token {
             self.outbound.tokens.remove(token);
         }

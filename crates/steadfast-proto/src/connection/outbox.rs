@@ -26,6 +26,8 @@ pub(super) struct Outbox {
     queue: VecDeque<Option<Transmit>>,
     /// The ticket of the first entry.
     first: u64,
+    /// Places of frames that were taken back.
+    taken_back: usize,
     bytes: usize,
     /// Those of calls among them.
     call_bytes: usize,
@@ -43,9 +45,10 @@ impl Outbox {
         self.bytes
     }
 
-    /// Bytes that wait, apart from calls of ours.
+    /// Bytes that wait, apart from calls of ours. A frame that was taken back keeps its place until the writer comes by, and
+    /// that counts too.
     pub(super) fn bytes_but_calls(&self) -> usize {
-        self.bytes - self.call_bytes
+        self.bytes - self.call_bytes + self.taken_back * size_of::<Option<Transmit>>()
     }
 
     /// Nothing waits, here or with the writer.
@@ -101,13 +104,22 @@ impl Outbox {
         let Some(slot) = self.slot(ticket) else { return false };
         let Some(transmit) = slot.take() else { return false };
         self.forget_bytes(&transmit);
+        self.taken_back += 1;
+        if self.taken_back == self.queue.len() {
+            self.first += self.queue.len() as u64;
+            self.queue.clear();
+            self.taken_back = 0;
+        }
         true
     }
 
     pub(super) fn pop(&mut self) -> Option<Transmit> {
         while let Some(entry) = self.queue.pop_front() {
             self.first += 1;
-            let Some(transmit) = entry else { continue };
+            let Some(transmit) = entry else {
+                self.taken_back -= 1;
+                continue;
+            };
             self.forget_bytes(&transmit);
             #[cfg(mutants)]
             {
@@ -135,7 +147,7 @@ impl Outbox {
         self.shut = true;
         self.first += self.queue.len() as u64;
         self.queue = VecDeque::new();
-        (self.bytes, self.call_bytes) = (0, 0);
+        (self.bytes, self.call_bytes, self.taken_back) = (0, 0, 0);
         self.in_transit = false;
     }
 

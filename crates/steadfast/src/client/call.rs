@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
-use steadfast_model::{ProgressParams, ProgressToken, meta};
+use steadfast_model::{ProgressParams, ProgressToken};
 
 use super::{Client, result_of};
 use crate::error::Error;
@@ -17,6 +17,9 @@ use crate::runtime::{CallOptions, PendingCall};
 /// How long a call may take unless told: tools run for minutes.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
+/// How long a call may take in all unless told, however much progress is reported.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A call about to be made: await it, or [`start`](Call::start) it.
 #[must_use = "nothing is called until this is awaited or started"]
 pub struct Call<R: Request> {
@@ -24,12 +27,18 @@ pub struct Call<R: Request> {
     params: Result<R::Params, Error>,
     timeout: Option<Duration>,
     total_timeout: Option<Duration>,
-    on_progress: Option<Box<dyn Fn(ProgressParams) + Send + Sync>>,
+    on_progress: Option<Box<dyn FnMut(ProgressParams) + Send>>,
 }
 
 impl<R: Request> Call<R> {
     pub(super) fn new(client: Client, params: R::Params) -> Self {
-        Self { client, params: Ok(params), timeout: Some(TIMEOUT), total_timeout: None, on_progress: None }
+        Self {
+            client,
+            params: Ok(params),
+            timeout: Some(TIMEOUT),
+            total_timeout: Some(TOTAL_TIMEOUT),
+            on_progress: None,
+        }
     }
 
     pub(super) fn failed(client: Client, error: Error) -> Self {
@@ -42,14 +51,14 @@ impl<R: Request> Call<R> {
         self
     }
 
-    /// How long to wait in all, whatever progress is reported.
+    /// How long to wait in all, whatever progress is reported. A day unless told.
     pub fn total_timeout(mut self, timeout: Duration) -> Self {
         self.total_timeout = Some(timeout);
         self
     }
 
-    /// Asks for progress, and has `callback` called with it. It must not block.
-    pub fn on_progress(mut self, callback: impl Fn(ProgressParams) + Send + Sync + 'static) -> Self {
+    /// Asks for progress, and has `callback` called with it where the call is awaited.
+    pub fn on_progress(mut self, callback: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.on_progress = Some(Box::new(callback));
         self
     }
@@ -60,7 +69,7 @@ impl<R: Request> Call<R> {
             let mut decoration = self.client.inner.decoration.clone();
             let progress = self.on_progress.map(|callback| (next_token(), callback));
             if let Some((token, _)) = &progress {
-                decoration = decoration.with_meta(meta::key::PROGRESS_TOKEN, token);
+                decoration = decoration.with_progress_token(token);
             }
             let text = params_text::<R>(&self.client, &params, &decoration)?;
             Ok((text, progress))

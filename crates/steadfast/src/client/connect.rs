@@ -189,12 +189,13 @@ impl Connecting {
             runtime.spawn(Box::pin(driven));
         }
         let decoration = Decoration::of_client(&self.info, &self.capabilities);
-        let opened = Opened::open(&mailbox, self.era, &decoration, self.opening).await.inspect_err(|_| {
-            // If the connection is closed already, so much the better.
-            let _ = mailbox.post(Letter::ShutDown { at_once: true });
-        })?;
-        let (peer, instructions) = (Arc::new(opened.peer), opened.instructions);
-        Ok(Client { inner: Arc::new(Inner { mailbox, peer, decoration, instructions, closed }) })
+        // From here on, dropping this future closes the connection.
+        let mut inner =
+            Inner { mailbox, peer: Arc::new(Peer::new(Revision::LATEST)), decoration, instructions: None, closed };
+        let opened = Opened::open(&inner.mailbox, self.era, &inner.decoration, self.opening).await?;
+        inner.peer = Arc::new(opened.peer);
+        inner.instructions = opened.instructions;
+        Ok(Client { inner: Arc::new(inner) })
     }
 }
 

@@ -59,6 +59,9 @@ impl Drop for Inner {
     }
 }
 
+/// A server that gives out cursors for ever would keep us for ever.
+const MOST_PAGES: usize = 1_000;
+
 /// Who is there.
 impl Client {
     /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), or any transport.
@@ -107,15 +110,15 @@ impl Client {
     pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
         let mut tools = Vec::new();
         let mut params = PaginatedParams::default();
-        loop {
+        for _ in 0..MOST_PAGES {
             let page = self.call::<request::ListTools>(params.clone()).await?;
             tools.extend(page.tools);
-            // A server that gives out one cursor for ever would keep us for ever.
-            if page.next_cursor.is_none() || page.next_cursor == params.cursor {
+            if page.next_cursor.is_none() {
                 return Ok(tools);
             }
             params.cursor = page.next_cursor;
         }
+        Err(Error::limit(format!("the server's list of tools has more than {MOST_PAGES} pages")))
     }
 
     /// Asks whether the server is there (revisions up to 2025-11-25).
@@ -156,9 +159,12 @@ impl std::fmt::Debug for Client {
 /// What a call came to.
 pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Error> {
     let text = text_of(ending, R::METHOD.name())?;
-    check_kind(&text)
-        .map_err(|kind| Error::decode(R::METHOD, format!("a result of kind `{kind}`, which is not known here")))?;
-    serde_json::from_str(&text).map_err(|error| Error::decode(R::METHOD, error))
+    // Results of 2026-07-28 say what kind they are; a kind that is not known must not be taken for another.
+    match steadfast_model::Outcome::from_json(&text) {
+        Ok(steadfast_model::Outcome::Complete(result)) => Ok(result),
+        Ok(_) => Err(Error::unreadable(R::METHOD, "a result of a kind that this client does not take")),
+        Err(error) => Err(Error::decode(R::METHOD, error)),
+    }
 }
 
 fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
@@ -166,11 +172,11 @@ fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
     match ending {
         CallEnding::Ended(Ending::Answered(text)) => Ok(text),
         CallEnding::Ended(Ending::Refused(object)) => Err(Error::refused(method, object)),
-        CallEnding::Ended(Ending::Unreadable(why)) => Err(Error::decode(method, why)),
+        CallEnding::Ended(Ending::Unreadable(why)) => Err(Error::unreadable(method, why)),
         CallEnding::Ended(Ending::Cancelled { sent }) => Err(Error::cancelled(known(sent))),
         CallEnding::Ended(Ending::TimedOut { sent }) => Err(Error::timed_out(known(sent))),
         CallEnding::Ended(Ending::Closed { sent }) => Err(Error::closed(known(sent))),
-        CallEnding::Ended(_) => Err(Error::closed(Outcome::Unknown)),
+        CallEnding::Ended(Ending::EndedByPeer) => Err(Error::cancelled(Outcome::Answered)),
         CallEnding::Refused(CallRefused::TooMany) => Err(Error::limit("too many calls wait for an answer")),
         CallEnding::Refused(CallRefused::NotInRevision) => {
             Err(Error::unsupported(format!("the revision that the peer speaks has no {method} from this side")))
@@ -179,18 +185,5 @@ fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
             Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
         }
         CallEnding::Refused(_) => Err(Error::closed(Outcome::NotSent)),
-    }
-}
-
-/// Results of 2026-07-28 say what kind they are; a kind that is not known must not be taken for another.
-fn check_kind(text: &str) -> Result<(), String> {
-    #[derive(serde::Deserialize)]
-    struct Kind {
-        #[serde(rename = "resultType")]
-        result_type: Option<String>,
-    }
-    match serde_json::from_str::<Kind>(text) {
-        Ok(Kind { result_type: Some(kind) }) if kind != "complete" => Err(kind),
-        _ => Ok(()),
     }
 }

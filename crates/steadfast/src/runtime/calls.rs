@@ -1,5 +1,6 @@
 //! Calls to the peer, as futures: dropping one gives the call up and tells the peer.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -19,19 +20,23 @@ pub(crate) enum CallEnding {
     Refused(CallRefused),
 }
 
-type OnProgress = Box<dyn Fn(ProgressParams) + Send + Sync>;
+type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
 /// Where the driver puts the end of a call.
 pub(crate) struct Slot {
     state: Mutex<State>,
-    on_progress: Option<OnProgress>,
 }
 
 #[derive(Default)]
 struct State {
     ending: Option<CallEnding>,
+    /// Progress that the caller has not seen.
+    progress: VecDeque<ProgressParams>,
     waker: Option<Waker>,
 }
+
+/// More than this, and the oldest is dropped: the caller does not keep up.
+const UNSEEN: usize = 64;
 
 impl Slot {
     pub(super) fn end(&self, ending: CallEnding) {
@@ -45,10 +50,15 @@ impl Slot {
     }
 
     pub(super) fn progress(&self, progress: ProgressParams) {
-        if let Some(on_progress) = &self.on_progress {
-            // A callback that panics must not take the driver with it.
-            let call = std::panic::AssertUnwindSafe(|| on_progress(progress));
-            let _ = std::panic::catch_unwind(call);
+        let mut state = self.lock();
+        if state.progress.len() == UNSEEN {
+            state.progress.pop_front();
+        }
+        state.progress.push_back(progress);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
@@ -73,6 +83,8 @@ pub(crate) struct PendingCall {
     key: CallKey,
     slot: Arc<Slot>,
     mailbox: Arc<Mailbox>,
+    /// Called where the call is awaited, never on the driver's thread.
+    on_progress: Option<OnProgress>,
     ended: bool,
 }
 
@@ -102,12 +114,12 @@ impl PendingCall {
         call.cancellable = !options.keep_when_given_up;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;
-        let slot = Arc::new(Slot { state: Mutex::default(), on_progress });
+        let slot = Arc::new(Slot { state: Mutex::default() });
         let key = mailbox.next_call();
         if mailbox.post(letter(key, call, Arc::clone(&slot))).is_err() {
             slot.end(CallEnding::Refused(CallRefused::Closed));
         }
-        Self { key, slot, mailbox: Arc::clone(mailbox), ended: false }
+        Self { key, slot, mailbox: Arc::clone(mailbox), on_progress, ended: false }
     }
 }
 
@@ -115,13 +127,26 @@ impl Future for PendingCall {
     type Output = CallEnding;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
-        let mut state = self.slot.lock();
+        let call = &mut *self;
+        let mut state = call.slot.lock();
+        if let Some(on_progress) = &mut call.on_progress {
+            let progress = std::mem::take(&mut state.progress);
+            if !progress.is_empty() {
+                drop(state);
+                progress.into_iter().for_each(on_progress);
+                state = call.slot.lock();
+            }
+        }
         let Some(ending) = state.ending.take() else {
+            // What came while the callback ran is seen at once.
+            if !state.progress.is_empty() {
+                cx.waker().wake_by_ref();
+            }
             state.waker = Some(cx.waker().clone());
             return Poll::Pending;
         };
         drop(state);
-        self.ended = true;
+        call.ended = true;
         Poll::Ready(ending)
     }
 }

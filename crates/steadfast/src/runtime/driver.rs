@@ -4,9 +4,11 @@
 //! It never waits for anything but its transport, its timer and its mailbox, and never calls a handler.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, CloseCause, Connection, Event, Hello, Key, Limits, Outcome, Peer, Request};
@@ -23,6 +25,9 @@ use crate::transport::{Hangup, Transport};
 
 /// How much is read at once, and about how much is written at once.
 const CHUNK: usize = 64 * 1024;
+
+/// How long the goodbye of a transport may take.
+const CLOSING: Duration = Duration::from_millis(100);
 
 /// How many turns a driver takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
@@ -67,6 +72,8 @@ pub(crate) struct Driver<T, S> {
     timer: Box<dyn Timer>,
     decoder: LineDecoder,
     input: Box<[u8]>,
+    /// What was read and not yet looked at.
+    unread: Range<usize>,
     output: Output,
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<Slot>>,
@@ -97,7 +104,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
-        let mailbox = Mailbox::new(limits.outbox_bytes);
+        let mailbox = Mailbox::new(&limits);
         let service = service(&mailbox);
         Self {
             decoder: LineDecoder::new(limits.message_bytes),
@@ -108,6 +115,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             timer: runtime.timer(),
             runtime,
             input: vec![0; CHUNK].into_boxed_slice(),
+            unread: 0..0,
             output: Output::default(),
             executions: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -125,9 +133,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
     }
 
     /// Takes the letters. Returns whether there were any.
-    fn collect(&mut self, cx: &mut Context<'_>) -> bool {
+    fn collect(&mut self) -> bool {
         let mut letters = std::mem::take(&mut self.letters);
-        self.mailbox.collect(&mut letters, cx);
+        self.mailbox.collect(&mut letters);
         let any = !letters.is_empty();
         for letter in letters.drain(..) {
             self.open_letter(letter);
@@ -191,7 +199,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
 
     fn end_execution(&mut self, key: Key) {
         self.connection.handle_execution_ended(self.runtime.now(), key);
-        self.executions.remove(&key);
+        if let Some(execution) = self.executions.remove(&key) {
+            execution.release();
+        }
     }
 
     fn fetch_progress(&mut self, key: Key) {
@@ -200,32 +210,45 @@ impl<T: Transport, S: Service> Driver<T, S> {
         }
     }
 
-    /// Reads once. Returns whether there was anything.
+    /// Reads once, or goes on with what was read. Returns whether there was anything.
     fn read(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.connection.wants_input() {
             return false;
         }
-        let Poll::Ready(read) = self.transport.poll_read(cx, &mut self.input) else { return false };
+        if self.unread.is_empty() {
+            let Poll::Ready(read) = self.transport.poll_read(cx, &mut self.input) else { return false };
+            // A transport that cannot be read any more has ended, whatever it calls that.
+            self.unread = 0..read.unwrap_or(0);
+            if self.unread.is_empty() {
+                self.end_input();
+                return true;
+            }
+        }
         let now = self.runtime.now();
-        // A transport that cannot be read any more has ended, whatever it calls that.
-        let count = read.unwrap_or(0);
-        if count == 0 {
-            match self.decoder.finish() {
+        // As soon as too much waits to be written, the rest waits to be read.
+        while self.connection.wants_input() {
+            let mut bytes = self.input.get(self.unread.clone()).unwrap_or_default();
+            let line = self.decoder.next(&mut bytes);
+            self.unread.start = self.unread.end - bytes.len();
+            match line {
                 Some(Line::Message(line)) => self.connection.handle_message(now, line),
                 Some(Line::TooLong(salvaged)) => self.connection.handle_too_long(now, salvaged),
-                None => {}
+                None => break,
             }
-            self.connection.handle_end_of_input(now);
-            return true;
-        }
-        let mut bytes = self.input.get(..count).unwrap_or_default();
-        while let Some(line) = self.decoder.next(&mut bytes) {
-            match line {
-                Line::Message(line) => self.connection.handle_message(now, line),
-                Line::TooLong(salvaged) => self.connection.handle_too_long(now, salvaged),
-            }
+            self.act();
         }
         true
+    }
+
+    /// The peer has ended its stream.
+    fn end_input(&mut self) {
+        let now = self.runtime.now();
+        match self.decoder.finish() {
+            Some(Line::Message(line)) => self.connection.handle_message(now, line),
+            Some(Line::TooLong(salvaged)) => self.connection.handle_too_long(now, salvaged),
+            None => {}
+        }
+        self.connection.handle_end_of_input(now);
     }
 
     /// Learns whether the peer has gone while nothing is read or written.
@@ -272,7 +295,6 @@ impl<T: Transport, S: Service> Driver<T, S> {
                     let abandoned = self.connection.statistics().abandoned;
                     self.ended = Some(Ended { cause, abandoned });
                 }
-                _ => {}
             }
         }
     }
@@ -322,6 +344,14 @@ impl<T: Transport, S: Service> Driver<T, S> {
         }
         self.connection.handle_flushed();
         wrote
+    }
+
+    /// Ends our writing side, so that the peer reads the last of it and then the end.
+    fn close(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+        let Some(ended) = self.ended else { return Poll::Pending };
+        // A transport that cannot be closed is dropped, which closes it too.
+        let closed = self.transport.poll_close(cx).is_ready() || self.timer.poll(cx).is_ready();
+        if closed { Poll::Ready(ended) } else { Poll::Pending }
     }
 
     fn fail_output(&mut self) {
@@ -401,13 +431,11 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
         let driver = &mut *self;
+        if driver.ended.is_some() {
+            return driver.close(cx);
+        }
         for _ in 0..TURNS {
-            let mut progressed = driver.collect(cx);
-            if progressed && !driver.executions.is_empty() {
-                // The handlers that are about to answer may do so first, and their answers go out together.
-                driver.runtime.yield_now();
-                driver.collect(cx);
-            }
+            let mut progressed = driver.collect();
             if driver.timer.poll(cx).is_ready() {
                 driver.connection.handle_timeout(driver.runtime.now());
                 progressed = true;
@@ -415,16 +443,23 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
             progressed |= driver.read(cx);
             progressed |= driver.hear_hangup(cx);
             driver.act();
+            if progressed && !driver.executions.is_empty() {
+                // Handlers that are about to answer may do so first: their answers go out together, and nobody is woken.
+                driver.runtime.yield_now();
+                driver.collect();
+                driver.act();
+            }
             progressed |= driver.write(cx);
             driver.act();
-            if let Some(ended) = driver.ended {
+            if driver.ended.is_some() {
                 driver.wind_up();
-                return Poll::Ready(ended);
+                driver.timer.reset(Some(driver.runtime.now() + CLOSING));
+                return driver.close(cx);
             }
             let held = driver.connection.waiting_bytes() + driver.output.waiting();
             progressed |= driver.mailbox.update_room(held);
             driver.timer.reset(driver.connection.poll_timeout());
-            if !progressed {
+            if !progressed && !driver.mailbox.listen(cx) {
                 // A timer that was set just now has to be polled to wake us.
                 if driver.timer.poll(cx).is_pending() {
                     return Poll::Pending;

@@ -92,6 +92,21 @@ impl Execution {
         self.wake_watchers();
     }
 
+    /// It has ended. A context that somebody has kept can start nothing behind it any more.
+    pub(super) fn release(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        let cleanups = std::mem::take(&mut state.cleanups);
+        let wake = state.shields > 0;
+        drop(state);
+        for cleanup in cleanups {
+            super::fence::drop_quietly(cleanup);
+        }
+        if wake {
+            self.wake_watchers();
+        }
+    }
+
     pub(super) fn is_abandoned(&self) -> bool {
         self.lock().abandoned
     }
@@ -106,7 +121,21 @@ impl Execution {
 
     /// Adds a cleanup that runs if the execution is stopped.
     pub(crate) fn add_cleanup(&self, cleanup: Task) {
-        self.lock().cleanups.push(cleanup);
+        let mut state = self.lock();
+        if state.abandoned {
+            // Nobody is left who would run or drop it, and it may hold this execution: the two would keep each other.
+            drop(state);
+            return super::fence::drop_quietly(cleanup);
+        }
+        state.cleanups.push(cleanup);
+    }
+
+    /// Everything is over, unless a shield or a cleanup has come in between. After this none can.
+    pub(super) fn end(&self) -> bool {
+        let mut state = self.lock();
+        let over = state.shields == 0 && state.cleanups.is_empty();
+        state.abandoned |= over;
+        over
     }
 
     /// The cleanup that was added last and has not run: the reverse of the order in which things were built up.
@@ -122,9 +151,14 @@ impl Execution {
         }
     }
 
-    pub(crate) fn enter_shield(self: &Arc<Self>) -> ShieldPass {
-        self.lock().shields += 1;
-        ShieldPass(Arc::clone(self))
+    /// Leave to outlive the handler; none once the execution has ended, because nobody would wait for it.
+    pub(crate) fn enter_shield(self: &Arc<Self>) -> Option<ShieldPass> {
+        let mut state = self.lock();
+        if state.abandoned {
+            return None;
+        }
+        state.shields += 1;
+        Some(ShieldPass(Arc::clone(self)))
     }
 
     pub(super) fn has_shields(&self) -> bool {

@@ -16,6 +16,7 @@ use steadfast_proto::mutant;
 
 use super::execution::Execution;
 use super::mailbox::Letter;
+use super::room::Place;
 use super::{Task, Timer};
 
 /// What a handler is, to the fence.
@@ -33,16 +34,10 @@ where
     T: Send + 'static,
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,
 {
-    let runtime = Arc::clone(&execution.runtime);
     match job {
-        Job::Future(future) => {
-            let fence = Fence { execution, stage: Stage::Gate(future), encode: Some(encode), grace, timer: None };
-            match runtime.tokio() {
-                Some(tokio) => tokio.spawn_task(fence),
-                None => runtime.spawn(Box::pin(fence)),
-            }
-        }
-        Job::Blocking(function) => runtime.spawn_thread(Box::new(move || run_blocking(execution, function, encode))),
+        // A plain function needs no worker, unless there is something to wait for.
+        Job::Blocking(function) => start_thread(execution, function, encode),
+        Job::Future(_) => Fence::new(execution, Stage::Gate(job), encode, grace).spawn(),
     }
 }
 
@@ -77,17 +72,32 @@ struct Fence<T, E> {
     encode: Option<E>,
     grace: Option<Duration>,
     timer: Option<Box<dyn Timer>>,
+    /// In the queue for room.
+    place: Place,
 }
 
 enum Stage<T> {
     /// Waiting for room to begin.
-    Gate(Pin<Box<dyn Future<Output = T> + Send>>),
+    Gate(Job<T>),
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
-    /// Done, and waiting for room to be encoded.
-    Done(T),
-    /// Running cleanups and waiting for shields.
+    /// Done, and waiting for room to be posted.
+    Parked(Parked),
+    /// Waiting for shields and running cleanups.
     Ending(Option<Task>),
     Over,
+}
+
+/// An answer that waits for room, and is counted while it does.
+struct Parked {
+    answer: Option<Answer>,
+    bytes: usize,
+    execution: Arc<Execution>,
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        self.execution.mailbox.room().unpark(self.bytes);
+    }
 }
 
 // Nothing in it is pinned in place: the futures are boxed.
@@ -95,7 +105,8 @@ impl<T, E> Unpin for Fence<T, E> {}
 
 impl<T, E> Future for Fence<T, E>
 where
-    E: FnOnce(T, &Execution) -> Answer,
+    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    T: Send + 'static,
 {
     type Output = ();
 
@@ -107,24 +118,40 @@ where
             if execution.is_abandoned() {
                 let stage = std::mem::replace(&mut fence.stage, Stage::Over);
                 drop_quietly(stage);
-                execution.drop_cleanups();
+                execution.release();
                 return Poll::Ready(());
             }
             let stage = std::mem::replace(&mut fence.stage, Stage::Over);
             fence.stage = match stage {
-                Stage::Gate(future) if execution.stopping().is_some() => stop(future),
-                Stage::Gate(future) => {
-                    if execution.mailbox.poll_room(cx).is_pending() {
-                        fence.stage = Stage::Gate(future);
+                Stage::Gate(job) if execution.stopping().is_some() => {
+                    drop_quietly(job);
+                    Stage::Ending(None)
+                }
+                Stage::Gate(job) => {
+                    if execution.mailbox.room().poll(&mut fence.place, cx).is_pending() {
+                        fence.stage = Stage::Gate(job);
                         return Poll::Pending;
                     }
-                    Stage::Running(future)
+                    match (job, fence.encode.take()) {
+                        (Job::Future(future), encode) => {
+                            fence.encode = encode;
+                            Stage::Running(future)
+                        }
+                        (Job::Blocking(function), Some(encode)) => {
+                            start_thread(Arc::clone(&execution), function, encode);
+                            Stage::Over
+                        }
+                        (Job::Blocking(_), None) => Stage::Ending(None),
+                    }
                 }
-                Stage::Running(future) if fence.must_stop(cx) => stop(future),
+                Stage::Running(future) if fence.must_stop(cx) => {
+                    drop_quietly(future);
+                    Stage::Ending(None)
+                }
                 Stage::Running(mut future) => match poll_watched(&execution, future.as_mut(), cx) {
                     Ok(Poll::Ready(value)) => {
                         drop_quietly(future);
-                        Stage::Done(value)
+                        fence.answer(value)
                     }
                     Ok(Poll::Pending) => {
                         fence.stage = Stage::Running(future);
@@ -135,17 +162,13 @@ where
                         fence.answer_panic()
                     }
                 },
-                Stage::Done(value) if execution.stopping().is_some() => {
-                    // Nobody waits for the answer.
-                    drop_quietly(value);
-                    Stage::Ending(None)
-                }
-                Stage::Done(value) => {
-                    if execution.mailbox.poll_room(cx).is_pending() {
-                        fence.stage = Stage::Done(value);
+                Stage::Parked(_) if execution.stopping().is_some() => Stage::Ending(None),
+                Stage::Parked(mut parked) => {
+                    if execution.mailbox.room().poll(&mut fence.place, cx).is_pending() {
+                        fence.stage = Stage::Parked(parked);
                         return Poll::Pending;
                     }
-                    fence.answer(value)
+                    parked.answer.take().map_or(Stage::Ending(None), |answer| finish(&execution, answer))
                 }
                 Stage::Ending(cleanup) => {
                     if let Some(ending) = fence.end(cleanup, cx) {
@@ -163,8 +186,22 @@ where
 
 impl<T, E> Fence<T, E>
 where
-    E: FnOnce(T, &Execution) -> Answer,
+    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    T: Send + 'static,
 {
+    fn new(execution: Arc<Execution>, stage: Stage<T>, encode: E, grace: Option<Duration>) -> Self {
+        Self { execution, stage, encode: Some(encode), grace, timer: None, place: Place::default() }
+    }
+
+    /// Has it polled to its end on the workers.
+    fn spawn(self) {
+        let runtime = Arc::clone(&self.execution.runtime);
+        match runtime.tokio() {
+            Some(tokio) => tokio.spawn_task(self),
+            None => runtime.spawn(Box::pin(self)),
+        }
+    }
+
     /// Whether the handler is to be dropped now.
     fn must_stop(&mut self, cx: &mut Context<'_>) -> bool {
         if self.execution.stopping().is_none() || mutant!(IgnoreStop) {
@@ -180,19 +217,28 @@ where
         timer.poll(cx).is_ready()
     }
 
+    /// The handler has returned: its answer is encoded here, where the handler ran.
     fn answer(&mut self, value: T) -> Stage<T> {
         let execution = &self.execution;
-        let encode = self.encode.take();
-        let answer =
-            catch_unwind(AssertUnwindSafe(|| encode.map(|encode| encode(value, execution)))).map_err(Panic::new);
-        match answer {
-            Ok(Some(answer)) => {
-                execution.drop_cleanups();
-                finish(execution, answer)
-            }
-            Ok(None) => Stage::Ending(None),
-            Err(Panic) => self.answer_panic(),
+        let Some(encode) = self.encode.take().filter(|_| execution.stopping().is_none()) else {
+            // Nobody waits for the answer.
+            drop_quietly(value);
+            return Stage::Ending(None);
+        };
+        let Ok(answer) = catch_unwind(AssertUnwindSafe(|| encode(value, execution))).map_err(Panic::new) else {
+            return self.answer_panic();
+        };
+        if execution.mailbox.room().is_free() {
+            execution.drop_cleanups();
+            return finish(execution, answer);
         }
+        let bytes = answer.len();
+        if execution.mailbox.room().park(bytes) {
+            return Stage::Parked(Parked { answer: Some(answer), bytes, execution: Arc::clone(execution) });
+        }
+        let error = ErrorObject::internal("too many answers wait to be read, so this one was dropped");
+        execution.drop_cleanups();
+        finish(execution, Answer::error(&execution.id, &error))
     }
 
     fn answer_panic(&mut self) -> Stage<T> {
@@ -204,15 +250,22 @@ where
         finish(execution, panic_answer(execution))
     }
 
-    /// Goes on with cleanups and shields. `None` when there is nothing left.
+    /// Waits for shields, then runs cleanups. `None` when there is nothing left.
     fn end(&mut self, cleanup: Option<Task>, cx: &mut Context<'_>) -> Option<Stage<T>> {
         let mut cleanup = cleanup;
-        if self.execution.stopping().is_none() {
-            self.execution.drop_cleanups();
-        }
         loop {
+            // What a shield protects is not undone while it is being done.
+            if cleanup.is_none() && self.execution.has_shields() {
+                return Some(Stage::Ending(None));
+            }
+            if self.execution.stopping().is_none() {
+                self.execution.drop_cleanups();
+            }
             let Some(mut task) = cleanup.take().or_else(|| self.execution.next_cleanup()) else {
-                return self.execution.has_shields().then_some(Stage::Ending(None));
+                if self.execution.end() {
+                    return None;
+                }
+                continue;
             };
             if let Ok(Poll::Pending) = poll_quietly(task.as_mut(), cx) {
                 return Some(Stage::Ending(Some(task)));
@@ -222,15 +275,23 @@ where
     }
 }
 
-/// Drops a handler that is not wanted any more.
-fn stop<T>(future: Pin<Box<dyn Future<Output = T> + Send>>) -> Stage<T> {
-    drop_quietly(future);
-    Stage::Ending(None)
+/// A fence that is dropped with its runtime, or unwound by a log subscriber that panics, still says that it is over.
+impl<T, E> Drop for Fence<T, E> {
+    fn drop(&mut self) {
+        self.execution.mailbox.room().leave(&mut self.place);
+        let stage = std::mem::replace(&mut self.stage, Stage::Over);
+        if matches!(stage, Stage::Over) {
+            return;
+        }
+        drop_quietly(stage);
+        self.execution.release();
+        post(&self.execution, Letter::Ended { key: self.execution.key });
+    }
 }
 
 /// Posts the answer; if nothing else is left of the execution, its end with it.
 fn finish<T>(execution: &Arc<Execution>, answer: Answer) -> Stage<T> {
-    if execution.has_shields() {
+    if !execution.end() {
         post(execution, Letter::Answer { key: execution.key, answer });
         return Stage::Ending(None);
     }
@@ -240,7 +301,10 @@ fn finish<T>(execution: &Arc<Execution>, answer: Answer) -> Stage<T> {
 
 /// The text of a panic may hold anything, so the peer learns only that there was one.
 fn panic_answer(execution: &Execution) -> Answer {
-    tracing::error!(request = %execution.id, "the handler panicked; the request is answered with an internal error");
+    let say =
+        || tracing::error!(request = %execution.id, "the handler panicked; its request is answered with an error");
+    // A subscriber that panics in its turn does not cost the answer.
+    let _ = catch_unwind(AssertUnwindSafe(say)).map_err(Panic::new);
     Answer::error(&execution.id, &ErrorObject::internal("the handler failed unexpectedly"))
 }
 
@@ -258,37 +322,34 @@ fn poll_watched<F: Future + ?Sized>(
     poll_quietly(future, cx)
 }
 
-/// The fence around a plain function, on its thread.
-fn run_blocking<T, E>(execution: Arc<Execution>, function: Box<dyn FnOnce() -> T + Send>, encode: E)
+/// Runs a plain function on a thread.
+fn start_thread<T, E>(execution: Arc<Execution>, function: Box<dyn FnOnce() -> T + Send>, encode: E)
 where
     T: Send + 'static,
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,
 {
-    // Cancelled while it waited for a thread.
-    if execution.stopping().is_none() {
-        let run = AssertUnwindSafe(|| {
-            let value = function();
-            let stopped = execution.stopping().is_some();
-            (!stopped).then(|| encode(value, &execution))
-        });
-        let answer = match catch_unwind(run).map_err(Panic::new) {
-            Ok(answer) => answer,
-            Err(Panic) if mutant!(SwallowPanic) => return,
-            Err(Panic) => Some(panic_answer(&execution)),
-        };
-        if let Some(answer) = answer {
-            execution.drop_cleanups();
-            if !execution.has_shields() {
-                return post(&execution, Letter::Finished { key: execution.key, answer });
-            }
-            post(&execution, Letter::Answer { key: execution.key, answer });
-        }
-    } else {
-        drop_quietly(function);
-    }
-    // What is left, cleanups and shields, is async.
     let runtime = Arc::clone(&execution.runtime);
-    let rest: Fence<(), fn((), &Execution) -> Answer> =
-        Fence { execution, stage: Stage::Ending(None), encode: None, grace: None, timer: None };
-    runtime.spawn(Box::pin(rest));
+    // Dropped without being run, because no thread could be started, the fence says that the request is over.
+    let fence = Fence::new(execution, Stage::Gate(Job::Blocking(function)), encode, None);
+    runtime.spawn_thread(Box::new(move || run_on_thread(fence)));
+}
+
+/// The fence around a plain function. What it cannot do without waiting goes on as a task.
+fn run_on_thread<T, E>(mut fence: Fence<T, E>)
+where
+    T: Send + 'static,
+    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+{
+    let ready = fence.execution.stopping().is_none() && fence.execution.mailbox.room().is_free();
+    if let (Stage::Gate(_), true) = (&fence.stage, ready)
+        && let Stage::Gate(Job::Blocking(function)) = std::mem::replace(&mut fence.stage, Stage::Ending(None))
+    {
+        fence.stage = match catch_unwind(AssertUnwindSafe(function)).map_err(Panic::new) {
+            Ok(value) => fence.answer(value),
+            Err(Panic) => fence.answer_panic(),
+        };
+    }
+    if !matches!(fence.stage, Stage::Over) {
+        fence.spawn();
+    }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use serde_json::Value;
 use steadfast_model::{LoggingLevel, Method, Revision};
-use steadfast_proto::connection::{Call, CallKey, Key, Peer};
+use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
 use steadfast_proto::encode::Answer;
 
 use super::calls::Slot;
@@ -61,10 +61,11 @@ struct State {
 }
 
 impl Mailbox {
-    pub(crate) fn new(budget: usize) -> Arc<Self> {
+    /// For a connection with these limits.
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
-            room: Room::new(budget),
+            room: Room::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
             spare: Mutex::default(),
         })
@@ -114,27 +115,32 @@ impl Mailbox {
         }
     }
 
-    /// Ready when there is room for another answer.
-    pub(super) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.room.poll(cx)
+    /// The room for answers.
+    pub(super) fn room(&self) -> &Room {
+        &self.room
     }
 
-    /// Swaps what is there for `letters`, which is empty; if there is nothing, the driver is woken by the next letter.
-    pub(super) fn collect(&self, letters: &mut Vec<Letter>, cx: &mut Context<'_>) {
-        let mut state = self.lock();
-        std::mem::swap(&mut state.letters, letters);
-        if letters.is_empty() {
-            if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(cx.waker())) {
-                state.driver = Some(cx.waker().clone());
-            }
-            return;
-        }
-        drop(state);
+    /// Swaps what is there for `letters`, which is empty.
+    pub(super) fn collect(&self, letters: &mut Vec<Letter>) {
+        std::mem::swap(&mut self.lock().letters, letters);
         let bytes = letters.iter().map(|letter| match letter {
             Letter::Answer { answer, .. } | Letter::Finished { answer, .. } => answer.len(),
             _ => 0,
         });
         self.room.collect(bytes.sum());
+    }
+
+    /// Has the driver woken by the next letter. Returns whether there is one already. Done last before the driver sleeps:
+    /// a driver that is awake need not be woken, and waking it is what costs.
+    pub(super) fn listen(&self, cx: &mut Context<'_>) -> bool {
+        let mut state = self.lock();
+        if !state.letters.is_empty() {
+            return true;
+        }
+        if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(cx.waker())) {
+            state.driver = Some(cx.waker().clone());
+        }
+        false
     }
 
     /// The driver holds this many bytes. Returns whether handlers still wait although there is room.

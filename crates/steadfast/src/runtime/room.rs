@@ -1,9 +1,10 @@
-//! Room for answers: the one budget of bytes that covers what is encoded and not yet written (law L7).
+//! Room for answers: the budgets of bytes that cover what is encoded and not yet written (law L7).
 //!
-//! A handler waits for room before it begins and before its answer is encoded. It is not a lock: several may see the last
-//! room at once and overshoot by their own answers, so the bound is the budget and one answer for each worker.
+//! A handler waits for room before it begins, and its answer before it is posted. It is not a lock: several may see the last
+//! room at once and overshoot by their own answers. Answers of handlers that began while there was room, and ended when
+//! there was none, are parked, which has a budget of its own: past it an answer is replaced by a short error.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -13,26 +14,75 @@ const WOKEN_AT_ONCE: usize = 32;
 
 pub(super) struct Room {
     budget: usize,
+    parking: usize,
     /// Bytes that the driver holds, as of its last turn.
     held: AtomicUsize,
     /// Bytes in the mailbox.
     posted: AtomicUsize,
-    waiting: Mutex<VecDeque<Waker>>,
+    /// Bytes of answers that wait for room.
+    parked: AtomicUsize,
+    queue: Mutex<Queue>,
 }
 
+#[derive(Default)]
+struct Queue {
+    /// Those who wait, in the order in which they came.
+    waiting: BTreeMap<u64, Waker>,
+    next: u64,
+}
+
+/// A place in the queue. Whoever stops waiting gives it back, or its waker would stay.
+#[derive(Debug, Default)]
+pub(super) struct Place(Option<u64>);
+
 impl Room {
-    pub(super) fn new(budget: usize) -> Self {
-        Self { budget, held: AtomicUsize::new(0), posted: AtomicUsize::new(0), waiting: Mutex::default() }
+    pub(super) fn new(budget: usize, parking: usize) -> Self {
+        Self {
+            budget,
+            parking,
+            held: AtomicUsize::new(0),
+            posted: AtomicUsize::new(0),
+            parked: AtomicUsize::new(0),
+            queue: Mutex::default(),
+        }
     }
 
     /// Ready when there is room.
-    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.is_free() {
-            return Poll::Ready(());
+    pub(super) fn poll(&self, place: &mut Place, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_free() {
+            let mut queue = self.queue();
+            let number = place.0.unwrap_or(queue.next);
+            queue.next = queue.next.max(number + 1);
+            queue.waiting.insert(number, cx.waker().clone());
+            place.0 = Some(number);
         }
-        self.waiting().push_back(cx.waker().clone());
-        // It may have become free before the waker was in the list.
-        if self.is_free() { Poll::Ready(()) } else { Poll::Pending }
+        // It may have become free before the waker was in the queue.
+        if !self.is_free() {
+            return Poll::Pending;
+        }
+        self.leave(place);
+        Poll::Ready(())
+    }
+
+    /// Gives up a place in the queue.
+    pub(super) fn leave(&self, place: &mut Place) {
+        if let Some(number) = place.0.take() {
+            self.queue().waiting.remove(&number);
+        }
+    }
+
+    /// Parks an answer of that size, if it may be. To be taken out with [`Room::unpark`].
+    pub(super) fn park(&self, bytes: usize) -> bool {
+        let parked = self.parked.fetch_add(bytes, Ordering::SeqCst);
+        let fits = parked.saturating_add(bytes) <= self.parking;
+        if !fits {
+            self.unpark(bytes);
+        }
+        fits
+    }
+
+    pub(super) fn unpark(&self, bytes: usize) {
+        self.parked.fetch_sub(bytes, Ordering::SeqCst);
     }
 
     /// An answer of that size was posted.
@@ -51,14 +101,15 @@ impl Room {
         if !self.is_free() {
             return false;
         }
-        let mut waiting = self.waiting();
-        if waiting.is_empty() {
-            return false;
+        let mut queue = self.queue();
+        let mut woken = Vec::new();
+        while woken.len() < WOKEN_AT_ONCE
+            && let Some((_, waker)) = queue.waiting.pop_first()
+        {
+            woken.push(waker);
         }
-        let count = waiting.len().min(WOKEN_AT_ONCE);
-        let woken: Vec<Waker> = waiting.drain(..count).collect();
-        let more = !waiting.is_empty();
-        drop(waiting);
+        let more = !queue.waiting.is_empty();
+        drop(queue);
         woken.into_iter().for_each(Waker::wake);
         more
     }
@@ -66,15 +117,16 @@ impl Room {
     /// Nobody will make room any more: all that wait may go on.
     pub(super) fn open(&self) {
         self.held.store(0, Ordering::SeqCst);
-        let woken = std::mem::take(&mut *self.waiting());
-        woken.into_iter().for_each(Waker::wake);
+        self.posted.store(0, Ordering::SeqCst);
+        let woken = std::mem::take(&mut self.queue().waiting);
+        woken.into_values().for_each(Waker::wake);
     }
 
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst)) < self.budget
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Waker>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@
 //! the process for an hour. These are ours, bounded, started when there is work and ended when there is none for a while.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -16,6 +16,15 @@ const IDLE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(super) struct Threads {
     shared: Arc<Shared>,
+}
+
+/// Does not keep the threads.
+pub(super) struct WeakThreads(Weak<Shared>);
+
+impl WeakThreads {
+    pub(super) fn upgrade(&self) -> Option<Threads> {
+        self.0.upgrade().map(|shared| Threads { shared })
+    }
 }
 
 struct Shared {
@@ -42,6 +51,10 @@ impl Threads {
         Self { shared: Arc::new(Shared { most: most.max(1), state: Mutex::default(), work: Condvar::new() }) }
     }
 
+    pub(super) fn downgrade(&self) -> WeakThreads {
+        WeakThreads(Arc::downgrade(&self.shared))
+    }
+
     /// Runs a job on a thread of its own, or behind others if there are as many threads as there may be.
     pub(super) fn run(&self, job: Job) {
         let mut state = self.shared.lock();
@@ -58,9 +71,13 @@ impl Threads {
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name("steadfast-blocking".to_owned()).spawn(move || shared.work());
         if let Err(error) = thread {
-            // The job waits for a thread that is there, if one is; the peer learns of it when the deadline passes.
             tracing::error!(%error, "no thread could be started for a blocking tool");
-            self.shared.lock().threads -= 1;
+            let mut state = self.shared.lock();
+            state.threads -= 1;
+            // The job waits for a thread that is there. If there is none it is dropped, and whoever waits for it learns so.
+            let lost = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
+            drop(state);
+            drop(lost);
         }
     }
 }

@@ -2,19 +2,22 @@
 //! threads of ours, time from the system.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use steadfast_proto::Moment;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::time::Sleep;
 
-use super::threads::Threads;
+use super::threads::{Threads, WeakThreads};
 use super::watchdog::{Watch, Watchdog};
 use super::{Runtime, Task, Timer};
 
 /// A tokio runtime for handlers. Cheap to clone.
+///
+/// What it needs beside tokio, a thread that watches over the workers and the threads for plain functions, is shared by all
+/// connections that are served in one tokio runtime.
 #[derive(Clone)]
 pub struct TokioRuntime {
     handle: Handle,
@@ -22,6 +25,15 @@ pub struct TokioRuntime {
     threads: Threads,
     watchdog: Arc<Watchdog>,
 }
+
+/// What connections in one tokio runtime share, for as long as one of them lives.
+struct Shared {
+    id: Id,
+    threads: WeakThreads,
+    watchdog: Weak<Watchdog>,
+}
+
+static SHARED: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
 
 impl TokioRuntime {
     /// The runtime that this is called in.
@@ -35,11 +47,21 @@ impl TokioRuntime {
 
     /// That runtime.
     pub fn new(handle: Handle) -> Self {
-        let watchdog = Watchdog::start(handle.clone());
-        Self { handle, origin: Instant::now(), threads: Threads::default(), watchdog }
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.retain(|shared| shared.watchdog.strong_count() > 0);
+        let known = shared.iter().find(|shared| shared.id == handle.id());
+        let known = known.and_then(|known| Some((known.threads.upgrade()?, known.watchdog.upgrade()?)));
+        let (threads, watchdog) = known.unwrap_or_else(|| {
+            let (threads, watchdog) = (Threads::default(), Watchdog::start(handle.clone()));
+            let (id, weak) = (handle.id(), threads.downgrade());
+            shared.push(Shared { id, threads: weak, watchdog: Arc::downgrade(&watchdog) });
+            (threads, watchdog)
+        });
+        drop(shared);
+        Self { handle, origin: Instant::now(), threads, watchdog }
     }
 
-    /// With at most this many threads for plain functions, 256 unless told.
+    /// With at most this many threads for plain functions, of its own; 256 that are shared unless told.
     pub fn with_blocking_threads(mut self, most: usize) -> Self {
         self.threads = Threads::new(most);
         self
@@ -92,7 +114,7 @@ impl Runtime for TokioRuntime {
     }
 }
 
-/// A timer that is registered with whichever runtime polls it.
+/// A timer of the drivers' thread, whoever polls it.
 struct TokioTimer {
     runtime: TokioRuntime,
     when: Option<Moment>,
@@ -114,7 +136,11 @@ impl Timer for TokioTimer {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(when) = self.when else { return Poll::Pending };
         let instant = self.runtime.instant(when);
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(instant.into())));
+        let sleep = self.sleep.get_or_insert_with(|| {
+            // The thread of the drivers has timers, whatever the runtime of the handlers has.
+            let _inside = super::io_thread::handle().map(Handle::enter);
+            Box::pin(tokio::time::sleep_until(instant.into()))
+        });
         std::task::ready!(sleep.as_mut().poll(cx));
         self.when = None;
         Poll::Ready(())

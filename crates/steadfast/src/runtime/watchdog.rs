@@ -23,13 +23,19 @@ pub(super) struct Watchdog {
     inside: AtomicUsize,
     /// The thread is awake, and will look.
     awake: AtomicBool,
+    /// An empty task is on its way.
+    nudged: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
 impl Watchdog {
     pub(super) fn start(handle: Handle) -> Arc<Self> {
-        let dog =
-            Arc::new(Self { inside: AtomicUsize::new(0), awake: AtomicBool::new(false), thread: OnceLock::new() });
+        let dog = Arc::new(Self {
+            inside: AtomicUsize::new(0),
+            awake: AtomicBool::new(false),
+            nudged: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        });
         // With one thread there is no other worker to wake.
         if handle.runtime_flavor() != RuntimeFlavor::CurrentThread {
             let weak = Arc::downgrade(&dog);
@@ -90,8 +96,9 @@ fn run(dog: &Weak<Watchdog>, handle: &Handle) {
         }
         std::thread::sleep(PATIENCE);
         let Some(watchdog) = dog.upgrade() else { return };
-        if watchdog.inside.load(Ordering::SeqCst) != 0 {
-            drop(handle.spawn(std::future::ready(())));
+        // While all workers are blocked, one that waits for them is enough.
+        if watchdog.inside.load(Ordering::SeqCst) != 0 && !watchdog.nudged.swap(true, Ordering::SeqCst) {
+            drop(handle.spawn(async move { watchdog.nudged.store(false, Ordering::SeqCst) }));
         }
     }
 }

@@ -136,8 +136,9 @@ impl Context {
         .await
     }
 
-    /// Has `cleanup` run if the request is cancelled, after its handler was dropped; the one added last runs first. It has
-    /// until the drain deadline, also when the connection is gone. It is dropped if the handler ends by itself.
+    /// Has `cleanup` run if the request is cancelled, after its handler was dropped and its shields have ended; the one
+    /// added last runs first. It has until the drain deadline, also when the connection is gone. It is dropped if the
+    /// handler ends by itself, and at once if the request has ended already.
     ///
     /// A plain `fn` is not dropped when it is cancelled: its cleanups run when it has returned.
     pub fn on_cancel(&self, cleanup: impl Future<Output = ()> + Send + 'static) {
@@ -156,13 +157,14 @@ impl Context {
     /// If `future` panics, or is given up at the drain deadline while somebody still waits for it.
     pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let Some(execution) = &self.execution else { return future.await };
+        let Some(pass) = execution.enter_shield() else { return future.await };
         let hand_over = Arc::new(Mutex::new(HandOver { value: None, gone: false, waker: None }));
         let giver = Giver(Arc::clone(&hand_over));
         let shielded = async move {
             let value = future.await;
             giver.give(value);
         };
-        execution.runtime.spawn(Box::pin(Shielded::new(shielded, execution.enter_shield())));
+        execution.runtime.spawn(Box::pin(Shielded::new(shielded, pass)));
         let taken = std::future::poll_fn(move |cx| {
             let mut hand_over = hand_over.lock().unwrap_or_else(PoisonError::into_inner);
             match hand_over.value.take() {

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use steadfast_proto::connection::{Hello, Limits, ServerHello};
 
@@ -116,6 +117,9 @@ impl Serving {
     /// If it could not begin: standard input and output were taken before, there is no tokio runtime, or the system refuses
     /// a thread. How the peer behaves is never an error.
     pub async fn run(self) -> Result<Ended, Error> {
+        if cfg!(panic = "abort") {
+            tracing::warn!("built with panic=abort: a handler that panics ends the process and everything in it");
+        }
         let transport: Box<dyn Transport> = match self.opening {
             Opening::Stdio => Box::new(Stdio::take().map_err(not_begun)?),
             Opening::Transport(transport) => transport,
@@ -143,18 +147,17 @@ impl Serving {
             super::signals::listen(io, Arc::downgrade(&mailbox)).map_err(not_begun)?;
         }
         // Dropping the future that waits here drops the connection: the guard shuts it down.
-        let guard = Guard(Arc::clone(&mailbox));
-        let end_process = self.end_process;
+        let end_process = Arc::new(AtomicBool::new(self.end_process));
+        let guard = Guard { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
         let driven = io.spawn(async move {
             let ended = driver.await;
-            if end_process && ended.abandoned > 0 {
-                tracing::warn!(abandoned = ended.abandoned, "handlers block their threads; ending the process");
+            if ended.abandoned > 0 && end_process.load(Ordering::SeqCst) {
                 std::process::exit(0);
             }
             ended
         });
         let ended = until(async { driven.await.map_err(not_begun) }, self.shutdown, mailbox).await;
-        std::mem::forget(guard);
+        guard.disarm();
         ended
     }
 }
@@ -176,12 +179,26 @@ async fn until<T>(driver: impl Future<Output = T>, shutdown: Option<BoxFuture<()
     .await
 }
 
-struct Guard(Arc<Mailbox>);
+/// Closes the connection when the future that serves it is dropped; the program goes on, so it is not ended.
+struct Guard {
+    mailbox: Option<Arc<Mailbox>>,
+    end_process: Arc<AtomicBool>,
+}
+
+impl Guard {
+    /// The connection has ended by itself.
+    fn disarm(mut self) {
+        self.mailbox = None;
+    }
+}
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // If the connection is closed already, so much the better.
-        let _ = self.0.post(Letter::ShutDown { at_once: true });
+        if let Some(mailbox) = &self.mailbox {
+            self.end_process.store(false, Ordering::SeqCst);
+            // If the connection is closed already, so much the better.
+            let _ = mailbox.post(Letter::ShutDown { at_once: true });
+        }
     }
 }
 

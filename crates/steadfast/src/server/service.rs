@@ -7,8 +7,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast_model::era::{self, Decoration};
+use steadfast_model::error::excerpt;
 use steadfast_model::{Content, ErrorObject, Method, Revision};
-use steadfast_proto::connection::{Peer, Request};
+use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
@@ -48,7 +49,7 @@ impl ServerService {
                 out.extend_from_slice(&list);
                 Ok::<_, std::convert::Infallible>(())
             }),
-            Err(error) => Answer::error(&request.id, error.object()),
+            Err(error) => Answer::error(&request.id, &era::error_for(request.peer.revision, error.object())),
         }
     }
 
@@ -59,7 +60,7 @@ impl ServerService {
             return refuse("params.name must be the name of a tool".to_owned());
         };
         let Some(tool) = self.server.tool_list().find(&name).cloned() else {
-            return refuse(format!("there is no tool named `{name}`"));
+            return refuse(format!("there is no tool named `{}`", excerpt(&name)));
         };
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let arguments = match request.params.range_of("arguments") {
@@ -84,11 +85,6 @@ impl Service for ServerService {
             Method::ListTools => Started::Answered(self.list_tools(&request)),
             other => Started::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),
         }
-    }
-
-    fn opened(&mut self, peer: &Arc<Peer>) {
-        let name = peer.info.as_ref().map_or("a client", |info| info.name.as_str());
-        tracing::debug!(client = name, revision = %peer.revision, "connected");
     }
 }
 

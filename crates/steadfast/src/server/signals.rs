@@ -12,14 +12,13 @@ pub(super) fn listen(io: &Handle, mailbox: Weak<Mailbox>) -> io::Result<()> {
     let _inside = io.enter();
     let mut signals = Signals::new()?;
     io.spawn(async move {
-        signals.next().await;
-        if let Some(mailbox) = mailbox.upgrade() {
-            // If the connection is closed, the process is about to end.
-            let _ = mailbox.post(Letter::ShutDown { at_once: false });
+        let mut code = signals.next().await;
+        let told = mailbox.upgrade().is_some_and(|mailbox| mailbox.post(Letter::ShutDown { at_once: false }).is_ok());
+        // If nothing is served any more, there is nothing to shut down first.
+        if told {
+            code = signals.next().await;
         }
-        signals.next().await;
-        // As a process that a signal ended.
-        std::process::exit(130);
+        std::process::exit(code);
     });
     Ok(())
 }
@@ -37,11 +36,12 @@ impl Signals {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    async fn next(&mut self) {
+    /// The code of a process that the signal ended, as shells have it.
+    async fn next(&mut self) -> i32 {
         tokio::select! {
             biased;
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => 143,
+            _ = self.interrupt.recv() => 130,
         }
     }
 }
@@ -55,10 +55,11 @@ impl Signals {
         Ok(Self)
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> i32 {
         // If the system offers no such signal, there is none to wait for.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+        130
     }
 }

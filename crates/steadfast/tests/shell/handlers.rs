@@ -51,16 +51,16 @@ async fn progress_arrives_in_order_before_the_result() {
             tokio::task::yield_now().await;
         }
     });
-    let client = Client::connect(server([steps])).await.unwrap();
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let record = Arc::clone(&seen);
-    client
-        .call_tool("steps", json!({}))
-        .on_progress(move |progress| record.lock().unwrap().push(progress.progress))
-        .await
-        .unwrap();
-    let seen = seen.lock().unwrap();
-    assert!(seen.is_sorted() && seen.last() == Some(&50.0), "{seen:?}");
+    for revision in Revision::ALL {
+        let era = if revision.is_modern() { Era::Modern } else { Era::Handshake(revision) };
+        let client = Client::connect(server([steps.clone()])).era(era).await.unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&seen);
+        let call = client.call_tool("steps", json!({}));
+        call.on_progress(move |progress| record.lock().unwrap().push(progress.progress)).await.unwrap();
+        let seen = seen.lock().unwrap();
+        assert!(seen.is_sorted() && seen.last() == Some(&50.0), "{revision}: {seen:?}");
+    }
 }
 
 #[tokio::test]

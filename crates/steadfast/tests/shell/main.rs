@@ -5,6 +5,7 @@ mod eras;
 mod handlers;
 mod isolation;
 mod outcomes;
+mod review;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
 use steadfast_proto::connection::{CancelReason, Connection, Event, Key, Request};
-use steadfast_proto::envelope::{self, Batch, Message, Refusal};
-use steadfast_proto::salvage::Shape;
+use steadfast_proto::envelope::{self, Batch, Message, Refusal, RefusalKind};
+use steadfast_proto::salvage::{Salvaged, Shape};
 
 use super::ledger::Ledger;
 use super::operation::Side;
@@ -64,6 +64,8 @@ impl Hearing {
             Ok(Message::Notification { .. } | Message::Answer { .. }) => {}
             Ok(Message::Batch(_)) => ledger.owe_without_id(),
             Err(refusal) if refusal.salvaged.shape == Shape::Answer => {}
+            // A notification with parameters that are none.
+            Err(Refusal { kind: RefusalKind::BadParams, salvaged: Salvaged { id: None, .. } }) => {}
             Err(refusal) => match refusal.salvaged.id {
                 Some(id) if !ledger.is_open(&id) => ledger.owe(id),
                 _ => ledger.owe_without_id(),

@@ -254,6 +254,11 @@ impl Ledger {
         self.requests.iter().filter(|entry| entry.live).map(|entry| entry.key).collect()
     }
 
+    /// How many answers are to come, those that wait in an open batch too.
+    pub(super) fn owed(&self) -> usize {
+        self.owed.values().sum::<usize>() + self.owed_without_id
+    }
+
     fn open(&self) -> impl Iterator<Item = &Entry> {
         self.requests.iter().filter(|entry| entry.state == State::Open)
     }

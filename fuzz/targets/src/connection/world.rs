@@ -40,6 +40,7 @@ pub(super) struct World {
     calls: Calls,
     /// Messages that the peer has sent.
     heard: u64,
+    input_ended: bool,
     write_failed: bool,
     closed: bool,
 }
@@ -64,6 +65,7 @@ impl World {
             ledger: Ledger::default(),
             calls: Calls::default(),
             heard: 0,
+            input_ended: false,
             write_failed: false,
             closed: false,
         }
@@ -116,7 +118,7 @@ impl World {
                     self.wait_until(deadline.max(self.now));
                 }
             }
-            Operation::EndOfInput => self.step(self.endings(), Connection::handle_end_of_input),
+            Operation::EndOfInput => self.end_input(),
             Operation::PeerGone => self.step(self.endings(), Connection::handle_peer_gone),
             Operation::ShutDown { now: false } => self.step(self.endings(), Connection::shut_down),
             Operation::ShutDown { now: true } => self.step(self.endings(), Connection::shut_down_now),
@@ -133,8 +135,8 @@ impl World {
         self.heard += 1;
         let bytes = on_its_way(utterance.bytes(self.heard * 16));
         let hearing = Hearing::of(&self.connection, self.side);
-        // Calls that were held until the peer is ready are let go by a message too.
-        let most = 3 * bytes.len() + ONE_MESSAGE * (hearing.members(&bytes) + self.connection.open_calls() + 1);
+        // What it is answered with repeats some of it; and it may end what is open, and let go what was held.
+        let most = 3 * bytes.len() + ONE_MESSAGE * hearing.members(&bytes) + self.endings();
         let listens = self.connection.statistics().messages_in;
         let events = self.act(most, |connection, now| connection.handle_message(now, &bytes));
         if self.connection.statistics().messages_in > listens {
@@ -160,9 +162,14 @@ impl World {
         self.follow(events);
     }
 
-    /// A driver does not read while too much waits to be written.
+    fn end_input(&mut self) {
+        self.input_ended = true;
+        self.step(self.endings(), Connection::handle_end_of_input);
+    }
+
+    /// A driver does not read while too much waits to be written. After the end it might, and nothing comes of it.
     fn is_full(&self) -> bool {
-        self.connection.waiting_bytes() >= self.connection.limits().outbox_bytes
+        !self.connection.wants_input() && !self.input_ended && !self.closed
     }
 }
 
@@ -177,12 +184,12 @@ impl World {
         };
         self.ledger.answer(key);
         // Progress that was held back goes before the answer, and the answer may complete a batch.
-        self.step(3 * ONE_MESSAGE, |connection, now| connection.respond(now, key, answer));
+        self.step(self.endings(), |connection, now| connection.respond(now, key, answer));
     }
 
     fn end(&mut self, key: Key) {
         self.ledger.end(key);
-        self.step(2 * ONE_MESSAGE, |connection, now| connection.handle_execution_ended(now, key));
+        self.step(self.endings(), |connection, now| connection.handle_execution_ended(now, key));
     }
 
     fn report(&mut self, which: u8, value: u8) {
@@ -281,9 +288,9 @@ impl World {
         self.calls.tick(moment);
     }
 
-    /// What may be written when everything that is open ends.
+    /// What may be written when everything that is open ends: answers with progress before them, cancellations of calls.
     fn endings(&self) -> usize {
-        3 * ONE_MESSAGE * (self.connection.open_requests() + self.connection.open_calls() + 1)
+        ONE_MESSAGE * (2 * self.ledger.owed() + 2 * self.connection.open_calls() + 2)
     }
 }
 
@@ -369,14 +376,14 @@ impl World {
         for key in self.ledger.live_keys() {
             self.end(key);
         }
-        self.step(self.endings(), Connection::handle_end_of_input);
+        self.end_input();
         self.write(u8::MAX, true);
         assert!(self.closed, "nothing is left, and it has not closed: {:?}", self.connection);
     }
 
     /// Handlers never end and nobody reads: it closes all the same, by its deadline.
     fn abandon(mut self) {
-        self.step(self.endings(), Connection::handle_end_of_input);
+        self.end_input();
         let last = self.now + self.connection.limits().drain_deadline;
         while let Some(deadline) = self.connection.poll_timeout() {
             assert!(deadline <= last, "the drain lasts longer than its deadline");
