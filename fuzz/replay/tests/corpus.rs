@@ -4,6 +4,8 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
+use steadfast_model::Method;
+
 fn replay(name: &str) {
     let (_, target) = fuzz_targets::TARGETS.iter().find(|(known, _)| *known == name).expect("a target of that name");
     let inputs = inputs(name);
@@ -43,4 +45,9 @@ fn message() {
 #[test]
 fn connection() {
     replay("connection");
+}
+
+#[test]
+fn every_method_of_the_table_is_read() {
+    assert!(fuzz_targets::message::methods().eq(Method::ALL.iter().copied()), "the target message misses a method");
 }

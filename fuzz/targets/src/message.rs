@@ -14,10 +14,15 @@ use steadfast_model::notification::{self, Notification};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
     CallToolParamsRef, CallToolResult, Content, CreateTaskResult, ErrorObject, FormSchema, Implementation, InputRequiredResult,
-    Meta, Outcome, RequestMeta, Revision,
+    Meta, Method, Outcome, RequestMeta, Revision,
 };
 
 use crate::members::Members;
+
+/// The methods whose messages are read.
+pub fn methods() -> impl Iterator<Item = Method> {
+    REQUESTS.iter().chain(NOTIFICATIONS).copied()
+}
 
 /// Runs the target.
 pub fn run(bytes: &[u8]) {
@@ -30,30 +35,36 @@ pub fn run(bytes: &[u8]) {
     parts(text);
 }
 
-fn requests(text: &str) {
-    macro_rules! each {
-        ($($name:ident)+) => {$(
+macro_rules! requests {
+    ($($name:ident)+) => {
+        const REQUESTS: &[Method] = &[$(<request::$name as Request>::METHOD),+];
+
+        fn requests(text: &str) {$(
             assert_params::<<request::$name as Request>::Params>(text);
             assert_result::<<request::$name as Request>::Result>(text);
-        )+};
-    }
-    each! {
-        Initialize Ping Discover ListTools CallTool ListPrompts GetPrompt ListResources ListResourceTemplates ReadResource
-        Subscribe Unsubscribe Listen Complete SetLevel ListRoots CreateMessage Elicit GetTask GetTaskPayload ListTasks
-        CancelTask UpdateTask
-    }
+        )+}
+    };
 }
 
-fn notifications(text: &str) {
-    macro_rules! each {
-        ($($name:ident)+) => {$(
+macro_rules! notifications {
+    ($($name:ident)+) => {
+        const NOTIFICATIONS: &[Method] = &[$(<notification::$name as Notification>::METHOD),+];
+
+        fn notifications(text: &str) {$(
             assert_params::<<notification::$name as Notification>::Params>(text);
-        )+};
-    }
-    each! {
-        Initialized Cancelled Progress LoggingMessage ToolListChanged PromptListChanged ResourceListChanged ResourceUpdated
-        RootsListChanged ElicitationComplete TaskStatus TaskUpdated SubscriptionAcknowledged
-    }
+        )+}
+    };
+}
+
+requests! {
+    Initialize Ping Discover ListTools CallTool ListPrompts GetPrompt ListResources ListResourceTemplates ReadResource
+    Subscribe Unsubscribe Listen Complete SetLevel ListRoots CreateMessage Elicit GetTask GetTaskPayload ListTasks
+    CancelTask UpdateTask
+}
+
+notifications! {
+    Initialized Cancelled Progress LoggingMessage ToolListChanged PromptListChanged ResourceListChanged ResourceUpdated
+    RootsListChanged ElicitationComplete TaskStatus TaskUpdated SubscriptionAcknowledged
 }
 
 /// What is read in places of its own.

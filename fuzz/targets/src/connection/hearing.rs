@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
 use steadfast_proto::connection::{CancelReason, Connection, Event, Key, Request};
 use steadfast_proto::envelope::{self, Batch, Message, Refusal, RefusalKind};
-use steadfast_proto::salvage::{Salvaged, Shape};
+use steadfast_proto::salvage::Shape;
 
 use super::ledger::Ledger;
 use super::operation::Side;
@@ -63,9 +63,7 @@ impl Hearing {
             }
             Ok(Message::Notification { .. } | Message::Answer { .. }) => {}
             Ok(Message::Batch(_)) => ledger.owe_without_id(),
-            Err(refusal) if refusal.salvaged.shape == Shape::Answer => {}
-            // A notification with parameters that are none.
-            Err(Refusal { kind: RefusalKind::BadParams, salvaged: Salvaged { id: None, .. } }) => {}
+            Err(refusal) if is_never_answered(&refusal) => {}
             Err(refusal) => match refusal.salvaged.id {
                 Some(id) if !ledger.is_open(&id) => ledger.owe(id),
                 _ => ledger.owe_without_id(),
@@ -92,6 +90,12 @@ impl Hearing {
         let counts = !batch.is_empty() && batch.len() <= self.most_members;
         self.revision == Some(Revision::V2025_03_26) && counts && !initializes
     }
+}
+
+/// An answer is not answered, nor is a notification with parameters that are none.
+fn is_never_answered(refusal: &Refusal) -> bool {
+    let notification = refusal.kind == RefusalKind::BadParams && refusal.salvaged.id.is_none();
+    notification || refusal.salvaged.shape == Shape::Answer
 }
 
 /// What a connection made of a message.
