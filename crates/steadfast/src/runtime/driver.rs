@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use steadfast_model::Method;
+use steadfast_proto::Moment;
 use steadfast_proto::connection::{CallKey, CloseCause, Connection, Event, Hello, Key, Limits, Outcome, Peer, Request};
 use steadfast_proto::encode::Answer;
 use steadfast_proto::envelope::OwnedParams;
@@ -25,6 +26,9 @@ use crate::transport::{Hangup, Transport};
 
 /// How much is read at once, and about how much is written at once.
 const CHUNK: usize = 64 * 1024;
+
+/// So few handlers started in one turn may well be done in a moment.
+const FEW: usize = 2;
 
 /// How long the goodbye of a transport may take.
 const CLOSING: Duration = Duration::from_millis(100);
@@ -78,6 +82,8 @@ pub(crate) struct Driver<T, S> {
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<Slot>>,
     letters: Vec<Letter>,
+    /// Handlers that were started in this turn.
+    started: usize,
     odd: OddLog,
     /// The peer has closed its end; what it sent before may be unread.
     peer_gone: bool,
@@ -120,6 +126,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             executions: BTreeMap::new(),
             calls: BTreeMap::new(),
             letters: Vec::new(),
+            started: 0,
             odd: OddLog::default(),
             peer_gone: false,
             flushing: false,
@@ -137,27 +144,27 @@ impl<T: Transport, S: Service> Driver<T, S> {
         let mut letters = std::mem::take(&mut self.letters);
         self.mailbox.collect(&mut letters);
         let any = !letters.is_empty();
+        let now = self.runtime.now();
         for letter in letters.drain(..) {
-            self.open_letter(letter);
+            self.open_letter(now, letter);
         }
         self.letters = letters;
         any
     }
 
-    fn open_letter(&mut self, letter: Letter) {
-        let now = self.runtime.now();
+    fn open_letter(&mut self, now: Moment, letter: Letter) {
         match letter {
             Letter::Answer { key, answer } => {
-                self.fetch_progress(key);
+                self.fetch_progress(now, key);
                 self.connection.respond(now, key, answer);
             }
             Letter::Finished { key, answer } => {
-                self.fetch_progress(key);
+                self.fetch_progress(now, key);
                 self.connection.respond(now, key, answer);
-                self.end_execution(key);
+                self.end_execution(now, key);
             }
-            Letter::Ended { key } => self.end_execution(key),
-            Letter::Progress { key } => self.fetch_progress(key),
+            Letter::Ended { key } => self.end_execution(now, key),
+            Letter::Progress { key } => self.fetch_progress(now, key),
             Letter::Log { key, level, logger, data } => {
                 if let Some(execution) = self.executions.get(&key) {
                     execution.log_fetched();
@@ -197,16 +204,16 @@ impl<T: Transport, S: Service> Driver<T, S> {
         }
     }
 
-    fn end_execution(&mut self, key: Key) {
-        self.connection.handle_execution_ended(self.runtime.now(), key);
+    fn end_execution(&mut self, now: Moment, key: Key) {
+        self.connection.handle_execution_ended(now, key);
         if let Some(execution) = self.executions.remove(&key) {
             execution.release();
         }
     }
 
-    fn fetch_progress(&mut self, key: Key) {
+    fn fetch_progress(&mut self, now: Moment, key: Key) {
         if let Some(progress) = self.executions.get(&key).and_then(|execution| execution.fetch_progress()) {
-            self.connection.progress(self.runtime.now(), key, progress);
+            self.connection.progress(now, key, progress);
         }
     }
 
@@ -302,7 +309,10 @@ impl<T: Transport, S: Service> Driver<T, S> {
     fn start(&mut self, request: Request) {
         let key = request.key;
         match self.service.start(request, &self.mailbox, &self.runtime) {
-            Started::Running(execution) => drop(self.executions.insert(key, execution)),
+            Started::Running(execution) => {
+                self.started += 1;
+                self.executions.insert(key, execution);
+            }
             Started::Answered(answer) => {
                 let now = self.runtime.now();
                 self.connection.respond(now, key, answer);
@@ -443,8 +453,10 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
             progressed |= driver.read(cx);
             progressed |= driver.hear_hangup(cx);
             driver.act();
-            if progressed && !driver.executions.is_empty() {
+            let few = std::mem::take(&mut driver.started) <= FEW;
+            if progressed && few && !driver.executions.is_empty() {
                 // Handlers that are about to answer may do so first: their answers go out together, and nobody is woken.
+                // Behind many that were just started it does not pay.
                 driver.runtime.yield_now();
                 driver.collect();
                 driver.act();
