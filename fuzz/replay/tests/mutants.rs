@@ -19,7 +19,8 @@ fn every_fault_of_the_core_is_found() {
     // These two are faults of the shell, which is not here.
     let of_the_core = |mutant: &&Mutant| !matches!(mutant, Mutant::SwallowPanic | Mutant::IgnoreStop);
     let found = |mutant: &&Mutant| {
-        let breaks = |bytes: &Vec<u8>| catch_unwind(|| mutant::with(**mutant, || fuzz_targets::connection::run(bytes))).is_err();
+        let breaks =
+            |bytes: &Vec<u8>| catch_unwind(|| mutant::with(**mutant, || fuzz_targets::connection::run(bytes))).is_err();
         inputs.iter().filter(|bytes| breaks(bytes)).count() > 0
     };
     let missed: Vec<&Mutant> = Mutant::ALL.iter().filter(of_the_core).filter(|mutant| !found(mutant)).collect();

@@ -19,6 +19,7 @@ mod frame;
 mod hearing;
 mod ledger;
 mod operation;
+mod setting;
 mod speech;
 mod world;
 

@@ -160,7 +160,9 @@ impl<'a> Said<'a> {
                 assert_params(params, text);
             }
             (true, Some(name), Some(text), Id::Absent) => {
-                let Ok(Message::Notification { method, params }) = outcome else { panic!("a notification: {outcome:?}") };
+                let Ok(Message::Notification { method, params }) = outcome else {
+                    panic!("a notification: {outcome:?}")
+                };
                 assert_eq!(method, &name);
                 assert_params(params, text);
             }
@@ -207,7 +209,11 @@ fn assert_params(params: &Params<'_>, text: &str) {
         let value = members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.get());
         assert_eq!(params.get(name), value, "member {name:?}");
         assert_eq!(owned.get(name), value, "member {name:?}, owned");
-        assert_eq!(owned.range_of(name).and_then(|range| owned.text().get(range)), value, "the range of member {name:?}");
+        assert_eq!(
+            owned.range_of(name).and_then(|range| owned.text().get(range)),
+            value,
+            "the range of member {name:?}"
+        );
         let string: Option<String> = value.and_then(|value| serde_json::from_str(value).ok());
         assert_eq!(params.get_string(name).map(Cow::into_owned), string, "member {name:?} as a string");
     }
@@ -236,7 +242,12 @@ fn assert_broken_ones_keep_their_id(text: &str, said: &Said<'_>, place: usize, d
     }
     for bytes in broken {
         let Err(refusal) = read(&bytes, deepest) else { continue };
-        assert_eq!(refusal.salvaged.id.map(|id| id.to_string()), Some(id.clone()), "{}", String::from_utf8_lossy(&bytes));
+        assert_eq!(
+            refusal.salvaged.id.map(|id| id.to_string()),
+            Some(id.clone()),
+            "{}",
+            String::from_utf8_lossy(&bytes)
+        );
     }
 }
 

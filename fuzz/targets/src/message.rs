@@ -13,8 +13,8 @@ use steadfast_model::era::{self, Decoration, Encode, ResultShape};
 use steadfast_model::notification::{self, Notification};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
-    CallToolParamsRef, CallToolResult, Content, CreateTaskResult, ErrorObject, FormSchema, Implementation, InputRequiredResult,
-    Meta, Method, Outcome, RequestMeta, Revision,
+    CallToolParamsRef, CallToolResult, Content, CreateTaskResult, ErrorObject, FormSchema, Implementation,
+    InputRequiredResult, Meta, Method, Outcome, RequestMeta, Revision,
 };
 
 use crate::members::Members;
@@ -112,7 +112,10 @@ fn assert_round_trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(text: 
 }
 
 /// What is written for a revision can be read.
-fn assert_readable<T: DeserializeOwned>(revision: Revision, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) {
+fn assert_readable<T: DeserializeOwned>(
+    revision: Revision,
+    write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) {
     let mut out = Vec::new();
     // A revision may have no form for a value; then nothing is written.
     if write(&mut out).is_err() {

@@ -51,7 +51,9 @@ impl Calls {
                 entry.assert_sent(*sent);
             }
             Outcome::Closed { sent } => entry.assert_sent(*sent),
-            outcome => assert!(entry.written.is_some(), "{outcome:?} for a call that the peer cannot know of: {entry:?}"),
+            outcome => {
+                assert!(entry.written.is_some(), "{outcome:?} for a call that the peer cannot know of: {entry:?}");
+            }
         }
     }
 

@@ -85,7 +85,8 @@ impl Hearing {
         let mut initializes = false;
         batch.each(|member| {
             let message = envelope::read_text(member, self.depth);
-            initializes |= matches!(message, Ok(Message::Request { method, .. }) if method == Method::Initialize.name());
+            initializes |=
+                matches!(message, Ok(Message::Request { method, .. }) if method == Method::Initialize.name());
         });
         let counts = !batch.is_empty() && batch.len() <= self.most_members;
         self.revision == Some(Revision::V2025_03_26) && counts && !initializes

@@ -162,7 +162,11 @@ impl Ledger {
         let left = self.take_from_owed(id);
         if let Some(place) = frame.tag() {
             let entry = &mut self.requests[place];
-            assert_eq!((&entry.id, entry.state), (id, State::Answering), "the answer of a request that gave none: {entry:?}");
+            assert_eq!(
+                (&entry.id, entry.state),
+                (id, State::Answering),
+                "the answer of a request that gave none: {entry:?}"
+            );
             entry.state = State::Done;
         }
         if left == 0 {
@@ -174,7 +178,8 @@ impl Ledger {
 
     fn wrote_progress(&mut self, progress: &ProgressParams) {
         let token = &progress.progress_token.0;
-        let mut speakers: Vec<&mut Entry> = self.requests.iter_mut().filter(|entry| entry.reports_under(token)).collect();
+        let mut speakers: Vec<&mut Entry> =
+            self.requests.iter_mut().filter(|entry| entry.reports_under(token)).collect();
         assert!(!speakers.is_empty(), "progress of no request that may speak: {progress:?}");
         if let [entry] = speakers.as_mut_slice() {
             assert!(progress.progress > entry.reported, "progress does not go back: {progress:?}");
@@ -203,7 +208,10 @@ impl Ledger {
         assert_eq!(connection.live_executions(), live.clone().count(), "live executions");
         let limits = connection.limits();
         assert!(connection.live_executions() <= limits.in_flight, "more executions than the limit");
-        assert!(live.map(|entry| entry.bytes).sum::<usize>() <= limits.in_flight_bytes, "more bytes in flight than the limit");
+        assert!(
+            live.map(|entry| entry.bytes).sum::<usize>() <= limits.in_flight_bytes,
+            "more bytes in flight than the limit"
+        );
     }
 
     /// What waits to be written is about requests that may speak, and is no flood.

@@ -92,7 +92,12 @@ impl Utterance {
                 notification("notifications/progress", json!({ "progressToken": token, "progress": 1 }))
             }
             Self::Notification { kind } => {
-                let names = ["notifications/roots/list_changed", "notifications/tools/list_changed", "notifications/message", "no/such"];
+                let names = [
+                    "notifications/roots/list_changed",
+                    "notifications/tools/list_changed",
+                    "notifications/message",
+                    "no/such",
+                ];
                 notification(names[usize::from(kind % 4)], json!({ "level": "info", "data": 1 }))
             }
             Self::Batch(_) | Self::Raw(_) => Value::Null,
@@ -141,7 +146,9 @@ fn asked(id: u8, kind: u8, serial: u64) -> Value {
         11 => request(id, "roots/list", json!({})),
         12 => request(id, "sampling/createMessage", json!({ "_meta": { "progressToken": serial } })),
         13 => request(id, "tools/call", json!({ "name": "t", "arguments": { "text": "x".repeat(200) } })),
-        14 => request(id, "tools/call", json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "1999-12-31" } })),
+        14 => {
+            request(id, "tools/call", json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "1999-12-31" } }))
+        }
         _ => request(id, "tools/call", json!([1])),
     }
 }

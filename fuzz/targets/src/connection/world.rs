@@ -3,14 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast_model::{
-    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, Method, ProgressToken, RequestId, Revision,
-    ServerCapabilities,
-};
+use steadfast_model::{ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{
-    Call, CallKey, ClientHello, Connection, Event, Hello, Key, Limits, Peer, Progress, ServerHello,
-};
+use steadfast_proto::connection::{Call, CallKey, Connection, Event, Key, Peer, Progress};
 use steadfast_proto::encode::Answer;
 use steadfast_proto::salvage::{Salvaged, Shape};
 
@@ -19,6 +14,7 @@ use super::frame::{Frame, Tag};
 use super::hearing::Hearing;
 use super::ledger::Ledger;
 use super::operation::{Operation, Side};
+use super::setting::{hello_of, limits_of};
 use super::speech::{Utterance, request_id};
 
 /// More than any one message that the connection writes of itself, apart from what it repeats of the peer's.
@@ -47,19 +43,8 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(side: Side, limits: u8) -> Self {
-        let info = Implementation::new("fuzz", "0");
-        let hello = match side {
-            Side::Server => {
-                let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-                Hello::from(ServerHello::new(info, capabilities))
-            }
-            Side::Client => {
-                let capabilities = ClientCapabilities::new().with_roots(true).with_sampling();
-                Hello::from(ClientHello::new(info, capabilities))
-            }
-        };
         Self {
-            connection: Connection::new(hello, limits_of(limits)),
+            connection: Connection::new(hello_of(side), limits_of(limits)),
             side,
             now: Moment::ORIGIN,
             ledger: Ledger::default(),
@@ -209,7 +194,14 @@ impl World {
     }
 
     fn call(&mut self, method: u8, parent: u8, patience: u8) {
-        let methods = [Method::ListRoots, Method::Ping, Method::CreateMessage, Method::ListTools, Method::Discover, Method::Listen];
+        let methods = [
+            Method::ListRoots,
+            Method::Ping,
+            Method::CreateMessage,
+            Method::ListTools,
+            Method::Discover,
+            Method::Listen,
+        ];
         let (key, serial) = self.calls.new_key();
         let mut call = Call::new(methods[usize::from(method) % methods.len()], Some("{}".into()));
         // Fifteen and more: nobody's handler.
@@ -217,7 +209,8 @@ impl World {
         call.timeout = (patience & 1 != 0).then_some(Duration::from_millis(500));
         call.total_timeout = (patience & 2 != 0).then_some(Duration::from_secs(1));
         // The tokens of calls: small integers, as the peer's progress names them.
-        call.progress_token = (patience & 4 != 0).then(|| ProgressToken(RequestId::from(i64::try_from(serial).unwrap_or(0))));
+        call.progress_token =
+            (patience & 4 != 0).then(|| ProgressToken(RequestId::from(i64::try_from(serial).unwrap_or(0))));
         call.cancellable = patience & 8 == 0;
         self.open(key, call, |connection, now, call| connection.call(now, key, call).is_ok());
     }
@@ -391,26 +384,4 @@ impl World {
         }
         assert!(self.closed, "the drain has no end");
     }
-}
-
-fn limits_of(choice: u8) -> Limits {
-    let mut limits = Limits::default();
-    if choice % 4 == 1 {
-        return limits;
-    }
-    (limits.depth, limits.batch, limits.calls, limits.queued_logs) = (16, 4, 3, 2);
-    (limits.in_flight, limits.in_flight_bytes, limits.outbox_bytes) = (3, 300, 2_000);
-    limits.handler_deadline = Some(Duration::from_secs(5));
-    match choice % 4 {
-        2 => {
-            (limits.drain_window, limits.drain_deadline) = (Duration::ZERO, Duration::ZERO);
-            (limits.progress_interval, limits.handler_deadline) = (Duration::ZERO, Some(Duration::ZERO));
-        }
-        3 => {
-            (limits.batch, limits.calls, limits.queued_logs, limits.in_flight) = (1, 1, 1, 1);
-            limits.handler_deadline = None;
-        }
-        _ => {}
-    }
-    limits
 }
