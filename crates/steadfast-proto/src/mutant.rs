@@ -1,7 +1,7 @@
 //! Faults put in on purpose, to show that the checkers find them.
 //!
 //! In a build with `--cfg mutants` one of them can be switched on for the current thread; in every other build
-//! [`mutant!`](crate::mutant) is the constant `false` and nothing of this exists.
+//! `mutant!` is the constant `false` and nothing of this exists.
 
 /// The faults. Each breaks the law that its name is listed under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -26,7 +26,7 @@
 //! It serves every published revision of the protocol, and whatever its tools or its peer do, each request has exactly one
 //! end, and the process goes on. The laws that it keeps are listed in the project's README.
 //!
-//! - [`server`]: servers, tools, and what a handler can do through its [`Context`];
+//! - [`mod@server`]: servers, tools, and what a handler can do through its [`Context`];
 //! - [`client`]: clients, in the same process, over a child process or any stream;
 //! - [`transport`]: how bytes travel;
 //! - [`runtime`]: the shell that drives connections, for those who want to run it in a simulator;
