@@ -527,7 +527,7 @@ impl Hash for Ledger {
             if request.phase == Phase::Running {
                 (request.started_at.map(since), request.refusals_before).hash(hasher);
             }
-            if request.unpaid() {
+            if request.unpaid() && request.execution.is_none() {
                 request.live_before.hash(hasher);
             }
         }

@@ -1,7 +1,7 @@
 //! The proof, in two forms: every interleaving of small conversations, and seeded simulation of large ones.
 //!
 //! - [`explore`]: exhaustive search over the real connection of `steadfast-proto`, every law checked after every step;
-//! - the simulator: a client and a server joined by a link that delays, splits, merges, corrupts and cuts, driven by a seed.
+//! - [`pair`]: a client and a server joined by a link that delays, splits, merges, corrupts and cuts, driven by a seed.
 //!
 //! Checkers, one for each law, see only what an outsider sees: the wire at the ends, and the journal of handlers and
 //! callers. They never look inside a connection.
@@ -9,14 +9,19 @@
 
 mod checkers;
 mod end;
+mod executor;
 pub mod explore;
 mod law;
 mod ledger;
 mod message;
 mod observation;
+mod opened;
+pub mod pair;
 mod quiet;
 mod rng;
+pub mod shell;
 mod shrink;
+pub mod stories;
 mod trace;
 
 pub use law::{Law, Violation};

@@ -1,26 +1,202 @@
-//! The command of the simulator.
+//! The command: `sim explore` searches small worlds through, `sim --seeds N` simulates, `sim --seed X` looks at one seed.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
 use sim::explore::{self, Size};
-fn main() {
-    let only = std::env::args().nth(1);
-    if only.as_deref() == Some("--seeds") {
-        let n: u64 = std::env::args().nth(2).unwrap().parse().unwrap();
-        let t = std::time::Instant::now();
-        let (mut r, mut m) = (0, 0);
-        for seed in 0..n {
-            let run = sim::pair::run(seed);
-            r += run.requests; m += run.messages;
-            if !run.violations.is_empty() { println!("{}", sim::pair::examine(seed, None).unwrap()); return; }
+use sim::{Violation, pair, shell};
+
+/// Looks for an order of events that breaks a law.
+#[derive(Parser)]
+struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// How many seeds to run.
+    #[arg(long, default_value_t = 10_000)]
+    seeds: u64,
+    /// The first of them.
+    #[arg(long, default_value_t = 0)]
+    start: u64,
+    /// Look at this one seed: if it fails it is shrunk, if not its trace hash is shown.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// With --seed: only these parts of its script, as a shrunk failure prints them.
+    #[arg(long, value_delimiter = ',', requires = "seed")]
+    keep: Option<Vec<usize>>,
+    /// With --seed: show everything that was seen.
+    #[arg(long, requires = "seed")]
+    trace: bool,
+    /// What is simulated.
+    #[arg(long, value_enum)]
+    world: Option<World>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum World {
+    /// A client's and a server's core, joined by a link that misbehaves.
+    Cores,
+    /// The real shell on the simulator's executor.
+    Shell,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Searches every interleaving of small worlds.
+    Explore {
+        /// Only this world.
+        #[arg(long)]
+        world: Option<String>,
+        /// Larger worlds, searched in minutes.
+        #[arg(long)]
+        full: bool,
+        /// Also search to this depth without recognising states, and compare.
+        #[arg(long)]
+        cross_check: Option<usize>,
+    },
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let lawful = match (&options.command, options.seed) {
+        (Some(Command::Explore { world, full, cross_check }), _) => {
+            let size = if *full { Size::Full } else { Size::Small };
+            search(world.as_deref(), size, *cross_check)
         }
-        println!("{n} requests {r} messages {m} {:?}", t.elapsed());
-        return;
-    }
-    for name in explore::names() {
-        if only.as_deref().is_some_and(|only| only != *name) { continue; }
-        let size = if std::env::args().nth(2).is_some() { Size::Full } else { Size::Small };
-        let t = std::time::Instant::now();
+        (None, Some(seed)) => look_at(seed, &options),
+        (None, None) => simulate(&options),
+    };
+    if lawful { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn search(world: Option<&str>, size: Size, cross_check: Option<usize>) -> bool {
+    let names = explore::names().iter().filter(|name| world.is_none_or(|world| world == **name));
+    let mut total = explore::Totals::default();
+    let mut worlds = 0;
+    for name in names {
+        worlds += 1;
+        if let Some(depth) = cross_check {
+            match explore::cross_check(name, depth) {
+                Ok((states, paths)) => println!("{name}: {paths} paths of {depth} steps reach the same {states} states"),
+                Err(why) => {
+                    println!("{why}");
+                    return false;
+                }
+            }
+        }
         match explore::explore(name, size) {
-            Ok(totals) => println!("{name}: {totals} {:?}", t.elapsed()),
-            Err(counterexample) => println!("{counterexample}"),
+            Ok(found) => {
+                println!("{name}: {found}");
+                total += found;
+            }
+            Err(counterexample) => {
+                print!("{counterexample}");
+                return false;
+            }
         }
+    }
+    println!("worlds={worlds} {total} violations=0");
+    worlds > 0
+}
+
+fn look_at(seed: u64, options: &Options) -> bool {
+    let mut lawful = true;
+    if options.world != Some(World::Shell) {
+        if options.trace {
+            pair::trace(seed).iter().for_each(|line| println!("{line}"));
+        }
+        match pair::examine(seed, options.keep.as_deref()) {
+            Some(failure) => {
+                print!("{failure}");
+                lawful = false;
+            }
+            None => println!("cores: seed {seed} breaks no law, trace {:016x}", pair::run(seed).hash),
+        }
+    }
+    if options.world != Some(World::Cores) && options.keep.is_none() {
+        if options.trace {
+            shell::lines(seed).iter().for_each(|line| println!("{line}"));
+        }
+        match shell::run_seed(seed) {
+            Ok(totals) => println!("shell: seed {seed} breaks no law, trace {:016x}", totals.trace),
+            Err(violation) => {
+                shell_fails(seed, &violation);
+                lawful = false;
+            }
+        }
+    }
+    lawful
+}
+
+/// What many runs came to.
+#[derive(Default)]
+struct Totals {
+    requests: u64,
+    cancels: u64,
+    closes: u64,
+    messages: u64,
+    violations: u64,
+    hash: u64,
+}
+
+impl Totals {
+    fn mix(&mut self, hash: u64) {
+        self.hash = self.hash.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ hash;
+    }
+}
+
+fn simulate(options: &Options) -> bool {
+    let mut totals = Totals::default();
+    for seed in options.start..options.start.saturating_add(options.seeds) {
+        if options.world != Some(World::Shell) {
+            simulate_cores(seed, &mut totals);
+        }
+        if options.world != Some(World::Cores) {
+            simulate_shell(seed, &mut totals);
+        }
+    }
+    let Totals { requests, cancels, closes, messages, violations, hash } = totals;
+    println!(
+        "seeds={} requests={requests} cancels={cancels} closes={closes} messages={messages} violations={violations} trace={hash:016x}",
+        options.seeds
+    );
+    violations == 0
+}
+
+fn simulate_cores(seed: u64, totals: &mut Totals) {
+    let run = pair::run(seed);
+    totals.requests += run.requests;
+    totals.cancels += run.cancels;
+    totals.closes += run.closes;
+    totals.messages += run.messages;
+    totals.mix(run.hash);
+    if !run.violations.is_empty() {
+        totals.violations += 1;
+        if let Some(failure) = pair::examine(seed, None) {
+            print!("{failure}");
+        }
+    }
+}
+
+fn simulate_shell(seed: u64, totals: &mut Totals) {
+    match shell::run_seed(seed) {
+        Ok(run) => {
+            totals.requests += run.requests;
+            totals.cancels += run.cancellations;
+            totals.closes += run.runs;
+            totals.messages += run.messages;
+            totals.mix(run.trace);
+        }
+        Err(violation) => {
+            totals.violations += 1;
+            shell_fails(seed, &violation);
+        }
+    }
+}
+
+fn shell_fails(seed: u64, violation: &Violation) {
+    println!("seed {seed} breaks, in the shell,\n  {violation}");
+    println!("  again:  cargo run --release -p sim -- --world shell --seed {seed}");
+    if let Some(shrunk) = shell::shrink(seed) {
+        println!("{shrunk}");
     }
 }

@@ -44,7 +44,7 @@ pub(crate) enum Part {
     Notification {
         method: Arc<str>,
     },
-    /// It has to be refused, or ignored if it seems to have been an answer.
+    /// It has to be refused, or ignored if it seems to have been an answer or a notification.
     Unreadable {
         answer: bool,
     },
@@ -107,6 +107,10 @@ impl Part {
             return if answers && !id_is_wrong { Self::Answer(Answer::of(value)) } else { refused };
         };
         let params = message.get("params").filter(|params| !params.is_null());
+        if id.is_none() && method.is_string() && params.is_some_and(|params| !params.is_object()) {
+            // A notification is never answered, not even one that cannot be taken.
+            return Self::Unreadable { answer: true };
+        }
         let Some(method) = method.as_str().filter(|_| params.is_none_or(Value::is_object)) else { return refused };
         let params = params.unwrap_or(&Value::Null);
         match (id, id.and_then(id_text)) {

@@ -99,6 +99,8 @@ pub(crate) enum Ended {
     Answered(Arc<str>),
     Refused(i64),
     Unreadable,
+    /// The peer ended a subscription.
+    EndedByPeer,
     Cancelled {
         sent: bool,
     },
@@ -121,8 +123,8 @@ impl From<Outcome> for Ended {
             Outcome::Cancelled { sent } => Self::Cancelled { sent },
             Outcome::TimedOut { sent } => Self::TimedOut { sent },
             Outcome::Closed { sent } => Self::Closed { sent },
-            // `Unreadable`, and what may be added one day: an end that says nothing.
-            _ => Self::Unreadable,
+            Outcome::Unreadable(_) => Self::Unreadable,
+            Outcome::EndedByPeer => Self::EndedByPeer,
         }
     }
 }
@@ -132,7 +134,7 @@ impl Ended {
     pub(crate) fn claims_sent(&self) -> Option<bool> {
         match self {
             Self::Cancelled { sent } | Self::TimedOut { sent } | Self::Closed { sent } => Some(*sent),
-            Self::Answered(_) | Self::Refused(_) | Self::Unreadable => None,
+            Self::Answered(_) | Self::Refused(_) | Self::Unreadable | Self::EndedByPeer => None,
         }
     }
 }

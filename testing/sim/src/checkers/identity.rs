@@ -65,6 +65,8 @@ fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report
         (Part::Answer(answer), Ended::Refused(code)) => answer.id.as_ref() == Some(id) && answer.code == Some(*code),
         (Part::Answer(answer), Ended::Unreadable) => answer.id.as_ref() == Some(id),
         (Part::Unreadable { .. }, Ended::Unreadable) => true,
+        (Part::Cancel { id: named }, Ended::EndedByPeer) => named.as_ref() == Some(id),
+        // The calls of a request that was cancelled.
         (Part::Cancel { .. }, Ended::Cancelled { .. }) => true,
         _ => false,
     });

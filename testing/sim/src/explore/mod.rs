@@ -8,7 +8,7 @@
 mod plans;
 mod world;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
@@ -23,7 +23,9 @@ use world::{Action, Plan, World};
 /// How much of the worlds to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
-    /// Small worlds that are searched in seconds.
+    /// The least that still has everything in it: for a test in an unoptimised build.
+    Tiny,
+    /// Worlds that are searched in a minute.
     Small,
     /// Everything.
     Full,
@@ -114,15 +116,16 @@ pub fn hunt(name: &str, size: Size, law: Law) -> Option<Box<Counterexample>> {
 }
 
 /// Searches a world to a depth with and without recognising states that were seen before. Both have to reach the same
-/// states. Returns how many, and how many paths led to them.
+/// states, and from states that are taken for the same the same has to follow. Returns how many states there are, and how
+/// many paths led to them.
 pub fn cross_check(name: &str, depth: usize) -> Result<(usize, usize), String> {
     let (mut states, mut paths) = (0, 0);
-    for plan in plans::plans(name, Size::Small) {
+    for plan in plans::plans(name, Size::Full) {
         let plan = Arc::new(plan);
+        let mut walk = Walk::default();
+        walk.every_path(&World::new(Arc::clone(&plan), Trace::off()), depth)?;
+        let every: BTreeSet<(u64, bool)> = walk.seen.keys().copied().collect();
         let recognised = by_levels(&plan, depth);
-        let mut every = BTreeSet::new();
-        let mut walked = 0;
-        every_path(World::new(Arc::clone(&plan), Trace::off()), depth, &mut every, &mut walked);
         if recognised != every {
             let (one, other) = (recognised.len(), every.len());
             return Err(format!(
@@ -131,7 +134,7 @@ pub fn cross_check(name: &str, depth: usize) -> Result<(usize, usize), String> {
             ));
         }
         states += every.len();
-        paths += walked;
+        paths += walk.paths;
     }
     Ok((states, paths))
 }
@@ -159,20 +162,53 @@ fn by_levels(plan: &Arc<Plan>, depth: usize) -> BTreeSet<(u64, bool)> {
     seen
 }
 
-/// The states within so many steps, on every path there is.
-fn every_path(world: World, depth: usize, seen: &mut BTreeSet<(u64, bool)>, paths: &mut usize) {
-    seen.insert(identity_and_verdict(&world));
-    let mut actions = Vec::new();
-    if depth > 0 {
-        world.actions(&mut actions);
+/// A walk along every path there is.
+#[derive(Default)]
+struct Walk {
+    path: Vec<Action>,
+    paths: usize,
+    /// How each state was first reached, and what follows from it where that was looked at.
+    seen: BTreeMap<(u64, bool), (Vec<Action>, Vec<u64>)>,
+}
+
+impl Walk {
+    fn every_path(&mut self, world: &World, depth: usize) -> Result<(), String> {
+        let mut actions = Vec::new();
+        if depth > 0 {
+            world.actions(&mut actions);
+        }
+        if actions.is_empty() {
+            self.paths += 1;
+        }
+        let after = |action: &Action| {
+            let mut after = world.clone();
+            after.act_possible(*action);
+            after
+        };
+        let worlds: Vec<World> = actions.iter().map(after).collect();
+        self.compare(world, worlds.iter().map(identity).collect())?;
+        for (action, after) in actions.into_iter().zip(worlds) {
+            self.path.push(action);
+            self.every_path(&after, depth - 1)?;
+            self.path.pop();
+        }
+        Ok(())
     }
-    if actions.is_empty() {
-        *paths += 1;
-    }
-    for action in actions {
-        let mut after = world.clone();
-        after.act_possible(action);
-        every_path(after, depth - 1, seen, paths);
+
+    fn compare(&mut self, world: &World, follows: Vec<u64>) -> Result<(), String> {
+        let (first, known) = self.seen.entry(identity_and_verdict(world)).or_insert_with(|| (self.path.clone(), Vec::new()));
+        if known.is_empty() {
+            *known = follows;
+        } else if !follows.is_empty() && *known != follows {
+            let tell = |path: &[Action]| path.iter().map(|action| world.describe(*action)).collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "taken for the same, and not:\n  {}\n  {}\nin the world \"{}\"",
+                tell(first),
+                tell(&self.path),
+                world.plan.name
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -220,9 +256,6 @@ impl Search {
             let mut world = place.world.clone();
             world.act_possible(action);
             self.totals.steps += 1;
-            if self.totals.steps % 4_000_000 == 0 {
-                eprintln!("{} {} depth {}", self.plan.name, self.totals, path.len());
-            }
             self.judge(&mut world, &path)?;
             if self.seen.insert(identity(&world)) {
                 self.totals.states += 1;
@@ -289,3 +322,4 @@ impl Search {
         (world, violations)
     }
 }
+

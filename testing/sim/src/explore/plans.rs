@@ -1,18 +1,19 @@
 //! The small worlds that are searched: both sides, both eras, the opening, and the ways to end.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast_model::{ClientCapabilities, Implementation, Method, ProgressToken, Revision, ServerCapabilities};
-use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Limits, Peer, ServerHello};
+use steadfast_model::{Method, ProgressToken, Revision};
+use steadfast_proto::connection::Call;
 
 use super::Size;
 use super::world::{Faults, Handlers, Input, Plan, PlannedCall};
 use crate::end::End;
-use crate::ledger::{Settings, Side};
 use crate::message::Message;
-use crate::trace::Trace;
+use crate::opened::{
+    cancel, client_of, discover, initialize, initialize_result, limited, limits, modern, modern_client_end, request, server_of,
+    unopened_client, unopened_server,
+};
 
 /// The worlds, by name.
 pub fn names() -> &'static [&'static str] {
@@ -34,6 +35,27 @@ pub fn names() -> &'static [&'static str] {
 
 /// What is searched under that name.
 pub(super) fn plans(name: &str, size: Size) -> Vec<Plan> {
+    let plans = plans_of(name, size);
+    if size == Size::Tiny { plans.into_iter().map(tiny).collect() } else { plans }
+}
+
+/// Less of everything.
+fn tiny(mut plan: Plan) -> Plan {
+    plan.inputs.truncate(4);
+    for input in &mut plan.inputs {
+        input.times = input.times.min(1);
+    }
+    plan.calls.truncate(1);
+    for call in &mut plan.calls {
+        call.give_up = 0;
+    }
+    plan.handlers.logs = 0;
+    plan.handlers.progress = plan.handlers.progress.min(1);
+    plan.faults = Faults { end_of_input: true, failed_write: plan.faults.failed_write, ..Faults::default() };
+    plan
+}
+
+fn plans_of(name: &str, size: Size) -> Vec<Plan> {
     match name {
         "server" => vec![server(size)],
         "duplicates" => vec![duplicates(size)],
@@ -71,7 +93,7 @@ fn server(size: Size) -> Plan {
 
 /// One id used again and again, in flight and after it.
 fn duplicates(size: Size) -> Plan {
-    let times = if size == Size::Full { 3 } else { 2 };
+    let times = 2;
     Plan {
         inputs: vec![
             input("7", &request(json!(7), Some("a")), times),
@@ -80,7 +102,7 @@ fn duplicates(size: Size) -> Plan {
             input("ping 7", &json!({"jsonrpc":"2.0","id":7,"method":"ping"}), 1),
         ],
         handlers: Handlers { responds: 2, progress: 0, logs: 0 },
-        faults: Faults { end_of_input: size == Size::Full, ..Faults::default() },
+        faults: Faults { end_of_input: size == Size::Full, failed_write: size == Size::Full, ..Faults::default() },
         ..plan("duplicates", server_of(Revision::V2025_11_25, limited(|limits| limits.in_flight = 2)))
     }
 }
@@ -122,7 +144,7 @@ fn notifications(size: Size) -> Plan {
             input("cancel 7", &cancel(json!(7)), 1),
             input("garbage", &json!("{\"jsonrpc\""), 1),
         ],
-        handlers: Handlers { responds: 1, progress: 2, logs: 1 },
+        handlers: Handlers { responds: 1, progress: if full { 1 } else { 2 }, logs: 1 },
         faults: Faults { end_of_input: !full, ..Faults::default() },
         notice: Some(Method::ToolListChanged),
         ..plan("notifications", server_of(Revision::V2025_11_25, limited(|limits| limits.queued_logs = 1)))
@@ -328,116 +350,4 @@ fn planned(call: Call, parent: Option<u64>, give_up: u8) -> PlannedCall {
 fn timed(mut call: Call) -> Call {
     call.timeout = Some(Duration::from_secs(3));
     call
-}
-
-fn limits() -> Limits {
-    let mut limits = Limits::default();
-    limits.in_flight = 3;
-    limits.handler_deadline = Some(Duration::from_secs(10));
-    limits.drain_window = Duration::from_secs(1);
-    limits.drain_deadline = Duration::from_secs(2);
-    limits
-}
-
-fn limited(change: impl FnOnce(&mut Limits)) -> Limits {
-    let mut limits = limits();
-    change(&mut limits);
-    limits
-}
-
-fn request(id: Value, token: Option<&str>) -> Value {
-    let meta = token.map_or(json!({}), |token| json!({ "progressToken": token }));
-    json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":"t","_meta":meta}})
-}
-
-fn modern(id: Value, token: Option<&str>) -> Value {
-    let mut request = request(id, token);
-    request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
-    request["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
-    request
-}
-
-fn discover() -> Value {
-    let mut discover = modern(json!("d"), None);
-    discover["method"] = json!("server/discover");
-    discover
-}
-
-fn cancel(id: Value) -> Value {
-    json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":id}})
-}
-
-fn initialize(revision: Revision) -> Value {
-    json!({"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":revision.as_str(),
-        "capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}})
-}
-
-fn initialize_result(revision: Revision) -> Value {
-    json!({"protocolVersion":revision.as_str(),"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}})
-}
-
-fn settings(side: Side, limits: &Limits) -> Arc<Settings> {
-    Arc::new(Settings { side, limits: limits.clone(), longest_frame: 4_096 })
-}
-
-fn unopened_server(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    move || {
-        let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-        let hello = ServerHello::new(Implementation::new("sim", "1"), capabilities);
-        End::new("server", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Server, &limits))
-    }
-}
-
-fn unopened_client(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    move || {
-        let hello = ClientHello::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
-        End::new("client", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Client, &limits))
-    }
-}
-
-/// A server that has the handshake behind it.
-fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    let begin = unopened_server(limits);
-    move || {
-        let (mut end, mut trace) = (begin(), Trace::off());
-        end.receive(&mut trace, Message::read(initialize(revision).to_string().as_bytes()));
-        write_all(&mut end, &mut trace);
-        end.receive(&mut trace, Message::read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#));
-        end
-    }
-}
-
-/// A client that has the handshake behind it; its next call has id 2.
-fn client_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    let begin = unopened_client(limits);
-    move || {
-        let (mut end, mut trace) = (begin(), Trace::off());
-        end.initialize(&mut trace, Call::new(Method::Initialize, None), revision);
-        write_all(&mut end, &mut trace);
-        let answer = json!({"jsonrpc":"2.0","id":1,"result":initialize_result(revision)});
-        end.receive(&mut trace, Message::read(answer.to_string().as_bytes()));
-        write_all(&mut end, &mut trace);
-        end
-    }
-}
-
-fn modern_client_end(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
-    let begin = unopened_client(limits);
-    move || {
-        let mut end = begin();
-        let mut peer = Peer::new(Revision::V2026_07_28);
-        peer.server_capabilities = ServerCapabilities::new().with_tools(true);
-        end.speak_modern(&mut Trace::off(), peer);
-        end
-    }
-}
-
-fn write_all(end: &mut End, trace: &mut Trace) {
-    while let Some(frame) = end.take_frame(trace) {
-        if let Some(call) = frame.call {
-            end.first_byte(trace, call);
-        }
-    }
-    end.flushed(trace);
 }

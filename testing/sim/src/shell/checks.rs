@@ -8,8 +8,8 @@ use std::time::Duration;
 use steadfast_proto::Moment;
 
 use super::handlers::SECRET;
-use super::journal::{Facts, How, What};
-use super::script::Kind;
+use super::journal::{Facts, How, LifeFacts, What};
+use super::script::{Kind, Op};
 use crate::executor::Executor;
 use crate::law::Law;
 use crate::message::{Answer, Id};
@@ -18,7 +18,7 @@ use crate::message::{Answer, Id};
 const SLACK: Duration = Duration::from_millis(100);
 
 /// Something begins: no more handlers than the limit says (L7), and none twice for one request (L8).
-pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: What) {
+pub(super) fn at_begin(facts: &mut Facts, now: Moment, tag: u64, what: What, written: usize) {
     if !matches!(what, What::Handler | What::Thread) {
         return;
     }
@@ -27,6 +27,7 @@ pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: What) {
     if running > most {
         facts.broken(Law::Bounded, format!("{running} handlers run, and the limit is {most}"));
     }
+    there_is_room(facts, now, written);
     if facts.lives_of(tag, what).count() > 1 {
         facts.broken(Law::Identity, format!("the call with tag {tag} was started twice"));
     }
@@ -45,6 +46,11 @@ pub(super) fn at_frame(facts: &mut Facts, line: &[u8]) {
 /// An answer: one for each request (L1), none after a cancellation (L3), under its own id (L8).
 pub(super) fn at_answer(facts: &mut Facts, id: &Id, answer: &Answer) {
     let Some(request) = facts.requests.get_mut(id) else {
+        // What is left of the id of a line that was corrupted.
+        if answer.code.is_some() && facts.corrupted > 0 {
+            facts.corrupted -= 1;
+            return;
+        }
         return facts.broken(Law::Identity, format!("an answer to {id}, which was never sent"));
     };
     request.answers += 1;
@@ -71,13 +77,16 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id, answer: &Answer) {
     }
     let cleaned = facts.lives_of(tag, What::Cleanup).any(|life| life.running);
     if cleaned {
-        facts.broken(Law::OneEnding, format!("the call with tag {tag} is answered, and cleaned up as if it was cancelled"));
+        facts.broken(
+            Law::OneEnding,
+            format!("the call with tag {tag} is answered, and cleaned up as if it was cancelled"),
+        );
     }
 }
 
 /// Nothing can run: what takes no time has happened.
 pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, written: usize) {
-    bounded(facts, written);
+    settle(facts, written);
     if facts.ended.is_some() {
         return nothing_is_left(facts);
     }
@@ -105,14 +114,38 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, writt
     }
 }
 
-/// L7: plain functions do not fill the memory with answers that nobody reads.
-fn bounded(facts: &mut Facts, written: usize) {
-    const LARGEST: usize = 50_000;
-    let waiting = facts.returned.saturating_sub(written);
-    let most = facts.limits.outbox_bytes + 2 * LARGEST;
-    if waiting > most {
-        facts.broken(Law::Bounded, format!("{waiting} bytes of answers wait, and the limit is about {most}"));
+/// L7: no handler begins while more answers wait to be read than may wait.
+///
+/// What handlers had returned when nothing could run was encoded by then, unless there was no room; so if it comes to more
+/// than the limit, and nothing was written since, there is none.
+fn there_is_room(facts: &mut Facts, now: Moment, written: usize) {
+    let most = facts.limits.outbox_bytes;
+    let (written_then, returned) = &facts.settled;
+    if *written_then != written || facts.closing.is_some() {
+        return;
     }
+    let is_wanted = |life: &LifeFacts| {
+        let call = facts.calls.get(&life.tag)?;
+        let request = facts.requests.get(&*call.id)?;
+        let alone = request.sent == 1 && request.doubtful == 0 && request.cancels == 0;
+        // Its answer is an error, and short.
+        let panics = call.plan.contains(&Op::PanicInDrop);
+        let in_time = facts.limits.handler_deadline.is_none_or(|most| now.since(life.began) < most);
+        (alone && in_time && !panics).then_some(call.size)
+    };
+    let returned = returned.iter().filter_map(|number| facts.lives.get(number)).filter_map(is_wanted);
+    let waiting = returned.sum::<usize>().saturating_sub(written);
+    if waiting >= most {
+        facts.broken(Law::Bounded, format!("a handler begins while {waiting} bytes wait to be written, of {most}"));
+    }
+}
+
+/// Who has returned, now that nothing can run.
+fn settle(facts: &mut Facts, written: usize) {
+    let returned = facts.lives.iter().filter(|(_, life)| {
+        matches!(life.what, What::Handler | What::Thread) && matches!(life.ended, Some((_, How::Done)))
+    });
+    facts.settled = (written, returned.map(|(number, _)| *number).collect());
 }
 
 /// L5: a handler whose cancellation was taken in has been dropped, unless it may go on.
@@ -136,7 +169,8 @@ fn nothing_is_left(facts: &mut Facts) {
     let blocked = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Blocking);
     let left = facts.alive().find(|life| life.what != What::Thread && !blocked(life.tag));
     if let Some(life) = left {
-        let what = format!("after the end of the connection a {:?} of the call with tag {} is left", life.what, life.tag);
+        let what =
+            format!("after the end of the connection a {:?} of the call with tag {} is left", life.what, life.tag);
         facts.broken(Law::Closing, what);
     }
 }
@@ -152,13 +186,9 @@ pub(super) fn at_the_end(facts: &mut Facts, now: Moment) {
         facts.broken(Law::Closing, format!("the server took {took:?} to end, and may take {most:?}"));
     }
     let stoppable = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async);
-    let left = facts.alive().find(|life| match life.what {
-        What::Handler => stoppable(life.tag),
-        What::Call => true,
-        _ => false,
-    });
+    let left = facts.alive().find(|life| life.what == What::Handler && stoppable(life.tag));
     if let Some(life) = left {
-        let what = format!("a {:?} of the call with tag {} was not stopped before the end", life.what, life.tag);
+        let what = format!("the handler of the call with tag {} was not stopped before the end", life.tag);
         facts.broken(Law::Closing, what);
     }
 }
@@ -207,10 +237,12 @@ pub(super) fn at_last(facts: &mut Facts, executor: &Executor) {
 fn cleaned_up(facts: &mut Facts, ended: Moment) {
     // When nobody reads any more there is no window for answers, and what is left of the deadline is for cleanups.
     let limits = &facts.limits;
-    let most = if facts.rough { limits.drain_deadline.saturating_sub(limits.drain_window) } else { limits.drain_deadline };
+    let most =
+        if facts.rough { limits.drain_deadline.saturating_sub(limits.drain_window) } else { limits.drain_deadline };
     let up = if facts.server_dropped { Moment::ORIGIN } else { facts.closing.map_or(ended, |closing| closing + most) };
     let lost = facts.lives.values().find(|cleanup| {
-        let stopped = facts.lives_of(cleanup.tag, What::Handler).any(|life| matches!(life.ended, Some((_, How::Dropped))));
+        let stopped =
+            facts.lives_of(cleanup.tag, What::Handler).any(|life| matches!(life.ended, Some((_, How::Dropped))));
         let in_time = matches!(cleanup.ended, Some((when, How::Dropped)) if when < up);
         cleanup.what == What::Cleanup && stopped && in_time
     });

@@ -125,7 +125,9 @@ impl Stage {
                     ctx.report(Progress { progress: *steps, total: None, message: None });
                 }
             }
-            Op::Log(count) => (0..count).for_each(|_| ctx.log(LoggingLevel::Error, serde_json::json!({ "marker": call.tag }))),
+            Op::Log(count) => {
+                (0..count).for_each(|_| ctx.log(LoggingLevel::Error, serde_json::json!({ "marker": call.tag })))
+            }
             Op::OnCancel(duration) => {
                 let life = self.journal.begin(call.tag, What::Cleanup);
                 ctx.on_cancel(self.cleanup(life, duration, ctx.clone()));

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use steadfast::{Limits, Outcome};
 use steadfast_proto::Moment;
 
-use super::script::Call;
+use super::link::Link;
+use super::script::{Call, Script};
 use crate::executor::Executor;
 use crate::law::{Law, Violation};
 use crate::message::{Id, Message, Part};
@@ -17,6 +18,7 @@ use crate::trace::Mix;
 /// The journal of one run.
 pub(super) struct Journal {
     executor: Executor,
+    link: Link,
     facts: Mutex<Facts>,
 }
 
@@ -47,10 +49,12 @@ pub(super) struct Facts {
     pub(super) calls_answered: usize,
     pub(super) calls_seen: usize,
     pub(super) answers_sent: usize,
+    /// Lines that were corrupted on their way.
+    pub(super) corrupted: usize,
     pub(super) frames: usize,
     pub(super) answers: usize,
-    /// Bytes that blocking handlers have returned: these are encoded at once.
-    pub(super) returned: usize,
+    /// When nothing could run the last time: what had been written, and who had returned.
+    pub(super) settled: (usize, Vec<u64>),
     pub(super) violation: Option<Violation>,
     hash: Mix,
     lines: Option<Vec<String>>,
@@ -81,6 +85,7 @@ pub(super) struct LifeFacts {
     pub(super) what: What,
     /// A cleanup has begun.
     pub(super) running: bool,
+    pub(super) began: Moment,
     pub(super) ended: Option<(Moment, How)>,
 }
 
@@ -132,10 +137,10 @@ impl Facts {
 }
 
 impl Journal {
-    pub(super) fn new(executor: Executor, limits: Limits, calls: BTreeMap<u64, Call>, kept: bool) -> Arc<Self> {
+    pub(super) fn new(executor: Executor, link: Link, script: &Script, kept: bool) -> Arc<Self> {
         let facts = Facts {
-            limits,
-            calls,
+            limits: script.limits.clone(),
+            calls: script.calls(),
             lives: BTreeMap::new(),
             requests: BTreeMap::new(),
             asks: BTreeSet::new(),
@@ -155,14 +160,15 @@ impl Journal {
             calls_answered: 0,
             calls_seen: 0,
             answers_sent: 0,
+            corrupted: 0,
             frames: 0,
             answers: 0,
-            returned: 0,
+            settled: (0, Vec::new()),
             violation: None,
             hash: Mix::default(),
             lines: kept.then(Vec::new),
         };
-        Arc::new(Self { executor, facts: Mutex::new(facts) })
+        Arc::new(Self { executor, link, facts: Mutex::new(facts) })
     }
 
     pub(super) fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -195,6 +201,11 @@ impl Journal {
         }
     }
 
+    /// Something that the server wrote was never read.
+    pub(super) fn lost(&self) {
+        self.facts().rough = true;
+    }
+
     /// The server's future has ended.
     pub(super) fn server_ended(&self, text: &str) {
         let now = self.executor.now();
@@ -208,14 +219,14 @@ impl Journal {
 /// The lives of handlers and of what they start.
 impl Journal {
     pub(super) fn begin(self: &Arc<Self>, tag: u64, what: What) -> Life {
-        let now = self.executor.now();
+        let (now, written) = (self.executor.now(), self.link.total_written());
         let mut facts = self.facts();
         facts.next_life += 1;
         let number = facts.next_life;
         facts.note(now, began(what), tag, b"");
-        facts.lives.insert(number, LifeFacts { tag, what, running: false, ended: None });
+        facts.lives.insert(number, LifeFacts { tag, what, running: false, began: now, ended: None });
         facts.calls_made += usize::from(what == What::Call);
-        super::checks::at_begin(&mut facts, tag, what);
+        super::checks::at_begin(&mut facts, now, tag, what, written);
         Life { journal: Arc::clone(self), number, done: false }
     }
 
@@ -225,9 +236,6 @@ impl Journal {
         let Some(life) = facts.lives.get_mut(&number) else { return };
         life.ended = Some((now, how));
         let (tag, what) = (life.tag, life.what);
-        if what == What::Thread && how == How::Done {
-            facts.returned += facts.calls.get(&tag).map_or(0, |call| call.size);
-        }
         facts.note(now, ended(what, how), tag, b"");
     }
 
@@ -282,7 +290,10 @@ impl Journal {
         let mut facts = self.facts();
         facts.note(now, "->", 0, line);
         if let Some(id) = doubtful {
-            facts.requests.entry(id.into()).or_default().doubtful += 1;
+            let request = facts.requests.entry(id.into()).or_default();
+            request.doubtful += 1;
+            request.silenced = false;
+            facts.corrupted += 1;
         }
         for part in &Message::read(line).parts {
             match part {
@@ -303,7 +314,7 @@ impl Journal {
                 Part::Cancel { id: Some(id) } => {
                     let request = facts.requests.entry(id.clone()).or_default();
                     request.cancels += 1;
-                    let covers = request.sent;
+                    let covers = request.sent + request.doubtful;
                     facts.cancels.push((id.clone(), covers));
                 }
                 Part::Answer(_) => facts.answers_sent += 1,
@@ -347,11 +358,13 @@ impl Facts {
         };
         self.answers += 1;
         super::checks::at_answer(self, id, answer);
-        self.tokens.retain(|_, token| token.id != *id || self.requests.get(id).is_some_and(|known| known.sent > 1));
+        self.tokens.retain(|_, token| {
+            token.id != *id || self.requests.get(id).is_some_and(|known| known.sent + known.doubtful > 1)
+        });
         if self.asks.remove(id) {
             for (cancelled, covers) in self.barriers.remove(id).unwrap_or_default() {
                 if let Some(request) = self.requests.get_mut(&cancelled)
-                    && request.sent == covers
+                    && request.sent + request.doubtful == covers
                 {
                     request.silenced = true;
                 }
@@ -361,7 +374,8 @@ impl Facts {
 
     fn progressed(&mut self, token: &Id, value: f64) {
         let Some(known) = self.tokens.get_mut(token) else {
-            return self.broken(Law::Order, format!("progress for {token}, which has been answered or was never asked"));
+            return self
+                .broken(Law::Order, format!("progress for {token}, which has been answered or was never asked"));
         };
         let grew = value > known.last;
         known.last = value;

@@ -67,7 +67,8 @@ impl Link {
     /// Everything that either side wrote has been taken by the other.
     pub(super) fn is_empty(&self) -> bool {
         let state = self.lock();
-        state.sent.is_empty() && state.arrived.is_empty() && state.written.is_empty()
+        let ending = state.sent_all && !state.ended;
+        !ending && state.sent.is_empty() && state.arrived.is_empty() && state.written.is_empty()
     }
 
     /// Bytes that the server has written.
@@ -98,23 +99,27 @@ impl Link {
         wake(state, [waker]);
     }
 
-    /// Reads no more.
-    pub(super) fn stop_reading(&self) {
+    /// Reads no more. Returns whether something was there to be read.
+    pub(super) fn stop_reading(&self) -> bool {
         let mut state = self.lock();
         state.unread = true;
+        let lost = !state.written.is_empty();
         state.written.clear();
         let wakers = state.for_server.each_mut().map(Option::take);
         wake(state, wakers);
+        lost
     }
 
-    /// Hangs up both ways; what is on its way is lost.
-    pub(super) fn cut(&self) {
+    /// Hangs up both ways; what is on its way is lost. Returns whether something was there to be read.
+    pub(super) fn cut(&self) -> bool {
+        let lost = self.stop_reading();
         let mut state = self.lock();
         state.sent.clear();
         (state.sent_all, state.ended, state.unread) = (true, true, true);
         let [read, write, hangup] = state.for_server.each_mut().map(Option::take);
         let carrier = state.for_carrier.take();
         wake(state, [read, write, hangup, carrier]);
+        lost
     }
 
     /// Carries what the peer sent, in pieces, until its end. Calls `ended` when the server can see the end.

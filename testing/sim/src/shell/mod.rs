@@ -131,8 +131,8 @@ struct World {
 impl World {
     fn new(script: &Script, kept: bool) -> Self {
         let executor = Executor::new(Random::new(script.seed, 11));
-        let journal = Journal::new(executor.clone(), script.limits.clone(), script.calls(), kept);
         let (link, server_end) = Link::new(Random::new(script.seed, 12));
+        let journal = Journal::new(executor.clone(), link.clone(), script, kept);
         let stage = Arc::new(Stage { executor: executor.clone(), journal: Arc::clone(&journal) });
         let server = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage)).build();
         let shutdown = Signal::default();

@@ -55,8 +55,15 @@ impl Peer {
         }
         self.link.end_input(false);
         self.executor.sleep(LONG).await;
+        self.leave();
+    }
+
+    /// Hangs up both ways.
+    fn leave(&self) {
         self.journal.close("cut", true);
-        self.link.cut();
+        if self.link.cut() {
+            self.journal.lost();
+        }
     }
 
     async fn act(&self, act: Act, modern: bool) {
@@ -84,12 +91,11 @@ impl Peer {
             Act::EndInput { torn } => self.link.end_input(torn),
             Act::StopReading => {
                 self.journal.close("nobody reads", true);
-                self.link.stop_reading();
+                if self.link.stop_reading() {
+                    self.journal.lost();
+                }
             }
-            Act::Cut => {
-                self.journal.close("cut", true);
-                self.link.cut();
-            }
+            Act::Cut => self.leave(),
             Act::ShutDown => {
                 self.journal.facts().shut_down = true;
                 self.journal.close("shutdown", false);

@@ -49,7 +49,9 @@ pub(super) enum Act {
     /// Waits until everything that can be answered is.
     Settle,
     /// The peer sends no more; perhaps without the last newline.
-    EndInput { torn: bool },
+    EndInput {
+        torn: bool,
+    },
     StopReading,
     Cut,
     ShutDown,
