@@ -52,9 +52,7 @@ struct PanicsInDrop;
 
 impl Drop for PanicsInDrop {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            panic!("{SECRET} in a drop");
-        }
+        assert!(std::thread::panicking(), "{SECRET} in a drop");
     }
 }
 
@@ -126,7 +124,9 @@ impl Stage {
                 }
             }
             Op::Log(count) => {
-                (0..count).for_each(|_| ctx.log(LoggingLevel::Error, serde_json::json!({ "marker": call.tag })))
+                for _ in 0..count {
+                    ctx.log(LoggingLevel::Error, serde_json::json!({ "marker": call.tag }));
+                }
             }
             Op::OnCancel(duration) => {
                 let life = self.journal.begin(call.tag, What::Cleanup);

@@ -291,7 +291,7 @@ impl Writer {
             &[Act::ShutDown, Act::EndInput { torn: false }, Act::StopReading],
             &[Act::DropServer],
         ];
-        for act in self.random.pick(&ends).iter().cloned().collect::<Vec<_>>() {
+        for act in self.random.pick(&ends).to_vec() {
             let delay = self.random.delay(Duration::from_millis(1_500));
             self.steps.push(Step { delay, act });
         }
