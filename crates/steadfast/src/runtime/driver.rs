@@ -27,7 +27,7 @@ use crate::transport::{Hangup, Transport};
 /// How much is read at once, and about how much is written at once.
 const CHUNK: usize = 64 * 1024;
 
-/// So few handlers started in one turn may well be done in a moment.
+/// With so few handlers under way, it is one call at a time that is being made.
 const FEW: usize = 2;
 
 /// How long the goodbye of a transport may take.
@@ -82,8 +82,6 @@ pub(crate) struct Driver<T, S> {
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<Slot>>,
     letters: Vec<Letter>,
-    /// Handlers that were started in this turn.
-    started: usize,
     odd: OddLog,
     /// The peer has closed its end; what it sent before may be unread.
     peer_gone: bool,
@@ -126,7 +124,6 @@ impl<T: Transport, S: Service> Driver<T, S> {
             executions: BTreeMap::new(),
             calls: BTreeMap::new(),
             letters: Vec::new(),
-            started: 0,
             odd: OddLog::default(),
             peer_gone: false,
             flushing: false,
@@ -309,10 +306,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
     fn start(&mut self, request: Request) {
         let key = request.key;
         match self.service.start(request, &self.mailbox, &self.runtime) {
-            Started::Running(execution) => {
-                self.started += 1;
-                self.executions.insert(key, execution);
-            }
+            Started::Running(execution) => drop(self.executions.insert(key, execution)),
             Started::Answered(answer) => {
                 let now = self.runtime.now();
                 self.connection.respond(now, key, answer);
@@ -453,10 +447,8 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
             progressed |= driver.read(cx);
             progressed |= driver.hear_hangup(cx);
             driver.act();
-            let few = std::mem::take(&mut driver.started) <= FEW;
-            if progressed && few && !driver.executions.is_empty() {
-                // Handlers that are about to answer may do so first: their answers go out together, and nobody is woken.
-                // Behind many that were just started it does not pay.
+            if progressed && (1..=FEW).contains(&driver.executions.len()) {
+                // They may be done in a moment, and then nobody has to be woken. With more under way it does not pay.
                 driver.runtime.yield_now();
                 driver.collect();
                 driver.act();
