@@ -170,9 +170,8 @@ impl End {
 
     pub(crate) fn shut_down(&mut self, trace: &mut Trace, at_once: bool) {
         let now = self.now;
-        self.step(trace, Observation::ShutDown { at_once }, |connection| match at_once {
-            true => connection.shut_down_now(now),
-            false => connection.shut_down(now),
+        self.step(trace, Observation::ShutDown { at_once }, |connection| {
+            if at_once { connection.shut_down_now(now) } else { connection.shut_down(now) }
         });
     }
 
@@ -186,7 +185,9 @@ impl End {
         let Some((key, id)) = self.execution(execution) else { return };
         let answer = match reply {
             Reply::Result { padding: 0 } => Answer::serialized(&id, &json!({ "marker": execution })),
-            Reply::Result { padding } => Answer::serialized(&id, &json!({ "marker": execution, "padding": "x".repeat(padding) })),
+            Reply::Result { padding } => {
+                Answer::serialized(&id, &json!({ "marker": execution, "padding": "x".repeat(padding) }))
+            }
             Reply::Error => {
                 let error = ErrorObject::new(-1, "the handler says no");
                 Answer::error(&id, &error.with_data(json!({ "marker": execution })))
@@ -216,7 +217,7 @@ impl End {
         let Some((key, _)) = self.execution(execution) else { return };
         let now = self.now;
         self.step(trace, Observation::ExecutionEnded(execution), |connection| {
-            connection.handle_execution_ended(now, key)
+            connection.handle_execution_ended(now, key);
         });
     }
 
@@ -267,7 +268,7 @@ impl End {
 
     pub(crate) fn give_up(&mut self, trace: &mut Trace, call: CallNumber) {
         self.step(trace, Observation::GaveUp(call), |connection| {
-            connection.cancel_call(CallKey::new(call), Some("enough"))
+            connection.cancel_call(CallKey::new(call), Some("enough"));
         });
     }
 
@@ -356,7 +357,7 @@ impl End {
                 self.note(trace, Observation::Closed(cause));
                 self.effects.push(Effect::Closed);
             }
-            _ => {}
+            Event::Notification { .. } => {}
         }
     }
 

@@ -76,7 +76,9 @@ fn search(world: Option<&str>, size: Size, cross_check: Option<usize>) -> bool {
         worlds += 1;
         if let Some(depth) = cross_check {
             match explore::cross_check(name, depth) {
-                Ok((states, paths)) => println!("{name}: {paths} paths of {depth} steps reach the same {states} states"),
+                Ok((states, paths)) => {
+                    println!("{name}: {paths} paths of {depth} steps reach the same {states} states");
+                }
                 Err(why) => {
                     println!("{why}");
                     return false;
@@ -102,7 +104,9 @@ fn look_at(seed: u64, options: &Options) -> bool {
     let mut lawful = true;
     if options.world != Some(World::Shell) {
         if options.trace {
-            pair::trace(seed).iter().for_each(|line| println!("{line}"));
+            for line in pair::trace(seed) {
+                println!("{line}");
+            }
         }
         match pair::examine(seed, options.keep.as_deref()) {
             Some(failure) => {
@@ -114,7 +118,9 @@ fn look_at(seed: u64, options: &Options) -> bool {
     }
     if options.world != Some(World::Cores) && options.keep.is_none() {
         if options.trace {
-            shell::lines(seed).iter().for_each(|line| println!("{line}"));
+            for line in shell::lines(seed) {
+                println!("{line}");
+            }
         }
         match shell::run_seed(seed) {
             Ok(totals) => println!("shell: seed {seed} breaks no law, trace {:016x}", totals.trace),

@@ -100,7 +100,7 @@ pub(crate) enum Ended {
     Refused(i64),
     Unreadable,
     /// The peer ended a subscription.
-    EndedByPeer,
+    ByPeer,
     Cancelled {
         sent: bool,
     },
@@ -124,7 +124,7 @@ impl From<Outcome> for Ended {
             Outcome::TimedOut { sent } => Self::TimedOut { sent },
             Outcome::Closed { sent } => Self::Closed { sent },
             Outcome::Unreadable(_) => Self::Unreadable,
-            Outcome::EndedByPeer => Self::EndedByPeer,
+            Outcome::EndedByPeer => Self::ByPeer,
         }
     }
 }
@@ -134,7 +134,7 @@ impl Ended {
     pub(crate) fn claims_sent(&self) -> Option<bool> {
         match self {
             Self::Cancelled { sent } | Self::TimedOut { sent } | Self::Closed { sent } => Some(*sent),
-            Self::Answered(_) | Self::Refused(_) | Self::Unreadable | Self::EndedByPeer => None,
+            Self::Answered(_) | Self::Refused(_) | Self::Unreadable | Self::ByPeer => None,
         }
     }
 }

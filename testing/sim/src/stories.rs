@@ -27,7 +27,8 @@ pub struct Story {
 impl Story {
     /// Tells the story. Returns the laws that were broken.
     pub fn tell(&self) -> Vec<Violation> {
-        let mut told = Told { end: server_of(Revision::V2025_11_25, limits())(), trace: Trace::off(), violations: Vec::new() };
+        let mut told =
+            Told { end: server_of(Revision::V2025_11_25, limits())(), trace: Trace::off(), violations: Vec::new() };
         (self.tell)(&mut told);
         told.violations.append(&mut told.end.violations());
         told.violations
@@ -190,6 +191,11 @@ fn either_order(told: &mut Told) {
 /// Stories are told by name in reports.
 impl std::fmt::Debug for Story {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Story").field("name", &self.name).field("law", &self.law).field("guard", &self.guard).finish()
+        formatter
+            .debug_struct("Story")
+            .field("name", &self.name)
+            .field("law", &self.law)
+            .field("guard", &self.guard)
+            .finish_non_exhaustive()
     }
 }

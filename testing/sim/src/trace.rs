@@ -120,6 +120,6 @@ mod tests {
         let (ended, failed) = (Observation::InputEnded, Observation::WriteFailed);
         assert_eq!(hash(&[ended.clone(), failed.clone()]), hash(&[ended.clone(), failed.clone()]));
         assert_ne!(hash(&[ended.clone(), failed.clone()]), hash(&[failed.clone(), ended.clone()]));
-        assert_ne!(hash(&[ended.clone()]), hash(&[ended, failed]));
+        assert_ne!(hash(std::slice::from_ref(&ended)), hash(&[ended, failed]));
     }
 }

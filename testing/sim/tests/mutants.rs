@@ -85,7 +85,8 @@ fn seeds_of_the_shell_catch_its_faults() {
         if !matches!(place, Where::Shell) {
             continue;
         }
-        let breaks = |seed: &u64| with(*mutant, || shell::run_seed(*seed)).is_err_and(|violation| violation.law == *law);
+        let breaks =
+            |seed: &u64| with(*mutant, || shell::run_seed(*seed)).is_err_and(|violation| violation.law == *law);
         let seed = (0..SEEDS).find(breaks);
         let seed = seed.unwrap_or_else(|| panic!("{mutant:?} does not break {law} under {SEEDS} seeds"));
         assert!(shell::run_seed(seed).is_ok(), "seed {seed} fails without {mutant:?} too");

@@ -14,7 +14,8 @@ fn goes_well(name: &str) {
     #[cfg(mutants)]
     {
         use steadfast_proto::mutant::{Mutant, with};
-        let guard = Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == story.guard).expect("a fault of that name");
+        let guard =
+            Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == story.guard).expect("a fault of that name");
         let broken = with(*guard, || story.tell());
         assert!(broken.iter().any(|violation| violation.law == story.law), "{guard:?} shows as {broken:?}");
     }

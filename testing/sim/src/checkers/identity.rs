@@ -64,10 +64,9 @@ fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report
         }
         (Part::Answer(answer), Ended::Refused(code)) => answer.id.as_ref() == Some(id) && answer.code == Some(*code),
         (Part::Answer(answer), Ended::Unreadable) => answer.id.as_ref() == Some(id),
-        (Part::Unreadable { .. }, Ended::Unreadable) => true,
-        (Part::Cancel { id: named }, Ended::EndedByPeer) => named.as_ref() == Some(id),
-        // The calls of a request that was cancelled.
-        (Part::Cancel { .. }, Ended::Cancelled { .. }) => true,
+        (Part::Cancel { id: named }, Ended::ByPeer) => named.as_ref() == Some(id),
+        // A line that nobody could read, or the calls of a request that was cancelled.
+        (Part::Unreadable { .. }, Ended::Unreadable) | (Part::Cancel { .. }, Ended::Cancelled { .. }) => true,
         _ => false,
     });
     if !matches && !matches!(how, Ended::Closed { .. }) {

@@ -36,10 +36,10 @@ impl Order {
                     self.committed.push_back(Mark::Answer(*execution));
                 }
             }
-            Observation::Logged { execution, marker } => {
-                if facts.request(*execution).is_some_and(|request| request.phase == Phase::Running) {
-                    self.committed.push_back(Mark::Log(*marker));
-                }
+            Observation::Logged { execution, marker }
+                if facts.request(*execution).is_some_and(|request| request.phase == Phase::Running) =>
+            {
+                self.committed.push_back(Mark::Log(*marker));
             }
             // A call that is held until the peer is ready is committed when it is, which nobody outside sees.
             Observation::Called(called) if called.accepted && !facts.would_hold(called.method) => {
@@ -69,10 +69,8 @@ impl Order {
                 }
                 Part::Log { marker: Some(marker) } => self.sent(facts, Mark::Log(*marker), report),
                 Part::Progress { token: Some(token), value } => check_progress(facts, token, *value, report),
-                Part::Cancel { id: Some(id) } => {
-                    if !facts.calls.iter().any(|call| call.id.as_ref() == Some(id)) {
-                        report.broken(Law::Order, format!("a cancellation of call {id} went before the call"));
-                    }
+                Part::Cancel { id: Some(id) } if !facts.calls.iter().any(|call| call.id.as_ref() == Some(id)) => {
+                    report.broken(Law::Order, format!("a cancellation of call {id} went before the call"));
                 }
                 _ => {}
             }

@@ -28,10 +28,10 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 report.broken(Law::Outcome, format!("call {number} is said to have timed out before its time"));
             }
         }
-        Observation::Sent { call: Some(number), .. } => {
-            if facts.call(*number).is_none_or(|call| call.ended || !call.called.accepted) {
-                report.broken(Law::Outcome, format!("call {number} was sent although nobody waits for it"));
-            }
+        Observation::Sent { call: Some(number), .. }
+            if facts.call(*number).is_none_or(|call| call.ended || !call.called.accepted) =>
+        {
+            report.broken(Law::Outcome, format!("call {number} was sent although nobody waits for it"));
         }
         Observation::Settled { .. } if matches!(facts.cause, Some(Observation::TimedOut)) => {
             for call in facts.calls.iter().filter(|call| call.is_open() && facts.is_call_overdue(call)) {

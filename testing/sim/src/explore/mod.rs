@@ -1,7 +1,7 @@
 //! Exhaustive search: every interleaving of a small world around the real connection.
 //!
 //! Depth first over [`world::World`], with every law checked after every step, and what has to happen in the end checked
-//! where nothing more can happen. A world that was seen before is not searched again: the fingerprint of the connection, what
+//! where nothing is under way any more. A world that was seen before is not searched again: the fingerprint of the connection, what
 //! the environment has left to do and what the checkers remember make up its identity. That this identity is good is
 //! checked too: [`cross_check`] searches to a small depth with and without it, and both have to see the same.
 
@@ -38,8 +38,8 @@ pub struct Totals {
     pub states: usize,
     /// Steps from one to another.
     pub steps: usize,
-    /// States in which nothing more can happen.
-    pub finals: usize,
+    /// States in which nothing is under way any more.
+    pub quiet: usize,
     /// The longest path.
     pub deepest: usize,
 }
@@ -48,15 +48,15 @@ impl std::ops::AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
         self.states += other.states;
         self.steps += other.steps;
-        self.finals += other.finals;
+        self.quiet += other.quiet;
         self.deepest = self.deepest.max(other.deepest);
     }
 }
 
 impl fmt::Display for Totals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { states, steps, finals, deepest } = self;
-        write!(formatter, "states={states} steps={steps} final={finals} deepest={deepest}")
+        let Self { states, steps, quiet, deepest } = self;
+        write!(formatter, "states={states} steps={steps} quiet={quiet} deepest={deepest}")
     }
 }
 
@@ -196,11 +196,13 @@ impl Walk {
     }
 
     fn compare(&mut self, world: &World, follows: Vec<u64>) -> Result<(), String> {
-        let (first, known) = self.seen.entry(identity_and_verdict(world)).or_insert_with(|| (self.path.clone(), Vec::new()));
+        let (first, known) =
+            self.seen.entry(identity_and_verdict(world)).or_insert_with(|| (self.path.clone(), Vec::new()));
         if known.is_empty() {
             *known = follows;
         } else if !follows.is_empty() && *known != follows {
-            let tell = |path: &[Action]| path.iter().map(|action| world.describe(*action)).collect::<Vec<_>>().join(", ");
+            let tell =
+                |path: &[Action]| path.iter().map(|action| world.describe(*action)).collect::<Vec<_>>().join(", ");
             return Err(format!(
                 "taken for the same, and not:\n  {}\n  {}\nin the world \"{}\"",
                 tell(first),
@@ -267,15 +269,15 @@ impl Search {
         Ok(self.totals)
     }
 
-    /// What can happen from here; where nothing can, what had to happen is checked.
+    /// What can happen from here; where nothing will that nobody begins, what had to happen is checked.
     fn place(&mut self, mut world: World, path: &[Place]) -> Result<Place, Box<Counterexample>> {
-        let mut actions = Vec::new();
-        world.actions(&mut actions);
-        if actions.is_empty() {
-            self.totals.finals += 1;
+        if world.is_quiet() {
+            self.totals.quiet += 1;
             world.quiet();
             self.judge(&mut world, path)?;
         }
+        let mut actions = Vec::new();
+        world.actions(&mut actions);
         Ok(Place { world, actions, next: 0 })
     }
 
@@ -307,19 +309,16 @@ impl Search {
         }
     }
 
-    /// Walks a path again. Where it ends with nothing more to do, that is looked at too.
+    /// Walks a path again. Where it ends with nothing under way, that is looked at too.
     fn replay(&self, path: &[Action]) -> (World, Vec<Violation>) {
         let mut world = World::new(Arc::clone(&self.plan), Trace::kept());
         for action in path {
             world.act(*action);
         }
-        let mut actions = Vec::new();
-        world.actions(&mut actions);
-        if actions.is_empty() {
+        if world.is_quiet() {
             world.quiet();
         }
         let violations = world.end.violations();
         (world, violations)
     }
 }
-

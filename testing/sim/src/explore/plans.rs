@@ -11,8 +11,8 @@ use super::world::{Faults, Handlers, Input, Plan, PlannedCall};
 use crate::end::End;
 use crate::message::Message;
 use crate::opened::{
-    cancel, client_of, discover, initialize, initialize_result, limited, limits, modern, modern_client_end, request, server_of,
-    unopened_client, unopened_server,
+    cancel, client_of, discover, initialize, initialize_result, limited, limits, modern, modern_client_end, request,
+    server_of, unopened_client, unopened_server,
 };
 
 /// The worlds, by name.
@@ -268,7 +268,7 @@ fn client(size: Size) -> Plan {
         ],
         calls: vec![
             planned(timed(Call::new(Method::CallTool, Some(r#"{"name":"t"}"#.into()))), None, 1),
-            planned(Call::new(Method::ListTools, None), None, if full { 1 } else { 0 }),
+            planned(Call::new(Method::ListTools, None), None, u8::from(full)),
         ],
         handlers: Handlers { responds: 1, progress: 0, logs: 0 },
         faults: Faults { end_of_input: true, failed_write: true, shut_down: full, ..Faults::default() },

@@ -340,7 +340,14 @@ impl World {
         }
     }
 
-    /// Nothing can happen any more.
+    /// Whether nothing is under way: no frame is to be written and no timer runs. Handlers may go on for ever, and the peer
+    /// may begin something new.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let idle = !self.end.has_output() && self.hand.is_empty() && !self.unflushed && self.end.deadline().is_none();
+        (idle || self.end.is_closed()) && !self.end.ledger.panicked
+    }
+
+    /// Nothing is under way any more.
     pub(crate) fn quiet(&mut self) {
         self.end.quiet(&mut self.trace);
     }

@@ -10,18 +10,31 @@ use crate::ledger::{CallFacts, Ledger};
 use crate::message::Id;
 
 /// The script is over and nothing is on its way: whoever still waits, waits for ever (L2).
-pub(super) fn check_quiet(server: &Ledger, client: &Ledger, tainted: bool, by_hand: &BTreeSet<Id>, report: &mut Report) {
+pub(super) fn check_quiet(
+    server: &Ledger,
+    client: &Ledger,
+    tainted: bool,
+    by_hand: &BTreeSet<Id>,
+    report: &mut Report,
+) {
     let live = |side: &Ledger| side.ending.is_none() && !side.closed && !side.output_failed && !side.panicked;
     if tainted || !live(server) || !live(client) {
         return;
     }
-    for call in calls(client, by_hand).chain(calls(server, by_hand)).filter(|call| call.is_open() && call.id.is_some()) {
+    for call in calls(client, by_hand).chain(calls(server, by_hand)).filter(|call| call.is_open() && call.id.is_some())
+    {
         report.broken(Law::Answer, format!("call {} waits for an answer that will not come", call.called.call));
     }
 }
 
 /// Both have closed: what they say of each call has to agree (L10), and both have to have closed (L5).
-pub(super) fn check_closed(server: &Ledger, client: &Ledger, tainted: bool, by_hand: &BTreeSet<Id>, report: &mut Report) {
+pub(super) fn check_closed(
+    server: &Ledger,
+    client: &Ledger,
+    tainted: bool,
+    by_hand: &BTreeSet<Id>,
+    report: &mut Report,
+) {
     for (name, side) in [("server", server), ("client", client)] {
         if !side.closed && !side.panicked {
             report.broken(Law::Closing, format!("the {name} has not closed although its peer is gone"));

@@ -33,7 +33,9 @@ pub(super) fn bytes(line: Line, known: &Knowledge<'_>) -> Vec<Vec<u8>> {
             id.map(|id| json!({"jsonrpc":"2.0","id":id,"result":{"by":"hand"}}))
         }
         Line::CancelUnknown => Some(cancel(&own)),
-        Line::CancelNothing => Some(json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}})),
+        Line::CancelNothing => {
+            Some(json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}}))
+        }
         Line::AnswerNothing => Some(json!({"jsonrpc":"2.0","id":own,"result":{}})),
         Line::ErrorWithoutId => Some(json!({"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"x"}})),
         Line::NotAMessage => Some(json!({"jsonrpc":"2.0","id":own})),
@@ -42,8 +44,10 @@ pub(super) fn bytes(line: Line, known: &Knowledge<'_>) -> Vec<Vec<u8>> {
         Line::ParamsArray => Some(json!({"jsonrpc":"2.0","id":own,"method":"tools/call","params":[1]})),
         Line::UnknownMethod => Some(json!({"jsonrpc":"2.0","id":own,"method":"no/such"})),
         Line::UnknownNotification => Some(json!({"jsonrpc":"2.0","method":"notifications/no/such"})),
-        Line::Initialize => Some(json!({"jsonrpc":"2.0","id":own,"method":"initialize","params":{"protocolVersion":"2025-06-18",
-            "capabilities":{},"clientInfo":{"name":"x","version":"1"}}})),
+        Line::Initialize => {
+            Some(json!({"jsonrpc":"2.0","id":own,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+            "capabilities":{},"clientInfo":{"name":"x","version":"1"}}}))
+        }
         Line::Request => Some(request(known, &own)),
         Line::RequestThenCancel => {
             return vec![request(known, &own).to_string().into_bytes(), cancel(&own).to_string().into_bytes()];
@@ -58,7 +62,12 @@ pub(super) fn bytes(line: Line, known: &Knowledge<'_>) -> Vec<Vec<u8>> {
         Line::NotUtf8 => return vec![b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\xfe\"}".to_vec()],
         Line::NotJson => return vec![br#"{"jsonrpc":"2.0","method":"#.to_vec()],
         Line::Blank => return vec![b" \t".to_vec(), Vec::new()],
-        Line::TooDeep => return vec![format!("{{\"jsonrpc\":\"2.0\",\"id\":{own},\"method\":\"m\",\"params\":{}", "[".repeat(200)).into_bytes()],
+        Line::TooDeep => {
+            return vec![
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{own},\"method\":\"m\",\"params\":{}", "[".repeat(200))
+                    .into_bytes(),
+            ];
+        }
         Line::TooLong => {
             let long = json!({"jsonrpc":"2.0","id":own,"method":"ping","params":{"x":"x".repeat(LONGEST_MESSAGE)}});
             return vec![long.to_string().into_bytes()];

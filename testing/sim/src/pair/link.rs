@@ -116,7 +116,9 @@ impl Link {
         let ready = (now + self.random.delay(self.shape.delay)).max(last);
         match self.pieces.back_mut() {
             // Two writes may be read as one.
-            Some((_, before)) if self.random.chance(30) && before.len() + piece.len() <= self.shape.piece => before.append(&mut piece),
+            Some((_, before)) if self.random.chance(30) && before.len() + piece.len() <= self.shape.piece => {
+                before.append(&mut piece);
+            }
             _ => self.pieces.push_back((ready, piece)),
         }
         Ok(count)

@@ -103,7 +103,9 @@ impl Party {
             Ok(0) => Wrote::Blocked,
             Ok(count) => {
                 self.writer.written += count;
-                while let Some((start, call)) = self.writer.calls.front().copied().filter(|(start, _)| *start < self.writer.written) {
+                while let Some((start, call)) =
+                    self.writer.calls.front().copied().filter(|(start, _)| *start < self.writer.written)
+                {
                     debug_assert!(start < self.writer.written, "its first byte was written");
                     self.writer.calls.pop_front();
                     self.end.first_byte(trace, call);

@@ -48,9 +48,10 @@ impl Script {
         let random = &mut Random::new(seed, stream::SCRIPT);
         let revision = *random.pick(&Revision::ALL);
         let corrupt = random.chance(20);
-        let limits = limits(random, revision.is_modern() && !corrupt);
+        let tight = revision.is_modern() && !corrupt;
+        let limits = limits(random, tight);
         let (to_server, to_client) = (Shape::random(random, corrupt), Shape::random(random, corrupt));
-        let items = workload::items(random, !revision.is_modern());
+        let items = workload::items(random, !revision.is_modern(), tight);
         let faults = nemesis::faults(random);
         let parts = items.into_iter().map(Part::Item).chain(faults.into_iter().map(Part::Fault)).collect();
         Self { seed, revision, limits, to_server, to_client, parts }

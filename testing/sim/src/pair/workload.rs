@@ -61,7 +61,9 @@ pub(crate) enum Deed {
     Log,
     Respond(Reply),
     /// Calls the peer; gives the call up after so long if told to.
-    Call { give_up: Option<Duration> },
+    Call {
+        give_up: Option<Duration>,
+    },
     End,
 }
 
@@ -134,15 +136,16 @@ const LINES: &[Line] = &[
 /// How long the workload of a run lasts.
 pub(crate) const LENGTH: Duration = Duration::from_millis(300);
 
-/// Makes a workload. Only older revisions let a server call its client.
-pub(crate) fn items(random: &mut Random, server_calls: bool) -> Vec<Item> {
+/// Makes a workload. Only older revisions let a server call its client. Where room is tight, the client is not made to
+/// refuse things.
+pub(crate) fn items(random: &mut Random, server_calls: bool, tight: bool) -> Vec<Item> {
     let count = random.between(1, 40);
     let odd = *random.pick(&[0, 10, 40]);
     let mut items: Vec<Item> = (0..count)
         .map(|_| {
             let at = Duration::from_micros(random.below(u64::try_from(LENGTH.as_micros()).unwrap_or(1)));
             let act = if random.chance(odd) {
-                let to = if random.chance(80) { Side::Server } else { Side::Client };
+                let to = if tight || random.chance(80) { Side::Server } else { Side::Client };
                 Act::Inject { to, line: *random.pick(LINES) }
             } else if random.chance(5) {
                 Act::Notify(Side::Server)
@@ -166,7 +169,9 @@ fn planned_call(random: &mut Random, server_calls: bool) -> PlannedCall {
         progress: random.chance(40),
         timeout,
         total_timeout: timeout.filter(|_| random.chance(50)).map(|timeout| timeout * 2),
-        give_up: random.chance(25).then(|| (random.delay(Duration::from_millis(60)), if random.chance(20) { 2 } else { 1 })),
+        give_up: random
+            .chance(25)
+            .then(|| (random.delay(Duration::from_millis(60)), if random.chance(20) { 2 } else { 1 })),
     }
 }
 

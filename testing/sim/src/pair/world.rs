@@ -95,8 +95,12 @@ fn other(side: Side) -> Side {
 
 impl<'a> World<'a> {
     fn new(script: &'a Script, trace: Trace) -> Self {
-        let settings = |side| Arc::new(Settings { side, limits: script.limits.clone(), longest_frame: LONGEST_MESSAGE });
-        let server = ServerHello::new(Implementation::new("sim", "1"), ServerCapabilities::new().with_tools(true).with_logging());
+        let settings =
+            |side| Arc::new(Settings { side, limits: script.limits.clone(), longest_frame: LONGEST_MESSAGE });
+        let server = ServerHello::new(
+            Implementation::new("sim", "1"),
+            ServerCapabilities::new().with_tools(true).with_logging(),
+        );
         let client = ClientHello::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
         let connection = |hello: Hello| Connection::new(hello, script.limits.clone());
         let link = |shape: &super::link::Shape, stream| Link::new(shape.clone(), Random::new(script.seed, stream));
@@ -370,7 +374,7 @@ impl<'a> World<'a> {
             match effect {
                 Effect::Start { execution, request } => self.start(side, execution, &request),
                 Effect::Stop { execution } => self.stop(side, execution),
-                                Effect::Closed => {
+                Effect::Closed => {
                     let (_, out, input, _) = self.ends(side);
                     out.end();
                     input.deafen();
@@ -383,7 +387,8 @@ impl<'a> World<'a> {
         let (deadline, set) = (party.end.deadline(), party.timer);
         if let Some(deadline) = deadline.filter(|deadline| set.is_none_or(|set| *deadline < set)) {
             // Timers are late, sometimes.
-            let late = if self.random.chance(20) { self.random.delay(Duration::from_millis(2)) } else { Duration::ZERO };
+            let late =
+                if self.random.chance(20) { self.random.delay(Duration::from_millis(2)) } else { Duration::ZERO };
             self.party(side).timer = Some(deadline);
             self.queue_up(deadline + late, Due::Timer(side));
         }
@@ -474,7 +479,13 @@ impl<'a> World<'a> {
         }
         self.server.end.quiet(&mut self.trace);
         self.client.end.quiet(&mut self.trace);
-        super::both::check_quiet(&self.server.end.ledger, &self.client.end.ledger, self.is_tainted(), &self.by_hand, &mut self.report);
+        super::both::check_quiet(
+            &self.server.end.ledger,
+            &self.client.end.ledger,
+            self.is_tainted(),
+            &self.by_hand,
+            &mut self.report,
+        );
     }
 
     /// Both sides have written more than the other wants to read.
@@ -495,7 +506,13 @@ impl<'a> World<'a> {
     fn judge_closed(&mut self) {
         self.server.end.quiet(&mut self.trace);
         self.client.end.quiet(&mut self.trace);
-        super::both::check_closed(&self.server.end.ledger, &self.client.end.ledger, self.is_tainted(), &self.by_hand, &mut self.report);
+        super::both::check_closed(
+            &self.server.end.ledger,
+            &self.client.end.ledger,
+            self.is_tainted(),
+            &self.by_hand,
+            &mut self.report,
+        );
     }
 
     fn is_tainted(&self) -> bool {
