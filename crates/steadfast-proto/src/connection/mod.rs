@@ -162,11 +162,12 @@ impl Connection {
         self.outbox.bytes()
     }
 
-    /// Whether more input should be read: not after its end, and not while the peer leaves too much unread. Calls of ours do
-    /// not count: reading their answers makes room, and two sides that call each other would wait for each other for ever.
+    /// Whether more input should be read: not after its end, and not while the peer leaves too much unread. Our calls and
+    /// their cancellations do not count: reading answers makes room, and two sides that call each other would wait for each
+    /// other for ever.
     pub fn wants_input(&self) -> bool {
         // Not the answers of open batches: the peer could read none of them, and what ends the batch may be input.
-        let unread = self.outbox.bytes_but_calls();
+        let unread = self.outbox.caused_bytes();
         !self.input_ended && !self.stage.is_closed() && unread < self.limits.outbox_bytes
     }
 

@@ -366,7 +366,7 @@ impl Connection {
             let mut params = CancelledParams::new(waiting.id.clone());
             params.reason = reason.map(str::to_owned);
             let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);
-            self.outbox.push(encode::notification_of(revision, Method::Cancelled, &params), None);
+            self.outbox.push_ours(encode::notification_of(revision, Method::Cancelled, &params));
         }
         sent
     }

@@ -18,6 +18,8 @@ pub struct Transmit {
     pub body: Vec<u8>,
     /// Set if it is a call of ours: tell the connection with `handle_call_sent` when its first byte is written.
     pub call: Option<CallKey>,
+    /// A call of ours, or what is said of one: nothing that the peer sent has caused it.
+    ours: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -26,11 +28,12 @@ pub(super) struct Outbox {
     queue: VecDeque<Option<Transmit>>,
     /// The ticket of the first entry.
     first: u64,
-    /// Places of frames that were taken back.
+    /// Places of frames that were taken back, and those of them that were not ours.
     taken_back: usize,
+    taken_back_counted: usize,
     bytes: usize,
-    /// Those of calls among them.
-    call_bytes: usize,
+    /// Those of calls, and of what is said of them.
+    our_bytes: usize,
     /// Messages were handed to the writer that it has not reported as written.
     in_transit: bool,
     /// Nobody will read any of it: what is pushed is gone.
@@ -45,10 +48,10 @@ impl Outbox {
         self.bytes
     }
 
-    /// Bytes that wait, apart from calls of ours. A frame that was taken back keeps its place until the writer comes by, and
-    /// that counts too.
-    pub(super) fn bytes_but_calls(&self) -> usize {
-        self.bytes - self.call_bytes + self.taken_back * size_of::<Option<Transmit>>()
+    /// Bytes that wait because of what the peer sent: all but our calls and their cancellations. A frame that was taken back
+    /// keeps its place until the writer comes by, and that counts too.
+    pub(super) fn caused_bytes(&self) -> usize {
+        self.bytes - self.our_bytes + self.taken_back_counted * size_of::<Option<Transmit>>()
     }
 
     /// Nothing waits, here or with the writer.
@@ -56,17 +59,27 @@ impl Outbox {
         self.bytes == 0 && !self.in_transit
     }
 
+    /// A frame that the peer has caused, or a call.
     pub(super) fn push(&mut self, body: Vec<u8>, call: Option<CallKey>) -> Ticket {
+        self.push_frame(Transmit { body, ours: call.is_some(), call })
+    }
+
+    /// A frame that is said of a call of ours.
+    pub(super) fn push_ours(&mut self, body: Vec<u8>) {
+        self.push_frame(Transmit { body, ours: true, call: None });
+    }
+
+    fn push_frame(&mut self, transmit: Transmit) -> Ticket {
         let ticket = Ticket(self.first + self.queue.len() as u64);
         if self.shut {
             // The next ticket may be the same, and holds nothing either.
             return ticket;
         }
-        self.bytes += body.len();
-        if call.is_some() {
-            self.call_bytes += body.len();
+        self.bytes += transmit.body.len();
+        if transmit.ours {
+            self.our_bytes += transmit.body.len();
         }
-        self.queue.push_back(Some(Transmit { body, call }));
+        self.queue.push_back(Some(transmit));
         ticket
     }
 
@@ -105,10 +118,11 @@ impl Outbox {
         let Some(transmit) = slot.take() else { return false };
         self.forget_bytes(&transmit);
         self.taken_back += 1;
+        self.taken_back_counted += usize::from(!transmit.ours);
         if self.taken_back == self.queue.len() {
             self.first += self.queue.len() as u64;
             self.queue.clear();
-            self.taken_back = 0;
+            (self.taken_back, self.taken_back_counted) = (0, 0);
         }
         true
     }
@@ -118,6 +132,8 @@ impl Outbox {
             self.first += 1;
             let Some(transmit) = entry else {
                 self.taken_back -= 1;
+                // Which kind it was is not kept: the last ones that are left are counted as they should be.
+                self.taken_back_counted = self.taken_back_counted.min(self.taken_back);
                 continue;
             };
             self.forget_bytes(&transmit);
@@ -147,7 +163,8 @@ impl Outbox {
         self.shut = true;
         self.first += self.queue.len() as u64;
         self.queue = VecDeque::new();
-        (self.bytes, self.call_bytes, self.taken_back) = (0, 0, 0);
+        (self.bytes, self.our_bytes) = (0, 0);
+        (self.taken_back, self.taken_back_counted) = (0, 0);
         self.in_transit = false;
     }
 
@@ -163,8 +180,8 @@ impl Outbox {
 
     fn forget_bytes(&mut self, transmit: &Transmit) {
         self.bytes -= transmit.body.len();
-        if transmit.call.is_some() {
-            self.call_bytes -= transmit.body.len();
+        if transmit.ours {
+            self.our_bytes -= transmit.body.len();
         }
     }
 
