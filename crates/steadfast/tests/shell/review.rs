@@ -1,4 +1,5 @@
 //! What a reviewer found: each test is a promise that was broken once.
+#![allow(clippy::format_collect, clippy::format_push_string, reason = "plain is better than fast in a test")]
 
 use std::panic::panic_any;
 use std::sync::Arc;
