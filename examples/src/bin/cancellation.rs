@@ -64,6 +64,13 @@ async fn main() -> Result<(), steadfast::Error> {
     if let Err(error) = castle {
         println!("the castle: {error}, outcome {:?}", error.outcome());
     }
+    // The brick that is being laid is laid, and then the scaffold comes down.
+    while let Some(entry) = entries.recv().await {
+        println!("{entry}");
+        if entry.starts_with("cleanup") {
+            break;
+        }
+    }
 
     // A call that is dropped: the same, without a word.
     let mut speech = Some(client.call_tool("speak", json!({})).start());

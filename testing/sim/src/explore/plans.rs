@@ -103,7 +103,7 @@ fn duplicates(size: Size) -> Plan {
         ],
         handlers: Handlers { responds: 2, progress: 0, logs: 0 },
         faults: Faults { end_of_input: size == Size::Full, failed_write: size == Size::Full, ..Faults::default() },
-        ..plan("duplicates", server_of(Revision::V2025_11_25, limited(|limits| limits.in_flight = 2)))
+        ..plan("duplicates", server_of(Revision::V2025_11_25, limited(|limits| limits.in_flight = 1)))
     }
 }
 
