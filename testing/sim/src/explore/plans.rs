@@ -42,10 +42,9 @@ pub(super) fn plans(name: &str, size: Size) -> Vec<Plan> {
 /// Less of everything.
 fn tiny(mut plan: Plan) -> Plan {
     plan.inputs.truncate(4);
-    for input in &mut plan.inputs {
+    for input in plan.inputs.iter_mut().skip(1) {
         input.times = input.times.min(1);
     }
-    plan.calls.truncate(1);
     for call in &mut plan.calls {
         call.give_up = 0;
     }
