@@ -76,6 +76,21 @@ fn served(server: Server, capacity: usize) -> Raw {
     Raw::new(here)
 }
 
+/// Whether this test has the process to itself, as a test has to that measures its memory. If not, it is run in one that it
+/// has, and judged by that.
+fn alone(test: &str) -> bool {
+    const ALONE: &str = "STEADFAST_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let program = std::env::current_exe().unwrap();
+    let run =
+        std::process::Command::new(program).args([test, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    false
+}
+
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
@@ -156,6 +171,9 @@ async fn large_calls_with_large_answers_all_end() {
 /// F3: plain functions do not wait for room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_of_plain_functions_are_bounded_too() {
+    if !alone("review::answers_of_plain_functions_are_bounded_too") {
+        return;
+    }
     let grown = flood(Tool::new("large").blocking_handler(|| {
         std::thread::sleep(Duration::from_millis(200));
         "x".repeat(64 * 1024)
@@ -167,6 +185,9 @@ async fn answers_of_plain_functions_are_bounded_too() {
 /// F3: results of handlers that all began while there was room are parked, up to a bound.
 #[tokio::test]
 async fn results_that_wait_for_room_are_bounded_too() {
+    if !alone("review::results_that_wait_for_room_are_bounded_too") {
+        return;
+    }
     let grown = flood(Tool::new("large").handler(|| async {
         tokio::time::sleep(Duration::from_millis(700)).await;
         "x".repeat(64 * 1024)
@@ -329,6 +350,9 @@ async fn requests_cancelled_while_they_wait_for_room_leave_nothing() {
 /// F10: everything in one read is answered before anything is written, whatever it comes to.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_that_nobody_reads_are_bounded() {
+    if !alone("review::lists_that_nobody_reads_are_bounded") {
+        return;
+    }
     let tools = (0..200).map(|number| {
         Tool::new(format!("tool{number}")).description("d".repeat(1000)).handler(|_: JsonObject| async { "" })
     });

@@ -14,6 +14,8 @@ mod one_ending;
 mod order;
 mod outcome;
 mod silence;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use silence::LOGS_EACH;
 

@@ -59,7 +59,8 @@ fn plans_of(name: &str, size: Size) -> Vec<Plan> {
         "server" => vec![server(size)],
         "duplicates" => vec![duplicates(size)],
         "calls" => vec![calls(size)],
-        "notifications" => vec![notifications(size)],
+        "notifications" if size == Size::Full => vec![notifications(), two_reporters()],
+        "notifications" => vec![notifications()],
         "endings" => vec![endings(size)],
         "opening" => vec![opening(size)],
         "modern server" => vec![modern_server(size)],
@@ -134,19 +135,30 @@ fn calls(size: Size) -> Plan {
 }
 
 /// Progress and log messages around cancellations, answers, deadlines and messages that cannot be read.
-fn notifications(size: Size) -> Plan {
-    let full = size == Size::Full;
+fn notifications() -> Plan {
     Plan {
         inputs: vec![
             input("7", &request(json!(7), Some("a")), 1),
-            input("8", &request(json!(8), Some("b")), u8::from(full)),
             input("cancel 7", &cancel(json!(7)), 1),
             input("garbage", &json!("{\"jsonrpc\""), 1),
         ],
-        handlers: Handlers { responds: 1, progress: if full { 1 } else { 2 }, logs: 1 },
-        faults: Faults { end_of_input: !full, ..Faults::default() },
+        handlers: Handlers { responds: 1, progress: 2, logs: 1 },
+        faults: Faults { end_of_input: true, ..Faults::default() },
         notice: Some(Method::ToolListChanged),
         ..plan("notifications", server_of(Revision::V2025_11_25, limited(|limits| limits.queued_logs = 1)))
+    }
+}
+
+/// Progress of two requests at once.
+fn two_reporters() -> Plan {
+    Plan {
+        inputs: vec![
+            input("7", &request(json!(7), Some("a")), 1),
+            input("8", &request(json!(8), Some("b")), 1),
+            input("cancel 7", &cancel(json!(7)), 1),
+        ],
+        handlers: Handlers { responds: 1, progress: 2, logs: 0 },
+        ..plan("notifications", server_of(Revision::V2025_11_25, limits()))
     }
 }
 

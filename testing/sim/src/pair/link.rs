@@ -170,10 +170,6 @@ impl Link {
         self.deaf = true;
     }
 
-    /// Whether a write would fail.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.deaf || self.ended
-    }
 }
 
 #[cfg(test)]

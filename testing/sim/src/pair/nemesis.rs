@@ -40,7 +40,12 @@ pub(crate) fn faults(random: &mut Random) -> Vec<Fault> {
         let stall = Strike::Stall(side(random), random.delay(Duration::from_millis(400)));
         faults.push(Fault { at: at(random), strikes: stall });
     }
-    if random.chance(60) {
+    if random.chance(15) {
+        // The client stops reading, and leaves when what it did not read has piled up.
+        let begins = at(random) / 2;
+        faults.push(Fault { at: begins, strikes: Strike::Stall(Side::Server, Duration::from_secs(3)) });
+        faults.push(Fault { at: LENGTH, strikes: Strike::End(Side::Client) });
+    } else if random.chance(60) {
         let end = match random.below(5) {
             0 => Strike::End(side(random)),
             1 => Strike::Cut(side(random)),

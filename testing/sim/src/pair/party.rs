@@ -88,9 +88,6 @@ impl Party {
         if self.writer.broken || self.end.is_closed() {
             return Wrote::All;
         }
-        if link.is_broken() {
-            return self.fail_write(trace);
-        }
         self.fill(trace, link.gather());
         let Some(rest) = self.writer.bytes.get(self.writer.written..).filter(|rest| !rest.is_empty()) else {
             if self.writer.unflushed {
@@ -113,6 +110,13 @@ impl Party {
                 Wrote::Some
             }
             Err(_) => self.fail_write(trace),
+        }
+    }
+
+    /// It is told that nobody reads what it writes, although it may have nothing to write.
+    pub(super) fn hang_up(&mut self, trace: &mut Trace) {
+        if !self.writer.broken && !self.end.is_closed() {
+            self.fail_write(trace);
         }
     }
 

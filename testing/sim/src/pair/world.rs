@@ -300,19 +300,25 @@ impl<'a> World<'a> {
             | Strike::ShutDownNow(side) => side,
         };
         let until = self.now;
+        let notices = self.random.chance(50);
         let (party, out, _, trace) = self.ends(side);
         match strike {
             Strike::Stall(_, length) => out.stall(until + length),
             Strike::End(_) => out.end(),
             Strike::Cut(_) => out.cut(),
-            Strike::Deafen(_) => out.deafen(),
+            Strike::Deafen(_) => {
+                out.deafen();
+                // A writer may learn so although it has nothing to write, or only when it has.
+                if notices {
+                    party.hang_up(trace);
+                }
+            }
             Strike::ShutDown(_) => party.end.shut_down(trace, false),
             Strike::ShutDownNow(_) => party.end.shut_down(trace, true),
         }
         let (server_reads, client_reads) = (self.now, self.now);
         self.read_at(Side::Server, server_reads);
         self.read_at(Side::Client, client_reads);
-        // Whoever writes to nobody learns so, sooner or later, although there is nothing to write.
         self.unblock(side);
         self.follow_up(side);
     }
@@ -494,9 +500,11 @@ impl<'a> World<'a> {
         stuck(&self.server) && stuck(&self.client)
     }
 
-    /// The client leaves.
+    /// The client leaves: it shuts down, or only ends its stream and reads on.
     fn close(&mut self) {
-        self.client.end.shut_down(&mut self.trace, false);
+        if self.random.chance(50) {
+            self.client.end.shut_down(&mut self.trace, false);
+        }
         self.to_server.end();
         self.read_at(Side::Server, self.now);
         self.unblock(Side::Client);
