@@ -118,7 +118,8 @@ fn a_good_history_breaks_nothing() {
     let good = history().request(0, &id).send(&progress(&id, 1)).respond(0).send(&answer(&id, 0));
     let good = good.see(Observation::Flushed).settle().see(Observation::ExecutionEnded(0)).settle();
     let good = good.call(0).send_call(0).see(Observation::FirstByte(0)).settle().see(Observation::Flushed).settle();
-    let good = good.receive(&json!({"jsonrpc":"2.0","id":0,"result":{}})).end_call(0, Ended::Answered("{}".into())).settle();
+    let good =
+        good.receive(&json!({"jsonrpc":"2.0","id":0,"result":{}})).end_call(0, Ended::Answered("{}".into())).settle();
     assert_eq!(good.see(Observation::Quiet).broken(), []);
 }
 
@@ -172,8 +173,14 @@ fn lateness() {
 #[test]
 fn closing() {
     let closed = Observation::Closed(CloseCause::PeerClosed);
-    assert!(history().request(0, &json!(7)).see(ENDED).see(closed.clone()).broken().contains(&Law::Closing), "not told");
-    assert!(history().call(0).send_call(0).see(ENDED).see(closed.clone()).broken().contains(&Law::Closing), "a lost waiter");
+    assert!(
+        history().request(0, &json!(7)).see(ENDED).see(closed.clone()).broken().contains(&Law::Closing),
+        "not told"
+    );
+    assert!(
+        history().call(0).send_call(0).see(ENDED).see(closed.clone()).broken().contains(&Law::Closing),
+        "a lost waiter"
+    );
     assert!(history().see(ENDED).settle().broken().contains(&Law::Closing), "nothing left to wait for");
     assert!(history().request(0, &json!(7)).see(ENDED).settle().later(2).broken().contains(&Law::Closing), "too long");
     let after = history().see(ENDED).see(closed.clone());
@@ -209,7 +216,10 @@ fn identity() {
     let confused = running().receive(&cancel(&json!("7"))).see(Observation::LogLine("late".to_owned())).see(stopped);
     assert!(confused.broken().contains(&Law::Identity), "text and number");
     let error = json!({"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"duplicate"}});
-    assert!(running().receive(&request(&json!(7))).settle().send(&error).broken().contains(&Law::Identity), "a refusal");
+    assert!(
+        running().receive(&request(&json!(7))).settle().send(&error).broken().contains(&Law::Identity),
+        "a refusal"
+    );
     let wrong = history().call(0).send_call(0).receive(&json!({"jsonrpc":"2.0","id":"0","result":{}}));
     let wrong = wrong.end_call(0, Ended::Answered("{}".into()));
     assert!(wrong.broken().contains(&Law::Identity), "an answer to another");

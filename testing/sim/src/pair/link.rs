@@ -169,7 +169,6 @@ impl Link {
     pub(crate) fn deafen(&mut self) {
         self.deaf = true;
     }
-
 }
 
 #[cfg(test)]
