@@ -1,6 +1,6 @@
 //! Exhaustive search: every interleaving of a small world around the real connection.
 //!
-//! Depth first over [`world::World`], with every law checked after every step, and what has to happen in the end checked
+//! Depth first over `world::World`, with every law checked after every step, and what has to happen in the end checked
 //! where nothing is under way any more. A world that was seen before is not searched again: the fingerprint of the connection, what
 //! the environment has left to do and what the checkers remember make up its identity. That this identity is good is
 //! checked too: [`cross_check`] searches to a small depth with and without it, and both have to see the same.

@@ -2,7 +2,7 @@
 //! wire that delays, splits, merges and hangs up, by a scripted peer that sends calls, cancellations, duplicates and
 //! garbage, and goes away in every order.
 //!
-//! Everything comes from the seed: [`Script`] is what will be done, and the executor draws in which order things run. The
+//! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
 //! checks see only the wire and the journal of the handlers.
 
 mod checks;
