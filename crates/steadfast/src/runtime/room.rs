@@ -47,21 +47,26 @@ impl Room {
         }
     }
 
-    /// Ready when there is room.
+    /// Ready when there is room; else in the queue, so that a turn of the driver that makes room wakes the task.
     pub(super) fn poll(&self, place: &mut Place, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_free() {
-            let mut queue = self.queue();
-            let number = place.0.unwrap_or(queue.next);
-            queue.next = queue.next.max(number + 1);
-            queue.waiting.insert(number, cx.waker().clone());
-            place.0 = Some(number);
-        }
-        // It may have become free before the waker was in the queue.
-        if !self.is_free() {
-            return Poll::Pending;
+            self.wait(place, cx);
+            // It may have become free before the waker was in the queue.
+            if !self.is_free() {
+                return Poll::Pending;
+            }
         }
         self.leave(place);
         Poll::Ready(())
+    }
+
+    /// Takes a place in the queue, or the one that it had.
+    fn wait(&self, place: &mut Place, cx: &mut Context<'_>) {
+        let mut queue = self.queue();
+        let number = place.0.unwrap_or(queue.next);
+        queue.next = queue.next.max(number + 1);
+        queue.waiting.insert(number, cx.waker().clone());
+        place.0 = Some(number);
     }
 
     /// Gives up a place in the queue.
@@ -128,5 +133,33 @@ impl Room {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Room is taken and freed while somebody asks for it: whoever is told to wait is in the queue, or was woken.
+    #[test]
+    fn whoever_waits_has_a_place_however_the_room_changes_meanwhile() {
+        let room = Room::new(1, 0);
+        let mut told_to_wait = 0;
+        std::thread::scope(|scope| {
+            let driver = scope.spawn(|| {
+                for turn in 0..4_000_000 {
+                    room.held.store(turn % 2, Ordering::SeqCst);
+                }
+            });
+            while !driver.is_finished() {
+                let mut place = Place::default();
+                if room.poll(&mut place, &mut Context::from_waker(Waker::noop())).is_pending() {
+                    told_to_wait += 1;
+                    assert!(place.0.is_some(), "told to wait without a place in the queue: nobody would wake it");
+                }
+                room.leave(&mut place);
+            }
+        });
+        assert!(told_to_wait > 0);
     }
 }
