@@ -373,8 +373,12 @@ impl Ledger {
             match part {
                 Part::Request { id, method, token } => self.note_request(id, method, token.as_ref(), message.batch),
                 Part::Cancel { id: Some(id) } if !self.cancels_name_calls() => self.note_cancel(id),
-                Part::Unreadable { answer: false } => self.refusals_due += 1,
-                Part::Unreadable { answer: true } => self.refusals_possible += 1,
+                Part::Unreadable { answer, id } => {
+                    // What a server sends under the id of a call may be its answer, and answers are not answered.
+                    let waited_for = id.as_ref().is_none_or(|id| self.open_call(id).is_some());
+                    let possible = *answer || self.settings.side == Side::Client && waited_for;
+                    *(if possible { &mut self.refusals_possible } else { &mut self.refusals_due }) += 1;
+                }
                 Part::Notification { method } if &**method == "notifications/initialized" => {
                     self.ready |= self.opened.is_some();
                 }

@@ -376,8 +376,15 @@ impl Connection {
             // An answer is never answered. If somebody waits for it, they learn that it cannot be read.
             return self.end_unreadable(id, &error);
         }
+        let ambiguous =
+            refusal.salvaged.shape == Shape::Unknown && id.as_ref().is_some_and(|id| self.known_call(id).is_some());
+        if ambiguous && matches!(*self.hello, Hello::Client(_)) {
+            // What a server sends under the id of a call of ours is its answer, more likely than not.
+            return self.end_unreadable(id, &error);
+        }
         match id {
-            Some(id) if self.inbound.contains_key(&id) => self.refuse_duplicate(id, error, batch),
+            // Under its id the error would be read as the answer of something else.
+            Some(id) if ambiguous || self.inbound.contains_key(&id) => self.refuse_duplicate(id, error, batch),
             Some(id) => self.commit(encode::Answer::error(&id, &error).into_bytes(), batch),
             None => self.commit(encode::error_without_id(&error, self.writes_null_id()), batch),
         }

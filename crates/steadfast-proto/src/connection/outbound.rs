@@ -247,7 +247,7 @@ impl Connection {
 
     /// The call that waits under this id, if the peer can know of it: a call that has not left cannot be answered, only
     /// guessed.
-    fn known_call(&self, id: &RequestId) -> Option<CallKey> {
+    pub(super) fn known_call(&self, id: &RequestId) -> Option<CallKey> {
         let key = *self.outbound.ids.get(id)?;
         let left = match self.outbound.calls.get(&key)?.state {
             Sending::Held(_) => false,

@@ -743,6 +743,25 @@ fn a_subscription_that_was_not_asked_for_yet_cannot_be_ended() {
 }
 
 #[test]
+fn a_message_that_may_be_an_answer_is_not_answered_under_the_id_of_a_call() {
+    let broken = json!({"jsonrpc":"2.0","id":1,"reqult":{}});
+    let mut server = World::opened(Revision::V2025_11_25);
+    server.connection.call(server.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
+    server.wire();
+    server.say(&broken);
+    let refusal = server.wire().remove(0);
+    assert_eq!((refusal.get("id"), &refusal["error"]["data"]["id"]), (None, &json!(1)));
+    assert_eq!(server.ended, []);
+    let mut client = client();
+    client.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    client.connection.call(client.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
+    client.wire();
+    client.say(&broken);
+    assert!(matches!(client.ended[0].1, Outcome::Unreadable(_)));
+    assert_eq!(client.wire(), Vec::<Value>::new());
+}
+
+#[test]
 fn an_answer_that_cannot_be_read_ends_the_call() {
     let mut world = World::opened(Revision::V2025_11_25);
     for number in 0..3 {
