@@ -5,18 +5,22 @@
 
 mod arguments;
 mod builder;
+mod completer;
 mod context;
 mod failure;
 mod handler;
 mod media;
+mod messages;
 mod parameters;
 #[doc(hidden)]
 pub mod private;
+mod prompt;
 mod reply;
 mod schema;
 mod serve;
 mod service;
 mod signals;
+mod strings;
 mod tool;
 mod tools;
 mod validation;
@@ -30,10 +34,13 @@ use steadfast_model::{Cache, Implementation, Revision, ServerCapabilities};
 use steadfast_proto::connection::Limits;
 
 pub use builder::ServerBuilder;
+pub use completer::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
 pub use context::{ClientInfo, Context};
 pub use failure::{Failure, Reply, ToolError};
 pub use handler::{BlockingHandler, Handler};
 pub use media::{Audio, Image};
+pub use messages::{IntoPrompt, PromptReply};
+pub use prompt::{Prompt, PromptBuilder};
 pub use reply::{IntoReply, Structured};
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};

@@ -267,7 +267,10 @@ impl ToolBuilder {
     /// Completes the tool with an `async` handler, which runs on the workers. See [`Handler`].
     ///
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
-    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool {
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply,
+    {
         let read = Whole::<H::Arguments>::new();
         self.on_workers(read, move |arguments, ctx| handler.call(arguments, ctx))
     }
@@ -287,7 +290,10 @@ impl ToolBuilder {
     ///     Ok(std::fs::metadata(path)?.len())
     /// });
     /// ```
-    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool {
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply + 'static,
+    {
         let read = Whole::<H::Arguments>::new();
         self.on_threads(read, move |arguments, ctx| handler.call(arguments, ctx))
     }
