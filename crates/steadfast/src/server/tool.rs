@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast_model as model;
-use steadfast_model::{CallToolResult, Icon, JsonObject, Meta, ToolAnnotations};
+use steadfast_model::{CallToolResult, Icon, JsonObject, ListToolsResult, Meta, ToolAnnotations};
 
 use super::arguments::Arguments;
+use super::catalog::Item;
 use super::context::Context;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
 use super::parameters::Parameters;
@@ -117,6 +118,26 @@ impl Tool {
     /// Makes one call ready to run.
     pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Run {
         Arc::clone(&self.inner.handler).start(arguments, ctx)
+    }
+}
+
+impl Item for Tool {
+    const KIND: u8 = b't';
+    type Definition = model::Tool;
+    type List = ListToolsResult;
+
+    fn key(&self) -> &str {
+        self.name()
+    }
+
+    fn definition(&self) -> &model::Tool {
+        self.definition()
+    }
+
+    fn page(definitions: Vec<model::Tool>, next_cursor: Option<String>) -> ListToolsResult {
+        let mut page = ListToolsResult::new(definitions);
+        page.next_cursor = next_cursor;
+        page
     }
 }
 
