@@ -16,6 +16,7 @@
 mod calls;
 mod driver;
 mod engine;
+mod exchange;
 mod execution;
 mod fence;
 mod io_thread;
@@ -36,7 +37,8 @@ pub use engine::Ended;
 
 pub(crate) use calls::{CallEnding, CallOptions, PendingCall};
 pub(crate) use driver::Driver;
-pub(crate) use engine::{Service, Started};
+pub(crate) use engine::{Engine, Service, Started};
+pub(crate) use exchange::Exchange;
 pub(crate) use execution::{Execution, Shielded};
 pub(crate) use fence::{Job, launch};
 pub(crate) use io_thread::handle as io_handle;
