@@ -17,6 +17,7 @@ mod schema;
 mod serve;
 mod service;
 mod signals;
+mod tasks;
 mod tool;
 mod tools;
 mod validation;
