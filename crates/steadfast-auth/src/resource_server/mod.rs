@@ -1,0 +1,20 @@
+//! A server that only talks to clients with a good token: an OAuth 2.1 resource server.
+//!
+//! [`RequireBearer`] is the tower layer that asks a [`Verifier`] about the token of each request and puts a [`Principal`] in
+//! the request's place. [`ResourceMetadata`] tells clients where tokens come from.
+//!
+//! Nothing here issues tokens, keeps them, passes them on or writes them anywhere.
+
+mod bearer;
+mod metadata;
+mod principal;
+mod scope;
+mod token;
+mod verifier;
+
+pub use bearer::{Bearer, MethodScopes, RequireBearer};
+pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
+pub use principal::Principal;
+pub use scope::{InvalidScope, Scopes};
+pub use token::Token;
+pub use verifier::{Rejection, Verdict, Verifier, verify_with};
