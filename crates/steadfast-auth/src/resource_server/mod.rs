@@ -6,6 +6,10 @@
 //! Nothing here issues tokens, keeps them, passes them on or writes them anywhere.
 
 mod bearer;
+mod claims;
+mod http_client;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod metadata;
 mod principal;
 mod scope;
@@ -13,6 +17,9 @@ mod token;
 mod verifier;
 
 pub use bearer::{Bearer, MethodScopes, RequireBearer};
+pub use http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, Reply};
+#[cfg(feature = "jwt")]
+pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, Keys, KeysUnavailable};
 pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
 pub use principal::Principal;
 pub use scope::{InvalidScope, Scopes};
