@@ -3,6 +3,14 @@
 //! [`RequireBearer`] is the tower layer that asks a [`Verifier`] about the token of each request and puts a [`Principal`] in
 //! the request's place. [`ResourceMetadata`] tells clients where tokens come from.
 //!
+//! Verifiers:
+//!
+//! - `JwtVerifier` (feature `jwt`), for tokens that are signed. Its keys are a `KeySet`, or `FetchedKeys`;
+//! - [`Introspection`], for tokens that the authorization server has to be asked about;
+//! - [`verify_with`], for a function of your own.
+//!
+//! Both that ask an authorization server do so through an [`HttpClient`]: `ReqwestClient` (feature `reqwest`), or your own.
+//!
 //! Nothing here issues tokens, keeps them, passes them on or writes them anywhere.
 
 mod bearer;

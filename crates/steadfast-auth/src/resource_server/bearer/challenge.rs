@@ -37,11 +37,10 @@ impl Refusal {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::Misplaced(_) => StatusCode::BAD_REQUEST,
             Self::Rejected(Rejection::InsufficientScope(_)) => StatusCode::FORBIDDEN,
             Self::Rejected(Rejection::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Rejected(_) => StatusCode::UNAUTHORIZED,
+            Self::NoToken | Self::Rejected(_) => StatusCode::UNAUTHORIZED,
         }
     }
 

@@ -24,6 +24,17 @@ pub use keys::{InvalidKeySet, KeySet, KeySource, Keys, KeysUnavailable};
 ///
 /// A token is good if one of the issuer's keys signed it, with an algorithm that is allowed; if it names the issuer
 /// (`iss`) and this resource (`aud`), both exactly; if it has an expiry (`exp`) that is not past, and did begin (`nbf`).
+///
+/// ```
+/// use steadfast_auth::resource_server::{Algorithm, FetchedKeys, HttpClient, InsecureEndpoint, JwtVerifier};
+///
+/// // The client is a `ReqwestClient`, or one of your own.
+/// fn verifier(client: impl HttpClient) -> Result<JwtVerifier, InsecureEndpoint> {
+///     let keys = FetchedKeys::new(client, "https://auth.example.com/jwks.json")?;
+///     let verifier = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com/mcp", keys);
+///     Ok(verifier.algorithms([Algorithm::Es256, Algorithm::Rs256]))
+/// }
+/// ```
 pub struct JwtVerifier {
     keys: Box<dyn KeySource>,
     algorithms: Vec<Algorithm>,

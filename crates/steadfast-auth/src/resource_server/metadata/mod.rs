@@ -128,8 +128,11 @@ impl ResourceMetadata {
 
     /// The URL of the document.
     pub fn url(&self) -> String {
-        let query = self.location.query.iter().map(|query| format!("?{query}")).collect::<String>();
-        format!("{}{}{query}", self.location.origin, self.well_known_path())
+        let url = format!("{}{}", self.location.origin, self.well_known_path());
+        match &self.location.query {
+            Some(query) => format!("{url}?{query}"),
+            None => url,
+        }
     }
 
     /// The document.
