@@ -7,6 +7,7 @@ mod isolation;
 mod outcomes;
 mod prompts;
 mod review;
+mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
