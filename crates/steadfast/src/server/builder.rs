@@ -5,6 +5,7 @@ use std::panic::Location;
 use steadfast_model::{Cache, Icon, Implementation};
 use steadfast_proto::connection::Limits;
 
+use super::seal::StateKeys;
 use super::tool::Tool;
 use super::{IntoServer, Profile, Server};
 use crate::error::Error;
@@ -20,7 +21,7 @@ pub struct ServerBuilder {
 impl ServerBuilder {
     pub(super) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let info = Implementation::new(name, version);
-        let profile = Profile { info, instructions: None, cache: Cache::default(), limits: Limits::default() };
+        let profile = Profile { info, instructions: None, cache: Cache::default(), limits: Limits::default(), state_keys: StateKeys::random() };
         Self { profile, tools: Vec::new() }
     }
 
@@ -68,6 +69,13 @@ impl ServerBuilder {
     /// How much each connection may hold, and how long it may take.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.profile.limits = limits;
+        self
+    }
+
+    /// The keys that seal what clients carry for the server between the rounds of a request (since 2026-07-28). Made anew
+    /// for each server unless told.
+    pub fn state_keys(mut self, keys: StateKeys) -> Self {
+        self.profile.state_keys = keys;
         self
     }
 

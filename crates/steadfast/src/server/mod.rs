@@ -14,6 +14,7 @@ mod parameters;
 pub mod private;
 mod reply;
 mod schema;
+mod seal;
 mod serve;
 mod service;
 mod signals;
@@ -35,6 +36,7 @@ pub use failure::{Failure, Reply, ToolError};
 pub use handler::{BlockingHandler, Handler};
 pub use media::{Audio, Image};
 pub use reply::{IntoReply, Structured};
+pub use seal::StateKeys;
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
 
@@ -77,6 +79,8 @@ struct Profile {
     /// How long clients may keep its lists.
     cache: Cache,
     limits: Limits,
+    /// What clients carry for it is sealed with these.
+    state_keys: StateKeys,
 }
 
 /// Called after the list of tools has changed. It must not block.
@@ -128,6 +132,11 @@ impl Server {
     /// The limits of its connections.
     pub fn limits(&self) -> &Limits {
         &self.inner.profile.limits
+    }
+
+    /// What clients carry for it is sealed with these.
+    pub(crate) fn state_keys(&self) -> &StateKeys {
+        &self.inner.profile.state_keys
     }
 
     /// The list of tools as it is now.
