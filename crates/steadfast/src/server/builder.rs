@@ -21,7 +21,13 @@ pub struct ServerBuilder {
 impl ServerBuilder {
     pub(super) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let info = Implementation::new(name, version);
-        let profile = Profile { info, instructions: None, cache: Cache::default(), limits: Limits::default(), state_keys: StateKeys::random() };
+        let profile = Profile {
+            info,
+            instructions: None,
+            cache: Cache::default(),
+            limits: Limits::default(),
+            state_keys: StateKeys::random(),
+        };
         Self { profile, tools: Vec::new() }
     }
 

@@ -4,15 +4,20 @@
 //! hand with [`Server::builder`] and [`Tool::new`].
 
 mod arguments;
+mod ask;
 mod builder;
 mod context;
 mod failure;
+mod filled;
+mod form;
 mod handler;
 mod media;
+mod need;
 mod parameters;
 #[doc(hidden)]
 pub mod private;
 mod reply;
+mod round;
 mod schema;
 mod seal;
 mod serve;
@@ -30,11 +35,14 @@ use steadfast_model::{Cache, Implementation, Revision, ServerCapabilities};
 
 use steadfast_proto::connection::Limits;
 
+pub use ask::{Ask, Elicit, Elicited};
 pub use builder::ServerBuilder;
 pub use context::{ClientInfo, Context};
 pub use failure::{Failure, Reply, ToolError};
+pub use form::Form;
 pub use handler::{BlockingHandler, Handler};
 pub use media::{Audio, Image};
+pub use need::Need;
 pub use reply::{IntoReply, Structured};
 pub use seal::StateKeys;
 pub use serve::{Serve, Serving};

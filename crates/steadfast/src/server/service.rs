@@ -13,7 +13,7 @@ use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
-use super::{Arguments, Context, Reply, Run, Server, Watcher};
+use super::{Arguments, Context, Reply, Run, Server, Watcher, round};
 use crate::runtime::{Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
@@ -62,7 +62,10 @@ impl ServerService {
         let Some(tool) = self.server.tool_list().find(&name).cloned() else {
             return refuse(format!("there is no tool named `{}`", excerpt(&name)));
         };
-        let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
+        if let Err(error) = tool.check_needs(&request.peer) {
+            return Started::Answered(Answer::error(&request.id, error.object()));
+        }
+        let execution = round::execution(&self.server, &request, None, mailbox, runtime);
         let arguments = match request.params.range_of("arguments") {
             Some(range) => Arguments::within(request.params.into_text(), range),
             None => Arguments::none(),

@@ -8,10 +8,12 @@ use serde::Serialize;
 use serde_json::Value;
 use steadfast_model as model;
 use steadfast_model::{CallToolResult, Icon, JsonObject, Meta, ToolAnnotations};
+use steadfast_proto::connection::Peer;
 
 use super::arguments::Arguments;
 use super::context::Context;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
+use super::need::{self, Need};
 use super::parameters::Parameters;
 use super::reply::IntoReply;
 use super::schema;
@@ -48,6 +50,7 @@ pub struct Tool {
 struct Inner {
     definition: model::Tool,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
     handler: Arc<dyn Start>,
 }
@@ -58,7 +61,7 @@ impl Tool {
     pub fn new(name: impl Into<String>) -> ToolBuilder {
         let mut definition = model::Tool::new(name);
         definition.input_schema = schema::of_nothing();
-        ToolBuilder { definition, schemas: Schemas::default(), cooperative: false, problem: None }
+        ToolBuilder { definition, schemas: Schemas::default(), cooperative: false, needs: Vec::new(), problem: None }
     }
 
     /// Begins a tool with a description that exists already, for example the one of another server's tool.
@@ -66,7 +69,7 @@ impl Tool {
     /// Arguments and results are checked against the schemas in it.
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
         let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
-        ToolBuilder { definition, schemas, cooperative: false, problem: None }
+        ToolBuilder { definition, schemas, cooperative: false, needs: Vec::new(), problem: None }
     }
 
     /// Its name.
@@ -114,6 +117,11 @@ impl Tool {
         reply.or_else(super::Failure::into_answer)
     }
 
+    /// An error if the client cannot do what the tool needs.
+    pub(crate) fn check_needs(&self, client: &Peer) -> Result<(), Error> {
+        need::check(&self.inner.needs, client.revision, &client.client_capabilities)
+    }
+
     /// Makes one call ready to run.
     pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Run {
         Arc::clone(&self.inner.handler).start(arguments, ctx)
@@ -133,6 +141,7 @@ pub struct ToolBuilder {
     definition: model::Tool,
     schemas: Schemas,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
 }
 
@@ -264,6 +273,22 @@ impl ToolBuilder {
         self
     }
 
+    /// Something that a client has to be able to do: others are refused before the tool runs. May be said more than once.
+    ///
+    /// ```
+    /// use steadfast::{Context, Tool};
+    /// use steadfast::server::Need;
+    ///
+    /// Tool::new("summary").needs(Need::Sampling).handler(|ctx: Context| async move {
+    ///     let summary = ctx.sample("Say it in a word.").await?;
+    ///     Ok::<_, steadfast::ToolError>(summary.content)
+    /// });
+    /// ```
+    pub fn needs(mut self, need: Need) -> Self {
+        self.needs.push(need);
+        self
+    }
+
     /// Completes the tool with an `async` handler, which runs on the workers. See [`Handler`].
     ///
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
@@ -342,8 +367,8 @@ impl ToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
-        let Self { definition, cooperative, problem, .. } = self;
-        Tool { inner: Arc::new(Inner { definition, cooperative, problem, handler }) }
+        let Self { definition, cooperative, needs, problem, .. } = self;
+        Tool { inner: Arc::new(Inner { definition, cooperative, needs, problem, handler }) }
     }
 
     fn checks<R: IntoReply>(&mut self) -> Checks {
