@@ -11,7 +11,7 @@ use steadfast::server::{Audio, Image};
 use steadfast::transport::memory;
 use steadfast::{
     CompleteContext, CompleteParams, Completion, GetPromptParams, LoggingLevel, PaginatedParams, Prompt, PromptMessage,
-    Reference, Resource, ResourceContents, Revision, Role, TextResourceContents, code, request,
+    Reference, ResourceContents, Revision, Role, TextResourceContents, code, request,
 };
 
 use super::review::Raw;
