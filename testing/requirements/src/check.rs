@@ -78,3 +78,61 @@ fn accounts(manifest: &Manifest, complaints: &mut Vec<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "[[page]]\nrevision = \"2026-07-28\"\npath = \"p\"\nwords = { top = 2 }\n";
+
+    fn complaints_of(entries: &str) -> Vec<String> {
+        let manifest: Manifest = toml::from_str(&format!("{PAGE}{entries}")).unwrap();
+        complaints(&[manifest], &BTreeSet::from(["a::test".to_owned()]))
+    }
+
+    fn entry(id: &str, place: &str, rest: &str) -> String {
+        let at = format!("at = {{ 2026-07-28 = {place} }}\nlevel = \"must\"\ntext = \"It does.\"");
+        format!("[[requirement]]\nid = \"{id}\"\n{at}\n{rest}\n")
+    }
+
+    const SHOWN: &str = "side = \"server\"\ntests = [\"a::test\"]";
+
+    #[test]
+    fn entries_that_account_for_every_word_are_good() {
+        let both = entry("a", "\"p#top\"", SHOWN) + &entry("b", "\"p#top\"", "side = \"client\"");
+        assert_eq!(complaints_of(&both), Vec::<String>::new());
+        assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", SHOWN)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_word_without_an_entry_and_an_entry_without_a_word_are_seen() {
+        assert!(complaints_of(&entry("a", "\"p#top\"", SHOWN))[0].contains("2 normative words"));
+        let part = format!("{SHOWN}\npart = true");
+        let three = entry("a", "[\"p#top\", \"p#top\"]", SHOWN) + &entry("b", "\"p#top\"", &part);
+        assert_eq!(complaints_of(&three), Vec::<String>::new());
+        let elsewhere = entry("a", "[\"p#top\", \"p#top\", \"p#else\"]", SHOWN);
+        assert!(complaints_of(&elsewhere)[0].contains("no words at p#else"));
+    }
+
+    #[test]
+    fn a_test_that_does_not_exist_is_seen() {
+        let gone = "side = \"server\"\ntests = [\"a::gone\"]";
+        assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", gone)), ["a: there is no test a::gone"]);
+    }
+
+    #[test]
+    fn an_entry_stands_in_one_way_only() {
+        for rest in
+            ["side = \"both\"", "side = \"server\"\nopen = \"x\"\nbeyond = \"y\"", "side = \"client\"\nopen = \"x\""]
+        {
+            assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", rest)).len(), 1, "{rest}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        let twice = entry("a", "\"p#top\"", SHOWN) + &entry("a", "\"p#top\"", SHOWN);
+        assert_eq!(complaints_of(&twice), ["a: there are two of that name"]);
+        assert_eq!(complaints_of(&entry("An Id", "[\"p#top\", \"p#top\"]", SHOWN)).len(), 1);
+    }
+}
