@@ -7,6 +7,7 @@ mod handlers;
 mod isolation;
 mod outcomes;
 mod prompts;
+mod resources;
 mod review;
 mod tasks;
 
