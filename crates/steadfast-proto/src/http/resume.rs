@@ -158,9 +158,10 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         self.bytes
     }
 
-    /// Whether a stream has events that nobody has read.
-    pub fn has_unread(&self, stream: StreamKey) -> bool {
-        self.streams.get(&stream).is_some_and(|stream| stream.unread < stream.next())
+    /// How many events of a stream nobody has read.
+    pub fn unread(&self, stream: StreamKey) -> usize {
+        let unread = self.streams.get(&stream).map_or(0, |stream| stream.next() - stream.unread.max(stream.first));
+        usize::try_from(unread).unwrap_or(usize::MAX)
     }
 
     /// Begins a stream.
@@ -233,6 +234,13 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
             }
             None if stream.closed => Read::Ended,
             None => Read::Waiting,
+        }
+    }
+
+    /// Takes a stream away from its reader, which may come back with the id of what it saw last.
+    pub fn detach(&mut self, key: StreamKey) {
+        if let Some(stream) = self.streams.get_mut(&key) {
+            stream.cursors += 1;
         }
     }
 
@@ -375,7 +383,7 @@ mod tests {
         let mut first = log.attach(stream).unwrap();
         log.read(&mut first);
         append(&mut log, stream, "b");
-        assert!(log.has_unread(stream));
+        assert_eq!(log.unread(stream), 1);
         let mut second = log.attach(stream).unwrap();
         assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], Read::Waiting));
     }

@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(crate) struct ServerService {
     server: Server,
     /// Tells the peer that the list of tools has changed, for as long as the connection lives.
-    _watcher: Arc<Watcher>,
+    _watcher: Option<Arc<Watcher>>,
 }
 
 impl ServerService {
@@ -36,7 +36,13 @@ impl ServerService {
             }
         });
         server.watch_tools(&watcher);
-        Self { server, _watcher: watcher }
+        Self { server, _watcher: Some(watcher) }
+    }
+
+    /// For one request of 2026-07-28: what changes meanwhile is told to those who listen, and it does not.
+    #[cfg(feature = "http")]
+    pub(crate) fn for_exchange(server: Server) -> Self {
+        Self { server, _watcher: None }
     }
 
     fn list_tools(&self, request: &Request) -> Answer {

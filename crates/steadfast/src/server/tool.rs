@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use steadfast_model as model;
 use steadfast_model::{CallToolResult, Icon, JsonObject, Meta, ToolAnnotations};
+use steadfast_proto::http::params::MirroredParams;
 
 use super::arguments::Arguments;
 use super::context::Context;
@@ -50,6 +51,9 @@ struct Inner {
     cooperative: bool,
     problem: Option<String>,
     handler: Arc<dyn Start>,
+    /// Its arguments that HTTP clients mirror into headers.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "checked all the same"))]
+    mirrored: MirroredParams,
 }
 
 impl Tool {
@@ -82,6 +86,12 @@ impl Tool {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// Its arguments that HTTP clients mirror into headers.
+    #[cfg(feature = "http")]
+    pub(crate) fn mirrored(&self) -> &MirroredParams {
+        &self.inner.mirrored
     }
 
     /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
@@ -342,8 +352,12 @@ impl ToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
-        let Self { definition, cooperative, problem, .. } = self;
-        Tool { inner: Arc::new(Inner { definition, cooperative, problem, handler }) }
+        let Self { definition, cooperative, mut problem, .. } = self;
+        let mirrored = MirroredParams::of_schema(&definition.input_schema).unwrap_or_else(|bad| {
+            problem.get_or_insert_with(|| bad.to_string());
+            MirroredParams::default()
+        });
+        Tool { inner: Arc::new(Inner { definition, cooperative, problem, handler, mirrored }) }
     }
 
     fn checks<R: IntoReply>(&mut self) -> Checks {
