@@ -5,23 +5,38 @@ use std::panic::Location;
 use steadfast_model::{Cache, Icon, Implementation};
 use steadfast_proto::connection::Limits;
 
+use super::prompt::Prompt;
+use super::resource::Resource;
+use super::resource_template::ResourceTemplate;
+use super::tasks::TaskSettings;
 use super::tool::Tool;
-use super::{IntoServer, Profile, Server};
+use super::{IntoServer, Item, Parts, Profile, Server};
 use crate::error::Error;
+
+/// How many items a page of a list has unless told. Few servers have more, and few clients ask for a second page.
+const PAGE_SIZE: usize = 1000;
 
 /// A server in the making: see [`Server::builder`].
 #[derive(Debug, Clone)]
 #[must_use = "a server is made by `build`"]
 pub struct ServerBuilder {
     profile: Profile,
-    tools: Vec<Tool>,
+    parts: Parts,
 }
 
 impl ServerBuilder {
     pub(super) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let info = Implementation::new(name, version);
-        let profile = Profile { info, instructions: None, cache: Cache::default(), limits: Limits::default() };
-        Self { profile, tools: Vec::new() }
+        let profile = Profile {
+            info,
+            instructions: None,
+            cache: Cache::default(),
+            page_size: PAGE_SIZE,
+            expects_resources: false,
+            limits: Limits::default(),
+            tasks: TaskSettings::default(),
+        };
+        Self { profile, parts: Parts::default() }
     }
 
     /// The name that people see.
@@ -65,21 +80,76 @@ impl ServerBuilder {
         self
     }
 
+    /// How many items a page of a list has: 1000 unless told. Clients ask for the next page with the cursor of the last.
+    pub fn page_size(mut self, items: usize) -> Self {
+        self.profile.page_size = items;
+        self
+    }
+
     /// How much each connection may hold, and how long it may take.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.profile.limits = limits;
         self
     }
 
+    /// How it keeps the tasks that its tools run as.
+    pub fn tasks(mut self, settings: TaskSettings) -> Self {
+        self.profile.tasks = settings;
+        self
+    }
+
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
-        self.tools.push(tool);
+        self.parts.tools.push(tool);
         self
     }
 
     /// Adds several tools.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.tools.extend(tools);
+        self.parts.tools.extend(tools);
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(mut self, prompt: Prompt) -> Self {
+        self.parts.prompts.push(prompt);
+        self
+    }
+
+    /// Adds several prompts.
+    pub fn prompts(mut self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
+        self.parts.prompts.extend(prompts);
+        self
+    }
+
+    /// Adds a resource.
+    pub fn resource(mut self, resource: Resource) -> Self {
+        self.parts.resources.push(resource);
+        self
+    }
+
+    /// Adds several resources.
+    pub fn resources(mut self, resources: impl IntoIterator<Item = Resource>) -> Self {
+        self.parts.resources.extend(resources);
+        self
+    }
+
+    /// Adds a resource template. A URI that follows several is read by the first.
+    pub fn resource_template(mut self, template: ResourceTemplate) -> Self {
+        self.parts.resource_templates.push(template);
+        self
+    }
+
+    /// Adds several resource templates.
+    pub fn resource_templates(mut self, templates: impl IntoIterator<Item = ResourceTemplate>) -> Self {
+        self.parts.resource_templates.extend(templates);
+        self
+    }
+
+    /// Declares resources to clients although there are none yet: they may come at run time. A server that has some
+    /// declares them by itself.
+    pub fn expect_resources(mut self) -> Self {
+        self.profile.expects_resources = true;
         self
     }
 
@@ -87,8 +157,8 @@ impl ServerBuilder {
     ///
     /// # Panics
     ///
-    /// If two tools have one name, or a tool has a [problem](Tool::problem). Where tools come from outside of the program
-    /// use [`ServerBuilder::try_build`].
+    /// If two tools or two prompts have one name, two resources one URI, or one has a [problem](Tool::problem). Where they come from outside of
+    /// the program use [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
         let name = self.profile.info.name.clone();
@@ -98,7 +168,8 @@ impl ServerBuilder {
         }
     }
 
-    /// Makes the server, or says why not: two tools have one name, or a tool has a [problem](Tool::problem).
+    /// Makes the server, or says why not: two tools or two prompts have one name, two resources one URI, or one has a
+    /// [problem](Tool::problem).
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -108,17 +179,44 @@ impl ServerBuilder {
     /// assert_eq!(error.to_string(), "there are two tools named `ready`");
     /// ```
     pub fn try_build(self) -> Result<Server, Error> {
-        let mut names: Vec<&str> = self.tools.iter().map(Tool::name).collect();
-        names.sort_unstable();
-        if let Some((twice, _)) = names.iter().zip(names.iter().skip(1)).find(|(left, right)| left == right) {
-            return Err(Error::usage(format!("there are two tools named `{twice}`")));
-        }
-        for tool in &self.tools {
+        check_distinct("tools named", &self.parts.tools)?;
+        for tool in &self.parts.tools {
             if let Some(problem) = tool.problem() {
                 return Err(Error::usage(format!("the tool `{}` cannot be served: {problem}", tool.name())));
             }
         }
-        Ok(Server::assemble(self.profile, self.tools))
+        check_distinct("prompts named", &self.parts.prompts)?;
+        for prompt in &self.parts.prompts {
+            if let Some(problem) = prompt.problem() {
+                return Err(Error::usage(format!("the prompt `{}` cannot be served: {problem}", prompt.name())));
+            }
+        }
+        check_distinct("resources at", &self.parts.resources)?;
+        for resource in &self.parts.resources {
+            if let Some(problem) = resource.problem() {
+                return Err(Error::usage(format!("the resource `{}` cannot be served: {problem}", resource.uri())));
+            }
+        }
+        check_distinct("resource templates", &self.parts.resource_templates)?;
+        for template in &self.parts.resource_templates {
+            if let Some(problem) = template.problem() {
+                let uri_template = template.uri_template();
+                return Err(Error::usage(format!(
+                    "the resource template `{uri_template}` cannot be served: {problem}"
+                )));
+            }
+        }
+        Ok(Server::assemble(self.profile, self.parts))
+    }
+}
+
+/// Of two items with one key only one could be found.
+fn check_distinct<T: Item>(kind: &str, items: &[T]) -> Result<(), Error> {
+    let mut keys: Vec<&str> = items.iter().map(Item::key).collect();
+    keys.sort_unstable();
+    match keys.iter().zip(keys.iter().skip(1)).find(|(left, right)| left == right) {
+        Some((twice, _)) => Err(Error::usage(format!("there are two {kind} `{twice}`"))),
+        None => Ok(()),
     }
 }
 

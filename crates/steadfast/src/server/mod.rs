@@ -1,44 +1,64 @@
-//! Servers: tools, what they take and what they return.
+//! Servers: tools, prompts and resources, what they take and what they return.
 //!
 //! Most servers are an `impl` block with [`#[server]`](macro@crate::server) on it. All that the macros do can be done by
 //! hand with [`Server::builder`] and [`Tool::new`].
 
 mod arguments;
 mod builder;
+mod catalog;
+mod completer;
+mod contents;
 mod context;
+mod cursor;
 mod failure;
 mod handler;
 mod media;
+mod messages;
 mod parameters;
 #[doc(hidden)]
 pub mod private;
+mod prompt;
+mod prompts;
+mod reading;
 mod reply;
+mod resource;
+mod resource_template;
+mod resources;
 mod schema;
 mod serve;
 mod service;
 mod signals;
+mod strings;
+pub mod tasks;
 mod tool;
-mod tools;
 mod validation;
+mod watch;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::Arc;
 
 use steadfast_model::era::Decoration;
-use steadfast_model::{Cache, Implementation, Revision, ServerCapabilities};
+use steadfast_model::{Cache, Implementation, JsonObject, ServerCapabilities, TASKS_EXTENSION};
 
 use steadfast_proto::connection::Limits;
 
 pub use builder::ServerBuilder;
+pub use completer::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
+pub use contents::{IntoResource, ResourceReply};
 pub use context::{ClientInfo, Context};
 pub use failure::{Failure, Reply, ToolError};
 pub use handler::{BlockingHandler, Handler};
 pub use media::{Audio, Image};
+pub use messages::{IntoPrompt, PromptReply};
+pub use prompt::{Prompt, PromptBuilder};
 pub use reply::{IntoReply, Structured};
+pub use resource::{Resource, ResourceBuilder};
+pub use resource_template::{ResourceTemplate, ResourceTemplateBuilder};
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
 
 pub(crate) use arguments::Arguments;
+pub(crate) use catalog::{Catalog, Item, Live};
 pub(crate) use handler::Run;
 #[cfg(feature = "http")]
 pub(crate) use serve::not_begun;
@@ -46,9 +66,12 @@ pub(crate) use serve::not_begun;
 pub(crate) use service::ServerService;
 #[cfg(feature = "http")]
 pub(crate) use signals::listen as listen_for_signals;
-pub(crate) use tools::Tools;
+pub(crate) use watch::{Change, Watcher};
+
+use watch::Watchers;
 
 use crate::error::Error;
+use tasks::{TaskSettings, TaskSupport, Tasks};
 
 /// A server: who it is and what it offers. Cheap to clone; all clones are the same server.
 ///
@@ -71,8 +94,21 @@ pub struct Server {
 struct Inner {
     profile: Profile,
     decoration: Decoration,
-    tools: RwLock<Arc<Tools>>,
-    watchers: Mutex<Vec<Weak<Watcher>>>,
+    tools: Live<Tool>,
+    prompts: Live<Prompt>,
+    resources: Live<Resource>,
+    resource_templates: Live<ResourceTemplate>,
+    tasks: Arc<Tasks>,
+    watchers: Watchers,
+}
+
+/// What a server is built with.
+#[derive(Debug, Clone, Default)]
+struct Parts {
+    tools: Vec<Tool>,
+    prompts: Vec<Prompt>,
+    resources: Vec<Resource>,
+    resource_templates: Vec<ResourceTemplate>,
 }
 
 /// What is settled when a server is built.
@@ -82,11 +118,13 @@ struct Profile {
     instructions: Option<String>,
     /// How long clients may keep its lists.
     cache: Cache,
+    /// How many items a page of a list has.
+    page_size: usize,
+    /// Resources are declared although there may be none yet.
+    expects_resources: bool,
     limits: Limits,
+    tasks: TaskSettings,
 }
-
-/// Called after the list of tools has changed. It must not block.
-pub(crate) type Watcher = dyn Fn() + Send + Sync;
 
 /// What it is.
 impl Server {
@@ -115,20 +153,27 @@ impl Server {
         self.tool_list().find(name).cloned()
     }
 
-    /// What it can do, as clients are told. Tools may come at run time, so they are always declared.
-    #[allow(clippy::unused_self, reason = "what a server can do will depend on the server")]
+    /// What it can do, as clients are told. Tools and prompts may come at run time, so they are always declared; tasks and
+    /// resources if there are any when a connection begins, or are expected.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
-        ServerCapabilities::new().with_tools(true).with_logging()
+        let mut all = ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging();
+        if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
+            all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
+        }
+        let resources = self.inner.profile.expects_resources
+            || !self.resource_list().is_empty()
+            || !self.resource_template_list().is_empty();
+        if resources { all.with_resources(true, true) } else { all }
+    }
+
+    /// Its tasks.
+    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
+        &self.inner.tasks
     }
 
     /// What is added to each result, for revisions that want it.
     pub(crate) fn decoration(&self) -> &Decoration {
         &self.inner.decoration
-    }
-
-    /// The result of `tools/list` for a revision, as it is now.
-    pub(crate) fn tool_list_answer(&self, revision: Revision) -> Result<Arc<[u8]>, Error> {
-        self.tool_list().list_answer(revision, &self.inner.decoration)
     }
 
     /// The limits of its connections.
@@ -137,8 +182,8 @@ impl Server {
     }
 
     /// The list of tools as it is now.
-    pub(crate) fn tool_list(&self) -> Arc<Tools> {
-        Arc::clone(&self.inner.tools.read().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn tool_list(&self) -> Arc<Catalog<Tool>> {
+        self.inner.tools.now()
     }
 }
 
@@ -160,27 +205,23 @@ impl Server {
         if let Some(problem) = tool.problem() {
             tracing::error!(tool = tool.name(), problem, "a tool was added that cannot be called");
         }
-        let mut current = self.inner.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let (tools, replaced) = current.with(tool);
-        *current = Arc::new(tools);
-        drop(current);
-        self.tell_watchers();
+        let replaced = self.inner.tools.add(tool);
+        self.inner.watchers.tell(&Change::Tools);
         replaced
     }
 
     /// Removes a tool; false if there is none of that name. Calls of it that are running finish.
     pub fn remove_tool(&self, name: &str) -> bool {
-        let mut current = self.inner.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(tools) = current.without(name) else { return false };
-        *current = Arc::new(tools);
-        drop(current);
-        self.tell_watchers();
-        true
+        let removed = self.inner.tools.remove(name);
+        if removed {
+            self.inner.watchers.tell(&Change::Tools);
+        }
+        removed
     }
 
-    /// A server with the tools of both, that is otherwise like this one. The two stay as they are.
+    /// A server with the tools, prompts and resources of both, that is otherwise like this one. The two stay as they are.
     ///
-    /// Fails if both have a tool of one name.
+    /// Fails if both have a tool or a prompt of one name, or a resource at one URI.
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -192,49 +233,68 @@ impl Server {
     /// assert_eq!(both.tools().len(), 2);
     /// ```
     pub fn merge(self, other: impl IntoServer) -> Result<Server, Error> {
-        let mut tools = self.tools();
-        for tool in other.into_server().tools() {
-            if tools.iter().any(|present| present.name() == tool.name()) {
-                return Err(Error::usage(format!("both servers have a tool named `{}`", tool.name())));
-            }
-            tools.push(tool);
+        let mut parts = self.parts();
+        let others = other.into_server().parts();
+        join("tool", &mut parts.tools, others.tools)?;
+        join("prompt", &mut parts.prompts, others.prompts)?;
+        join("resource", &mut parts.resources, others.resources)?;
+        join("resource template", &mut parts.resource_templates, others.resource_templates)?;
+        Ok(Self::assemble(self.inner.profile.clone(), parts))
+    }
+
+    /// Has `watcher` called after each change, for as long as it lives.
+    pub(crate) fn watch(&self, watcher: &Arc<Watcher>) {
+        self.inner.watchers.add(watcher);
+    }
+
+    /// What it offers now.
+    fn parts(&self) -> Parts {
+        Parts {
+            tools: self.tools(),
+            prompts: self.prompts(),
+            resources: self.resources(),
+            resource_templates: self.resource_templates(),
         }
-        Ok(Self::assemble(self.inner.profile.clone(), tools))
     }
 
-    /// Has `watcher` called after each change of the list of tools, for as long as it lives.
-    pub(crate) fn watch_tools(&self, watcher: &Arc<Watcher>) {
-        let mut watchers = self.watchers();
-        watchers.retain(|watcher| watcher.strong_count() > 0);
-        watchers.push(Arc::downgrade(watcher));
-    }
-
-    fn assemble(profile: Profile, tools: Vec<Tool>) -> Self {
+    fn assemble(profile: Profile, parts: Parts) -> Self {
         let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
-        let tools = RwLock::new(Arc::new(Tools::new(tools)));
-        let watchers = Mutex::default();
-        Self { inner: Arc::new(Inner { profile, decoration, tools, watchers }) }
+        let page_size = profile.page_size;
+        let inner = Inner {
+            tools: Live::new(parts.tools, page_size),
+            prompts: Live::new(parts.prompts, page_size),
+            resources: Live::new(parts.resources, page_size),
+            resource_templates: Live::new(parts.resource_templates, page_size),
+            tasks: Arc::new(Tasks::new(profile.tasks.clone())),
+            watchers: Watchers::default(),
+            decoration,
+            profile,
+        };
+        Self { inner: Arc::new(inner) }
     }
+}
 
-    fn tell_watchers(&self) {
-        // Called without the lock, so that a watcher may come back to the server.
-        let watchers: Vec<_> = self.watchers().iter().filter_map(Weak::upgrade).collect();
-        for watcher in watchers {
-            watcher();
-        }
+/// Adds the items of another server, none of which may be here already.
+fn join<T: Item>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Error> {
+    if let Some(both) = there.iter().find(|item| here.iter().any(|present| present.key() == item.key())) {
+        return Err(Error::usage(format!("both servers have a {kind} named `{}`", both.key())));
     }
-
-    fn watchers(&self) -> MutexGuard<'_, Vec<Weak<Watcher>>> {
-        self.inner.watchers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    here.extend(there);
+    Ok(())
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools = self.tool_list();
-        let names: Vec<&str> = tools.iter().map(Tool::name).collect();
-        formatter.debug_struct("Server").field("info", &self.inner.profile.info).field("tools", &names).finish()
+        let mut debug = formatter.debug_struct("Server");
+        debug.field("info", &self.inner.profile.info);
+        debug.field("tools", &keys(&self.tool_list())).field("prompts", &keys(&self.prompt_list()));
+        debug.field("resources", &keys(&self.resource_list()));
+        debug.field("resource_templates", &keys(&self.resource_template_list())).finish()
     }
+}
+
+fn keys<T: Item>(catalog: &Catalog<T>) -> Vec<String> {
+    catalog.iter().map(|item| item.key().to_owned()).collect()
 }
 
 /// What can be served: a [`Server`], a [`ServerBuilder`], or a type with [`#[server]`](macro@crate::server) on an `impl`

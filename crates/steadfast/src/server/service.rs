@@ -9,12 +9,13 @@ use std::time::Duration;
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::error::excerpt;
 use steadfast_model::{Content, ErrorObject, Method, Revision};
-use steadfast_proto::connection::Request;
+use steadfast_proto::connection::{Hello, Request, ServerHello};
 use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
-use super::{Arguments, Context, Reply, Run, Server, Watcher};
-use crate::runtime::{Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
+use super::{Arguments, Catalog, Change, Context, Item, Reply, Run, Server, Watcher};
+use super::{prompts, resources, tasks};
+use crate::runtime::{Engine, Exchange, Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
 const GRACE: Duration = Duration::from_secs(30);
@@ -22,35 +23,51 @@ const GRACE: Duration = Duration::from_secs(30);
 /// One connection's view of a server.
 pub(crate) struct ServerService {
     server: Server,
-    /// Tells the peer that the list of tools has changed, for as long as the connection lives.
+    /// Tells the peer what has changed, for as long as the connection lives.
     _watcher: Option<Arc<Watcher>>,
+    /// What it runs is a task already.
+    within_task: bool,
 }
 
 impl ServerService {
     pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
         let mailbox: Weak<Mailbox> = Arc::downgrade(mailbox);
-        let watcher: Arc<Watcher> = Arc::new(move || {
+        let watcher: Arc<Watcher> = Arc::new(move |change| {
+            let method = match change {
+                Change::Tools => Method::ToolListChanged,
+                Change::Prompts => Method::PromptListChanged,
+                Change::Resources | Change::Updated(_) => Method::ResourceListChanged,
+            };
             if let Some(mailbox) = mailbox.upgrade() {
                 // If the connection is closed nobody wants to know.
-                let _ = mailbox.post(Letter::Notify(Method::ToolListChanged));
+                let _ = mailbox.post(Letter::Notify(method));
             }
         });
-        server.watch_tools(&watcher);
-        Self { server, _watcher: Some(watcher) }
+        server.watch(&watcher);
+        Self { server, _watcher: Some(watcher), within_task: false }
     }
 
     /// For one request of 2026-07-28: what changes meanwhile is told to those who listen, and it does not.
     #[cfg(feature = "http")]
     pub(crate) fn for_exchange(server: Server) -> Self {
-        Self { server, _watcher: None }
+        Self { server, _watcher: None, within_task: false }
     }
 
-    fn list_tools(&self, request: &Request) -> Answer {
-        if request.params.get("cursor").is_some_and(|cursor| cursor != "null") {
-            // The list is given whole, so no cursor was ever given out.
-            return Answer::error(&request.id, &ErrorObject::invalid_params("no such cursor: the list has one page"));
-        }
-        match self.server.tool_list_answer(request.peer.revision) {
+    /// Runs the handler of a task once.
+    pub(super) fn exchange_for_task(server: &Server, runtime: &Arc<dyn Runtime>, message: &[u8]) -> Exchange<Self> {
+        let mut limits = server.limits().clone();
+        // A task has as long as its store keeps it.
+        limits.handler_deadline = None;
+        let service = Self { server: server.clone(), _watcher: None, within_task: true };
+        let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
+        Exchange::begin(Engine::new(|_| service, hello, limits, Arc::clone(runtime)), message)
+    }
+
+    /// Lists a catalog, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
+    fn list<T: Item>(&self, catalog: &Catalog<T>, request: &Request) -> Answer {
+        let cursor = request.params.get("cursor").filter(|cursor| *cursor != "null");
+        let text = cursor.map(|_| request.params.get_string("cursor").unwrap_or_default());
+        match catalog.list_answer(text.as_deref(), request.peer.revision, self.server.decoration()) {
             Ok(list) => Answer::result(&request.id, |out| {
                 out.extend_from_slice(&list);
                 Ok::<_, std::convert::Infallible>(())
@@ -68,6 +85,13 @@ impl ServerService {
         let Some(tool) = self.server.tool_list().find(&name).cloned() else {
             return refuse(format!("there is no tool named `{}`", excerpt(&name)));
         };
+        if !self.within_task {
+            match tasks::course_of(&tool, &request.peer) {
+                tasks::Course::Inline => {}
+                tasks::Course::Task => return tasks::begin(&self.server, &tool, &request, mailbox, runtime),
+                tasks::Course::Refused(error) => return Started::Answered(Answer::error(&request.id, &error)),
+            }
+        }
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let arguments = match request.params.range_of("arguments") {
             Some(range) => Arguments::within(request.params.into_text(), range),
@@ -88,7 +112,18 @@ impl Service for ServerService {
     fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
         match request.method {
             Method::CallTool => self.call_tool(request, mailbox, runtime),
-            Method::ListTools => Started::Answered(self.list_tools(&request)),
+            Method::ListTools => Started::Answered(self.list(&self.server.tool_list(), &request)),
+            Method::GetPrompt => prompts::fill(&self.server, GRACE, request, mailbox, runtime),
+            Method::ListPrompts => Started::Answered(self.list(&self.server.prompt_list(), &request)),
+            Method::ReadResource => resources::read(&self.server, GRACE, &request, mailbox, runtime),
+            Method::ListResources => Started::Answered(self.list(&self.server.resource_list(), &request)),
+            Method::ListResourceTemplates => {
+                Started::Answered(self.list(&self.server.resource_template_list(), &request))
+            }
+            Method::Complete => prompts::complete(&self.server, &request, mailbox, runtime),
+            Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
+                tasks::serve(&self.server, &request, mailbox, runtime)
+            }
             other => Started::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),
         }
     }
@@ -107,7 +142,7 @@ fn encode_reply(reply: Reply, execution: &Execution, decoration: &Decoration) ->
 }
 
 /// About how many bytes a piece of content takes on the wire.
-fn size_of(content: &Content) -> usize {
+pub(super) fn size_of(content: &Content) -> usize {
     64 + match content {
         Content::Text(text) => text.text.len(),
         Content::Image(image) => image.data.len(),

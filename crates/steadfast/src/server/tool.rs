@@ -7,15 +7,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast_model as model;
-use steadfast_model::{CallToolResult, Icon, JsonObject, Meta, ToolAnnotations};
+use steadfast_model::{CallToolResult, Icon, JsonObject, ListToolsResult, Meta, ToolAnnotations};
 use steadfast_proto::http::params::MirroredParams;
 
 use super::arguments::Arguments;
+use super::catalog::Item;
 use super::context::Context;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
 use super::parameters::Parameters;
 use super::reply::IntoReply;
 use super::schema;
+use super::tasks::TaskSupport;
 use super::validation::Validator;
 use crate::error::Error;
 
@@ -49,6 +51,7 @@ pub struct Tool {
 struct Inner {
     definition: model::Tool,
     cooperative: bool,
+    tasks: TaskSupport,
     problem: Option<String>,
     handler: Arc<dyn Start>,
     /// Its arguments that HTTP clients mirror into headers.
@@ -62,7 +65,13 @@ impl Tool {
     pub fn new(name: impl Into<String>) -> ToolBuilder {
         let mut definition = model::Tool::new(name);
         definition.input_schema = schema::of_nothing();
-        ToolBuilder { definition, schemas: Schemas::default(), cooperative: false, problem: None }
+        ToolBuilder {
+            definition,
+            schemas: Schemas::default(),
+            cooperative: false,
+            tasks: TaskSupport::Never,
+            problem: None,
+        }
     }
 
     /// Begins a tool with a description that exists already, for example the one of another server's tool.
@@ -70,7 +79,7 @@ impl Tool {
     /// Arguments and results are checked against the schemas in it.
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
         let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
-        ToolBuilder { definition, schemas, cooperative: false, problem: None }
+        ToolBuilder { definition, schemas, cooperative: false, tasks: TaskSupport::Never, problem: None }
     }
 
     /// Its name.
@@ -92,6 +101,11 @@ impl Tool {
     #[cfg(feature = "http")]
     pub(crate) fn mirrored(&self) -> &MirroredParams {
         &self.inner.mirrored
+    }
+
+    /// Whether its calls run as tasks.
+    pub fn task_support(&self) -> TaskSupport {
+        self.inner.tasks
     }
 
     /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
@@ -130,6 +144,26 @@ impl Tool {
     }
 }
 
+impl Item for Tool {
+    const KIND: u8 = b't';
+    type Definition = model::Tool;
+    type List = ListToolsResult;
+
+    fn key(&self) -> &str {
+        self.name()
+    }
+
+    fn definition(&self) -> &model::Tool {
+        self.definition()
+    }
+
+    fn page(definitions: Vec<model::Tool>, next_cursor: Option<String>) -> ListToolsResult {
+        let mut page = ListToolsResult::new(definitions);
+        page.next_cursor = next_cursor;
+        page
+    }
+}
+
 impl fmt::Debug for Tool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Tool").field("definition", &self.inner.definition).finish_non_exhaustive()
@@ -143,6 +177,7 @@ pub struct ToolBuilder {
     definition: model::Tool,
     schemas: Schemas,
     cooperative: bool,
+    tasks: TaskSupport,
     problem: Option<String>,
 }
 
@@ -274,10 +309,28 @@ impl ToolBuilder {
         self
     }
 
+    /// Whether calls run as tasks: clients get a task at once, ask after it, and find the result there. The handler is the
+    /// same either way.
+    ///
+    /// ```
+    /// use steadfast::Tool;
+    /// use steadfast::server::tasks::TaskSupport;
+    ///
+    /// let tool = Tool::new("index").task(TaskSupport::Optional).handler(|| async { "done" });
+    /// assert_eq!(tool.task_support(), TaskSupport::Optional);
+    /// ```
+    pub fn task(mut self, support: TaskSupport) -> Self {
+        self.tasks = support;
+        self
+    }
+
     /// Completes the tool with an `async` handler, which runs on the workers. See [`Handler`].
     ///
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
-    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool {
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply,
+    {
         let read = Whole::<H::Arguments>::new();
         self.on_workers(read, move |arguments, ctx| handler.call(arguments, ctx))
     }
@@ -297,7 +350,10 @@ impl ToolBuilder {
     ///     Ok(std::fs::metadata(path)?.len())
     /// });
     /// ```
-    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool {
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply + 'static,
+    {
         let read = Whole::<H::Arguments>::new();
         self.on_threads(read, move |arguments, ctx| handler.call(arguments, ctx))
     }
@@ -352,12 +408,12 @@ impl ToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
-        let Self { definition, cooperative, mut problem, .. } = self;
+        let Self { definition, cooperative, tasks, mut problem, .. } = self;
         let mirrored = MirroredParams::of_schema(&definition.input_schema).unwrap_or_else(|bad| {
             problem.get_or_insert_with(|| bad.to_string());
             MirroredParams::default()
         });
-        Tool { inner: Arc::new(Inner { definition, cooperative, problem, handler, mirrored }) }
+        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, problem, handler, mirrored }) }
     }
 
     fn checks<R: IntoReply>(&mut self) -> Checks {

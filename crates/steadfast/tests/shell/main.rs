@@ -5,7 +5,9 @@ mod eras;
 mod handlers;
 mod isolation;
 mod outcomes;
+mod prompts;
 mod review;
+mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
