@@ -75,6 +75,11 @@ impl CompleteContext {
     pub fn new(arguments: BTreeMap<String, String>) -> Self {
         Self { arguments: Some(arguments) }
     }
+
+    /// What that argument is filled in with, if it is.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.arguments.as_ref()?.get(name).map(String::as_str)
+    }
 }
 
 /// The parameters of `completion/complete`.
@@ -134,7 +139,7 @@ impl Completion {
         let total = values.len();
         let has_more = total > Self::MAX_VALUES;
         values.truncate(Self::MAX_VALUES);
-        Self { values, total: u64::try_from(total).ok().filter(|_| has_more), has_more: has_more.then_some(true) }
+        Self { values, total: u64::try_from(total).ok(), has_more: Some(has_more) }
     }
 }
 

@@ -117,6 +117,25 @@ impl PromptMessage {
     }
 }
 
+impl<C: Into<Content>> From<(Role, C)> for PromptMessage {
+    fn from((role, content): (Role, C)) -> Self {
+        Self::new(role, content)
+    }
+}
+
+/// Said by the user.
+macro_rules! said_by_the_user {
+    ($($type:ty),+) => {$(
+        impl From<$type> for PromptMessage {
+            fn from(content: $type) -> Self {
+                Self::user(content)
+            }
+        }
+    )+};
+}
+
+said_by_the_user!(Content, String, &str);
+
 /// The result of `prompts/list`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

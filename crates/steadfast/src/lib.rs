@@ -59,7 +59,9 @@ pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Pr
 
 pub use client::Client;
 pub use error::{Error, ErrorKind, Fault, Outcome};
-pub use server::{Context, IntoReply, IntoServer, Serve, Server, ServerBuilder, Structured, Tool, ToolError};
+pub use server::{
+    Context, IntoPrompt, IntoReply, IntoServer, Prompt, Serve, Server, ServerBuilder, Structured, Tool, ToolError,
+};
 #[cfg(feature = "macros")]
 pub use steadfast_macros::{server, tool};
 

@@ -80,7 +80,7 @@ fn explanation(path: &str, error: &serde_json::Error) -> ToolError {
 }
 
 /// The beginning and the end of a reason that repeats a long value.
-fn shortened(reason: &str) -> Cow<'_, str> {
+pub(super) fn shortened(reason: &str) -> Cow<'_, str> {
     const LONGEST: usize = 400;
     const KEPT: usize = 150;
     if reason.len() <= LONGEST {

@@ -5,23 +5,33 @@ use std::panic::Location;
 use steadfast_model::{Cache, Icon, Implementation};
 use steadfast_proto::connection::Limits;
 
+use super::prompt::Prompt;
 use super::tool::Tool;
-use super::{IntoServer, Profile, Server};
+use super::{IntoServer, Item, Parts, Profile, Server};
 use crate::error::Error;
+
+/// How many items a page of a list has unless told. Few servers have more, and few clients ask for a second page.
+const PAGE_SIZE: usize = 1000;
 
 /// A server in the making: see [`Server::builder`].
 #[derive(Debug, Clone)]
 #[must_use = "a server is made by `build`"]
 pub struct ServerBuilder {
     profile: Profile,
-    tools: Vec<Tool>,
+    parts: Parts,
 }
 
 impl ServerBuilder {
     pub(super) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let info = Implementation::new(name, version);
-        let profile = Profile { info, instructions: None, cache: Cache::default(), limits: Limits::default() };
-        Self { profile, tools: Vec::new() }
+        let profile = Profile {
+            info,
+            instructions: None,
+            cache: Cache::default(),
+            page_size: PAGE_SIZE,
+            limits: Limits::default(),
+        };
+        Self { profile, parts: Parts::default() }
     }
 
     /// The name that people see.
@@ -65,6 +75,12 @@ impl ServerBuilder {
         self
     }
 
+    /// How many items a page of a list has: 1000 unless told. Clients ask for the next page with the cursor of the last.
+    pub fn page_size(mut self, items: usize) -> Self {
+        self.profile.page_size = items;
+        self
+    }
+
     /// How much each connection may hold, and how long it may take.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.profile.limits = limits;
@@ -73,13 +89,25 @@ impl ServerBuilder {
 
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
-        self.tools.push(tool);
+        self.parts.tools.push(tool);
         self
     }
 
     /// Adds several tools.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.tools.extend(tools);
+        self.parts.tools.extend(tools);
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(mut self, prompt: Prompt) -> Self {
+        self.parts.prompts.push(prompt);
+        self
+    }
+
+    /// Adds several prompts.
+    pub fn prompts(mut self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
+        self.parts.prompts.extend(prompts);
         self
     }
 
@@ -87,8 +115,8 @@ impl ServerBuilder {
     ///
     /// # Panics
     ///
-    /// If two tools have one name, or a tool has a [problem](Tool::problem). Where tools come from outside of the program
-    /// use [`ServerBuilder::try_build`].
+    /// If two tools or two prompts have one name, or one has a [problem](Tool::problem). Where they come from outside of
+    /// the program use [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
         let name = self.profile.info.name.clone();
@@ -98,7 +126,8 @@ impl ServerBuilder {
         }
     }
 
-    /// Makes the server, or says why not: two tools have one name, or a tool has a [problem](Tool::problem).
+    /// Makes the server, or says why not: two tools or two prompts have one name, or one has a
+    /// [problem](Tool::problem).
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -108,17 +137,29 @@ impl ServerBuilder {
     /// assert_eq!(error.to_string(), "there are two tools named `ready`");
     /// ```
     pub fn try_build(self) -> Result<Server, Error> {
-        let mut names: Vec<&str> = self.tools.iter().map(Tool::name).collect();
-        names.sort_unstable();
-        if let Some((twice, _)) = names.iter().zip(names.iter().skip(1)).find(|(left, right)| left == right) {
-            return Err(Error::usage(format!("there are two tools named `{twice}`")));
-        }
-        for tool in &self.tools {
+        check_distinct("tools named", &self.parts.tools)?;
+        for tool in &self.parts.tools {
             if let Some(problem) = tool.problem() {
                 return Err(Error::usage(format!("the tool `{}` cannot be served: {problem}", tool.name())));
             }
         }
-        Ok(Server::assemble(self.profile, self.tools))
+        check_distinct("prompts named", &self.parts.prompts)?;
+        for prompt in &self.parts.prompts {
+            if let Some(problem) = prompt.problem() {
+                return Err(Error::usage(format!("the prompt `{}` cannot be served: {problem}", prompt.name())));
+            }
+        }
+        Ok(Server::assemble(self.profile, self.parts))
+    }
+}
+
+/// Of two items with one key only one could be found.
+fn check_distinct<T: Item>(kind: &str, items: &[T]) -> Result<(), Error> {
+    let mut keys: Vec<&str> = items.iter().map(Item::key).collect();
+    keys.sort_unstable();
+    match keys.iter().zip(keys.iter().skip(1)).find(|(left, right)| left == right) {
+        Some((twice, _)) => Err(Error::usage(format!("there are two {kind} `{twice}`"))),
+        None => Ok(()),
     }
 }
 

@@ -147,6 +147,15 @@ impl Failure {
             Self::Protocol(error) => Err(error),
         }
     }
+
+    /// The JSON-RPC error that this is where no result can say that it failed: in prompts, resources and completions.
+    /// The peer reads the error and its causes.
+    pub fn into_error(self) -> Error {
+        match self.into_answer() {
+            Err(error) => error,
+            Ok(result) => Error::internal(ToolError::result(result).to_string()),
+        }
+    }
 }
 
 /// What the model reads.

@@ -1,4 +1,4 @@
-//! Functions that serve as handlers of tools, and how a call of one is run.
+//! Functions that serve as handlers, and how a call of a tool is run.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -25,10 +25,11 @@ pub(crate) enum Run {
     Blocking(Box<dyn FnOnce() -> Reply + Send>),
 }
 
-/// An `async` function or closure that can be the handler of a tool.
+/// An `async` function or closure that can be the handler of a tool or a prompt.
 ///
 /// It takes the arguments and a [`Context`], only one of these, or nothing. Arguments are any type that is
-/// `Deserialize`, or [`JsonObject`] for all that came. What it returns is [`IntoReply`].
+/// `Deserialize`, or [`JsonObject`] for all that came. What that of a tool returns is [`IntoReply`], and what that of a
+/// prompt returns is [`IntoPrompt`](super::IntoPrompt).
 ///
 /// ```
 /// use serde::Deserialize;
@@ -45,17 +46,17 @@ pub(crate) enum Run {
 /// Tool::new("ready").handler(|| async { "yes" });
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "this is not a handler of a tool",
+    message = "this is not a handler",
     label = "not a handler",
     note = "a handler looks like this: `|arguments: MyArguments, ctx: Context| async move {{ .. }}`; either parameter may be left out",
-    note = "`MyArguments` derives `Deserialize`; what the handler returns is `IntoReply`: text, numbers, `Content`, `Structured<T>`, or a `Result` of these",
+    note = "`MyArguments` derives `Deserialize`",
     note = "the future has to be `Send`: hold no `Rc`, `RefCell` borrow or lock guard across an `.await`"
 )]
 pub trait Handler<Marker>: Send + Sync + 'static {
     /// What the arguments are read into.
     type Arguments: DeserializeOwned + Send + 'static;
     /// What the handler returns.
-    type Output: IntoReply;
+    type Output;
     /// One call.
     type Future: Future<Output = Self::Output> + Send + 'static;
 
@@ -63,21 +64,21 @@ pub trait Handler<Marker>: Send + Sync + 'static {
     fn call(&self, arguments: Self::Arguments, ctx: Context) -> Self::Future;
 }
 
-/// A plain function or closure that can be the handler of a tool, on a thread that it may block.
+/// A plain function or closure that can be the handler of a tool or a prompt, on a thread that it may block.
 ///
 /// It takes the same as a [`Handler`].
 #[diagnostic::on_unimplemented(
-    message = "this is not a blocking handler of a tool",
+    message = "this is not a blocking handler",
     label = "not a blocking handler",
     note = "a blocking handler looks like this: `|arguments: MyArguments, ctx: Context| {{ .. }}`; either parameter may be left out",
-    note = "`MyArguments` derives `Deserialize`; what the handler returns is `IntoReply`: text, numbers, `Content`, `Structured<T>`, or a `Result` of these",
+    note = "`MyArguments` derives `Deserialize`",
     note = "for an `async` closure use `handler`"
 )]
 pub trait BlockingHandler<Marker>: Send + Sync + 'static {
     /// What the arguments are read into.
     type Arguments: DeserializeOwned + Send + 'static;
     /// What the handler returns.
-    type Output: IntoReply;
+    type Output;
 
     /// Calls the handler.
     fn call(&self, arguments: Self::Arguments, ctx: Context) -> Self::Output;
@@ -102,7 +103,6 @@ macro_rules! handlers {
         where
             Function: Fn($($parameter),*) -> Answer + Send + Sync + 'static,
             Answer: Future + Send + 'static,
-            Answer::Output: IntoReply,
             $($generic: DeserializeOwned + Send + 'static,)?
         {
             type Arguments = $read;
@@ -116,7 +116,6 @@ macro_rules! handlers {
         impl<Function, Answer, $($generic)?> BlockingHandler<$marker> for Function
         where
             Function: Fn($($parameter),*) -> Answer + Send + Sync + 'static,
-            Answer: IntoReply,
             $($generic: DeserializeOwned + Send + 'static,)?
         {
             type Arguments = $read;

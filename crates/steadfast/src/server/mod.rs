@@ -1,46 +1,59 @@
-//! Servers: tools, what they take and what they return.
+//! Servers: tools and prompts, what they take and what they return.
 //!
 //! Most servers are an `impl` block with [`#[server]`](macro@crate::server) on it. All that the macros do can be done by
 //! hand with [`Server::builder`] and [`Tool::new`].
 
 mod arguments;
 mod builder;
+mod catalog;
+mod completer;
 mod context;
+mod cursor;
 mod failure;
 mod handler;
 mod media;
+mod messages;
 mod parameters;
 #[doc(hidden)]
 pub mod private;
+mod prompt;
+mod prompts;
 mod reply;
 mod schema;
 mod serve;
 mod service;
 mod signals;
+mod strings;
 mod tool;
-mod tools;
 mod validation;
+mod watch;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::Arc;
 
 use steadfast_model::era::Decoration;
-use steadfast_model::{Cache, Implementation, Revision, ServerCapabilities};
+use steadfast_model::{Cache, Implementation, ServerCapabilities};
 
 use steadfast_proto::connection::Limits;
 
 pub use builder::ServerBuilder;
+pub use completer::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
 pub use context::{ClientInfo, Context};
 pub use failure::{Failure, Reply, ToolError};
 pub use handler::{BlockingHandler, Handler};
 pub use media::{Audio, Image};
+pub use messages::{IntoPrompt, PromptReply};
+pub use prompt::{Prompt, PromptBuilder};
 pub use reply::{IntoReply, Structured};
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
 
 pub(crate) use arguments::Arguments;
+pub(crate) use catalog::{Catalog, Item, Live};
 pub(crate) use handler::Run;
-pub(crate) use tools::Tools;
+pub(crate) use watch::{Change, Watcher};
+
+use watch::Watchers;
 
 use crate::error::Error;
 
@@ -65,8 +78,16 @@ pub struct Server {
 struct Inner {
     profile: Profile,
     decoration: Decoration,
-    tools: RwLock<Arc<Tools>>,
-    watchers: Mutex<Vec<Weak<Watcher>>>,
+    tools: Live<Tool>,
+    prompts: Live<Prompt>,
+    watchers: Watchers,
+}
+
+/// What a server is built with.
+#[derive(Debug, Clone, Default)]
+struct Parts {
+    tools: Vec<Tool>,
+    prompts: Vec<Prompt>,
 }
 
 /// What is settled when a server is built.
@@ -76,11 +97,10 @@ struct Profile {
     instructions: Option<String>,
     /// How long clients may keep its lists.
     cache: Cache,
+    /// How many items a page of a list has.
+    page_size: usize,
     limits: Limits,
 }
-
-/// Called after the list of tools has changed. It must not block.
-pub(crate) type Watcher = dyn Fn() + Send + Sync;
 
 /// What it is.
 impl Server {
@@ -109,20 +129,15 @@ impl Server {
         self.tool_list().find(name).cloned()
     }
 
-    /// What it can do, as clients are told. Tools may come at run time, so they are always declared.
+    /// What it can do, as clients are told. Tools and prompts may come at run time, so they are always declared.
     #[allow(clippy::unused_self, reason = "what a server can do will depend on the server")]
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
-        ServerCapabilities::new().with_tools(true).with_logging()
+        ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging()
     }
 
     /// What is added to each result, for revisions that want it.
     pub(crate) fn decoration(&self) -> &Decoration {
         &self.inner.decoration
-    }
-
-    /// The result of `tools/list` for a revision, as it is now.
-    pub(crate) fn tool_list_answer(&self, revision: Revision) -> Result<Arc<[u8]>, Error> {
-        self.tool_list().list_answer(revision, &self.inner.decoration)
     }
 
     /// The limits of its connections.
@@ -131,8 +146,8 @@ impl Server {
     }
 
     /// The list of tools as it is now.
-    pub(crate) fn tool_list(&self) -> Arc<Tools> {
-        Arc::clone(&self.inner.tools.read().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn tool_list(&self) -> Arc<Catalog<Tool>> {
+        self.inner.tools.now()
     }
 }
 
@@ -154,27 +169,23 @@ impl Server {
         if let Some(problem) = tool.problem() {
             tracing::error!(tool = tool.name(), problem, "a tool was added that cannot be called");
         }
-        let mut current = self.inner.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let (tools, replaced) = current.with(tool);
-        *current = Arc::new(tools);
-        drop(current);
-        self.tell_watchers();
+        let replaced = self.inner.tools.add(tool);
+        self.inner.watchers.tell(&Change::Tools);
         replaced
     }
 
     /// Removes a tool; false if there is none of that name. Calls of it that are running finish.
     pub fn remove_tool(&self, name: &str) -> bool {
-        let mut current = self.inner.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(tools) = current.without(name) else { return false };
-        *current = Arc::new(tools);
-        drop(current);
-        self.tell_watchers();
-        true
+        let removed = self.inner.tools.remove(name);
+        if removed {
+            self.inner.watchers.tell(&Change::Tools);
+        }
+        removed
     }
 
-    /// A server with the tools of both, that is otherwise like this one. The two stay as they are.
+    /// A server with the tools and prompts of both, that is otherwise like this one. The two stay as they are.
     ///
-    /// Fails if both have a tool of one name.
+    /// Fails if both have a tool of one name, or a prompt.
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -186,48 +197,47 @@ impl Server {
     /// assert_eq!(both.tools().len(), 2);
     /// ```
     pub fn merge(self, other: impl IntoServer) -> Result<Server, Error> {
-        let mut tools = self.tools();
-        for tool in other.into_server().tools() {
-            if tools.iter().any(|present| present.name() == tool.name()) {
-                return Err(Error::usage(format!("both servers have a tool named `{}`", tool.name())));
-            }
-            tools.push(tool);
-        }
-        Ok(Self::assemble(self.inner.profile.clone(), tools))
+        let mut parts = self.parts();
+        let others = other.into_server().parts();
+        join("tool", &mut parts.tools, others.tools)?;
+        join("prompt", &mut parts.prompts, others.prompts)?;
+        Ok(Self::assemble(self.inner.profile.clone(), parts))
     }
 
-    /// Has `watcher` called after each change of the list of tools, for as long as it lives.
-    pub(crate) fn watch_tools(&self, watcher: &Arc<Watcher>) {
-        let mut watchers = self.watchers();
-        watchers.retain(|watcher| watcher.strong_count() > 0);
-        watchers.push(Arc::downgrade(watcher));
+    /// Has `watcher` called after each change, for as long as it lives.
+    pub(crate) fn watch(&self, watcher: &Arc<Watcher>) {
+        self.inner.watchers.add(watcher);
     }
 
-    fn assemble(profile: Profile, tools: Vec<Tool>) -> Self {
+    /// What it offers now.
+    fn parts(&self) -> Parts {
+        Parts { tools: self.tools(), prompts: self.prompts() }
+    }
+
+    fn assemble(profile: Profile, parts: Parts) -> Self {
         let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
-        let tools = RwLock::new(Arc::new(Tools::new(tools)));
-        let watchers = Mutex::default();
-        Self { inner: Arc::new(Inner { profile, decoration, tools, watchers }) }
+        let tools = Live::new(parts.tools, profile.page_size);
+        let prompts = Live::new(parts.prompts, profile.page_size);
+        Self { inner: Arc::new(Inner { profile, decoration, tools, prompts, watchers: Watchers::default() }) }
     }
+}
 
-    fn tell_watchers(&self) {
-        // Called without the lock, so that a watcher may come back to the server.
-        let watchers: Vec<_> = self.watchers().iter().filter_map(Weak::upgrade).collect();
-        for watcher in watchers {
-            watcher();
-        }
+/// Adds the items of another server, none of which may be here already.
+fn join<T: Item>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Error> {
+    if let Some(both) = there.iter().find(|item| here.iter().any(|present| present.key() == item.key())) {
+        return Err(Error::usage(format!("both servers have a {kind} named `{}`", both.key())));
     }
-
-    fn watchers(&self) -> MutexGuard<'_, Vec<Weak<Watcher>>> {
-        self.inner.watchers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    here.extend(there);
+    Ok(())
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools = self.tool_list();
-        let names: Vec<&str> = tools.iter().map(Tool::name).collect();
-        formatter.debug_struct("Server").field("info", &self.inner.profile.info).field("tools", &names).finish()
+        let (tools, prompts) = (self.tool_list(), self.prompt_list());
+        let tools: Vec<&str> = tools.iter().map(Tool::name).collect();
+        let prompts: Vec<&str> = prompts.iter().map(Prompt::name).collect();
+        let mut debug = formatter.debug_struct("Server");
+        debug.field("info", &self.inner.profile.info).field("tools", &tools).field("prompts", &prompts).finish()
     }
 }
 

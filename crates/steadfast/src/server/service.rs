@@ -13,7 +13,8 @@ use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
-use super::{Arguments, Context, Reply, Run, Server, Watcher};
+use super::prompts;
+use super::{Arguments, Catalog, Change, Context, Item, Reply, Run, Server, Watcher};
 use crate::runtime::{Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
@@ -22,29 +23,33 @@ const GRACE: Duration = Duration::from_secs(30);
 /// One connection's view of a server.
 pub(crate) struct ServerService {
     server: Server,
-    /// Tells the peer that the list of tools has changed, for as long as the connection lives.
+    /// Tells the peer what has changed, for as long as the connection lives.
     _watcher: Arc<Watcher>,
 }
 
 impl ServerService {
     pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
         let mailbox: Weak<Mailbox> = Arc::downgrade(mailbox);
-        let watcher: Arc<Watcher> = Arc::new(move || {
+        let watcher: Arc<Watcher> = Arc::new(move |change| {
+            let method = match change {
+                Change::Tools => Method::ToolListChanged,
+                Change::Prompts => Method::PromptListChanged,
+                Change::Resources | Change::Updated(_) => Method::ResourceListChanged,
+            };
             if let Some(mailbox) = mailbox.upgrade() {
                 // If the connection is closed nobody wants to know.
-                let _ = mailbox.post(Letter::Notify(Method::ToolListChanged));
+                let _ = mailbox.post(Letter::Notify(method));
             }
         });
-        server.watch_tools(&watcher);
+        server.watch(&watcher);
         Self { server, _watcher: watcher }
     }
 
-    fn list_tools(&self, request: &Request) -> Answer {
-        if request.params.get("cursor").is_some_and(|cursor| cursor != "null") {
-            // The list is given whole, so no cursor was ever given out.
-            return Answer::error(&request.id, &ErrorObject::invalid_params("no such cursor: the list has one page"));
-        }
-        match self.server.tool_list_answer(request.peer.revision) {
+    /// Lists a catalog, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
+    fn list<T: Item>(&self, catalog: &Catalog<T>, request: &Request) -> Answer {
+        let cursor = request.params.get("cursor").filter(|cursor| *cursor != "null");
+        let text = cursor.map(|_| request.params.get_string("cursor").unwrap_or_default());
+        match catalog.list_answer(text.as_deref(), request.peer.revision, self.server.decoration()) {
             Ok(list) => Answer::result(&request.id, |out| {
                 out.extend_from_slice(&list);
                 Ok::<_, std::convert::Infallible>(())
@@ -82,7 +87,10 @@ impl Service for ServerService {
     fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
         match request.method {
             Method::CallTool => self.call_tool(request, mailbox, runtime),
-            Method::ListTools => Started::Answered(self.list_tools(&request)),
+            Method::ListTools => Started::Answered(self.list(&self.server.tool_list(), &request)),
+            Method::GetPrompt => prompts::fill(&self.server, GRACE, request, mailbox, runtime),
+            Method::ListPrompts => Started::Answered(self.list(&self.server.prompt_list(), &request)),
+            Method::Complete => prompts::complete(&self.server, &request, mailbox, runtime),
             other => Started::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),
         }
     }
@@ -101,7 +109,7 @@ fn encode_reply(reply: Reply, execution: &Execution, decoration: &Decoration) ->
 }
 
 /// About how many bytes a piece of content takes on the wire.
-fn size_of(content: &Content) -> usize {
+pub(super) fn size_of(content: &Content) -> usize {
     64 + match content {
         Content::Text(text) => text.text.len(),
         Content::Image(image) => image.data.len(),

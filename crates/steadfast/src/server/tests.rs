@@ -216,13 +216,14 @@ fn watchers_hear_of_each_change_while_they_live() {
     let count = Arc::new(AtomicUsize::new(0));
     let watcher: Arc<Watcher> = {
         let (count, server) = (Arc::clone(&count), server.clone());
-        Arc::new(move || {
+        Arc::new(move |change| {
+            assert_eq!(*change, Change::Tools);
             // It may come back to the server.
             let _ = server.tools();
             count.fetch_add(1, Ordering::Relaxed);
         })
     };
-    server.watch_tools(&watcher);
+    server.watch(&watcher);
     assert!(server.add_tool(ready("a")).is_none());
     assert!(server.add_tool(ready("a")).is_some());
     assert!(server.remove_tool("a"));
@@ -231,8 +232,8 @@ fn watchers_hear_of_each_change_while_they_live() {
     drop(watcher);
     server.add_tool(ready("b"));
     assert_eq!(count.load(Ordering::Relaxed), 3);
-    server.watch_tools(&(Arc::new(|| ()) as Arc<Watcher>));
-    assert_eq!(server.watchers().len(), 1, "dead watchers are forgotten");
+    server.watch(&(Arc::new(|_: &Change| ()) as Arc<Watcher>));
+    assert_eq!(server.inner.watchers.len(), 1, "dead watchers are forgotten");
 }
 
 #[test]

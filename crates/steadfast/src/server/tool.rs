@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast_model as model;
-use steadfast_model::{CallToolResult, Icon, JsonObject, Meta, ToolAnnotations};
+use steadfast_model::{CallToolResult, Icon, JsonObject, ListToolsResult, Meta, ToolAnnotations};
 
 use super::arguments::Arguments;
+use super::catalog::Item;
 use super::context::Context;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
 use super::parameters::Parameters;
@@ -117,6 +118,26 @@ impl Tool {
     /// Makes one call ready to run.
     pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Run {
         Arc::clone(&self.inner.handler).start(arguments, ctx)
+    }
+}
+
+impl Item for Tool {
+    const KIND: u8 = b't';
+    type Definition = model::Tool;
+    type List = ListToolsResult;
+
+    fn key(&self) -> &str {
+        self.name()
+    }
+
+    fn definition(&self) -> &model::Tool {
+        self.definition()
+    }
+
+    fn page(definitions: Vec<model::Tool>, next_cursor: Option<String>) -> ListToolsResult {
+        let mut page = ListToolsResult::new(definitions);
+        page.next_cursor = next_cursor;
+        page
     }
 }
 
@@ -267,7 +288,10 @@ impl ToolBuilder {
     /// Completes the tool with an `async` handler, which runs on the workers. See [`Handler`].
     ///
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
-    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool {
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply,
+    {
         let read = Whole::<H::Arguments>::new();
         self.on_workers(read, move |arguments, ctx| handler.call(arguments, ctx))
     }
@@ -287,7 +311,10 @@ impl ToolBuilder {
     ///     Ok(std::fs::metadata(path)?.len())
     /// });
     /// ```
-    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool {
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply + 'static,
+    {
         let read = Whole::<H::Arguments>::new();
         self.on_threads(read, move |arguments, ctx| handler.call(arguments, ctx))
     }

@@ -1,0 +1,51 @@
+//! Those who want to know what changes in a server: its connections.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The lists of resources and of their templates.
+    Resources,
+    /// What the resource at this URI holds.
+    Updated(Arc<str>),
+}
+
+/// Called after each change. It must not block.
+pub(crate) type Watcher = dyn Fn(&Change) + Send + Sync;
+
+/// Everyone who wants to know.
+#[derive(Default)]
+pub(super) struct Watchers(Mutex<Vec<Weak<Watcher>>>);
+
+impl Watchers {
+    /// Has `watcher` called after each change, for as long as it lives.
+    pub(super) fn add(&self, watcher: &Arc<Watcher>) {
+        let mut watchers = self.lock();
+        watchers.retain(|watcher| watcher.strong_count() > 0);
+        watchers.push(Arc::downgrade(watcher));
+    }
+
+    /// Tells them all.
+    pub(super) fn tell(&self, change: &Change) {
+        // Called without the lock, so that a watcher may come back to the server.
+        let watchers: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
+        for watcher in watchers {
+            watcher(change);
+        }
+    }
+
+    /// How many there are, dead ones that were not noticed included.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Watcher>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
