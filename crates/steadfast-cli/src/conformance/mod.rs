@@ -4,8 +4,10 @@
 //! as any user of the library would write them: nothing here may reach behind its public interface, so that what the suite
 //! passes is the library's doing.
 
+mod changes;
 mod content;
 mod media;
+mod prompts;
 mod reports;
 mod schemas;
 
@@ -13,11 +15,14 @@ use steadfast::Server;
 
 /// The server with all fixtures.
 pub(crate) fn server() -> Server {
-    Server::builder("steadfast-conformance", env!("CARGO_PKG_VERSION"))
+    let server = Server::builder("steadfast-conformance", env!("CARGO_PKG_VERSION"))
         .title("Steadfast conformance fixtures")
         .instructions("What the conformance suite calls. It is of no other use.")
         .tools(content::tools())
         .tools(reports::tools())
         .tools(schemas::tools())
-        .build()
+        .prompts(prompts::prompts())
+        .build();
+    changes::add_to(&server);
+    server
 }
