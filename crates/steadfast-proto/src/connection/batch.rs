@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use steadfast_model::{Method, Revision};
 
 use super::Connection;
+use super::key::Key;
 use crate::Moment;
 use crate::encode;
 use crate::envelope::{self, Batch, Message, Refusal, RefusalKind};
@@ -82,13 +83,13 @@ impl Connection {
             Ok(message) => self.take(now, message, Some(key)),
             Err(refusal) => self.refuse(refusal, Some(key)),
         });
-        self.leave_batch(Some(key));
+        self.leave_batch(Some(key), None);
     }
 
-    /// A member of a batch has ended.
-    pub(super) fn leave_batch(&mut self, batch: Option<BatchKey>) {
+    /// A member of a batch has ended: that request, or the reading of the batch.
+    pub(super) fn leave_batch(&mut self, batch: Option<BatchKey>, member: Option<Key>) {
         if let Some(body) = batch.and_then(|batch| self.batches.leave(batch)) {
-            self.commit(body, None);
+            self.commit(body, None, member);
         }
     }
 

@@ -45,7 +45,7 @@ impl Connection {
                 self.outbox.withdraw(ticket);
             }
         }
-        self.leave_batch(inbound.batch);
+        self.leave_batch(inbound.batch, Some(key));
         self.stop(key, CancelReason::Peer);
     }
 }

@@ -57,7 +57,7 @@ impl Connection {
         self.flush_progress(now, key);
         #[cfg(mutants)]
         if crate::mutant!(AnswerTwice) {
-            self.commit(answer.clone().into_bytes(), None);
+            self.commit(answer.clone().into_bytes(), None, Some(key));
         }
         self.end_answered(key, answer);
         self.settle();
@@ -98,14 +98,14 @@ impl Connection {
             },
             Err(error) => Answer::error(&id, &error),
         };
-        self.commit(answer.into_bytes(), batch);
+        self.commit(answer.into_bytes(), batch, None);
     }
 
     /// An error under an id that is in flight would be read as the answer of the first request, so it goes without one,
     /// and names the id in its data.
     pub(super) fn refuse_duplicate(&mut self, id: RequestId, error: ErrorObject, batch: Option<BatchKey>) {
         let error = error.with_data(serde_json::json!({ "id": id }));
-        self.commit(crate::encode::error_without_id(&error, self.writes_null_id()), batch);
+        self.commit(crate::encode::error_without_id(&error, self.writes_null_id()), batch, None);
     }
 
     /// Whether there is room for another execution.
@@ -231,8 +231,8 @@ impl Connection {
                 ErrorObject::internal(format!("the answers of open batches hold {limit} bytes, which is the limit"));
             body = Answer::error(&id, &error).into_bytes();
         }
-        self.commit(body, inbound.batch);
-        self.leave_batch(inbound.batch);
+        self.commit(body, inbound.batch, Some(key));
+        self.leave_batch(inbound.batch, Some(key));
     }
 
     /// The handler's deadline has passed.

@@ -385,13 +385,13 @@ impl Connection {
         match id {
             // Under its id the error would be read as the answer of something else.
             Some(id) if ambiguous || self.inbound.contains_key(&id) => self.refuse_duplicate(id, error, batch),
-            Some(id) => self.commit(encode::Answer::error(&id, &error).into_bytes(), batch),
-            None => self.commit(encode::error_without_id(&error, self.writes_null_id()), batch),
+            Some(id) => self.commit(encode::Answer::error(&id, &error).into_bytes(), batch, None),
+            None => self.commit(encode::error_without_id(&error, self.writes_null_id()), batch, None),
         }
     }
 
     /// Puts an answer, or an error that answers nothing, in the queue, or with the other answers of its batch.
-    fn commit(&mut self, body: Vec<u8>, batch: Option<BatchKey>) {
+    fn commit(&mut self, body: Vec<u8>, batch: Option<BatchKey>, about: Option<Key>) {
         match batch {
             Some(batch) => self.batches.add(batch, body),
             None => {
@@ -399,7 +399,7 @@ impl Connection {
                 if crate::mutant!(AnswerOvertakes) {
                     return self.outbox.push_first(body);
                 }
-                self.outbox.push(body, None);
+                self.outbox.push(body, about);
             }
         }
     }

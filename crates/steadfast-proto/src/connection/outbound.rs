@@ -181,7 +181,8 @@ impl Connection {
         let id = RequestId::from(self.outbound.next_id);
         let body = encode::request(&id, call.method.name(), call.params.as_deref());
         let ready = self.initialized || matches!(*self.hello, Hello::Client(_)) || call.method == Method::Ping;
-        let state = if ready { Sending::Queued(self.outbox.push(body, Some(key))) } else { Sending::Held(body) };
+        let state =
+            if ready { Sending::Queued(self.outbox.push_call(body, key, call.parent)) } else { Sending::Held(body) };
         let timeout = call.timeout.map(|timeout| (timeout, now + timeout));
         let total = call.total_timeout.map(|total| now + total);
         if let Some((_, when)) = timeout {
@@ -217,7 +218,7 @@ impl Connection {
         for (key, waiting) in &mut self.outbound.calls {
             if let Sending::Held(body) = &mut waiting.state {
                 let body = std::mem::take(body);
-                waiting.state = Sending::Queued(self.outbox.push(body, Some(*key)));
+                waiting.state = Sending::Queued(self.outbox.push_call(body, *key, waiting.parent));
             }
         }
     }
@@ -366,7 +367,7 @@ impl Connection {
             let mut params = CancelledParams::new(waiting.id.clone());
             params.reason = reason.map(str::to_owned);
             let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);
-            self.outbox.push_ours(encode::notification_of(revision, Method::Cancelled, &params));
+            self.outbox.push_ours(encode::notification_of(revision, Method::Cancelled, &params), waiting.parent);
         }
         sent
     }

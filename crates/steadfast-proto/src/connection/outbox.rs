@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::key::CallKey;
+use super::key::{CallKey, Key};
 
 /// Names one queued frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +18,10 @@ pub struct Transmit {
     pub body: Vec<u8>,
     /// Set if it is a call of ours: tell the connection with `handle_call_sent` when its first byte is written.
     pub call: Option<CallKey>,
+    /// The request of the peer's that it belongs to: whose answer, progress or log message it is, or whose handler makes the
+    /// call. Of an array of answers, the request that ended last. A message that was refused as it came belongs to none: its
+    /// answer is there when `handle_message` returns.
+    pub about: Option<Key>,
     /// A call of ours, or what is said of one: nothing that the peer sent has caused it.
     ours: bool,
 }
@@ -59,14 +63,19 @@ impl Outbox {
         self.bytes == 0 && !self.in_transit
     }
 
-    /// A frame that the peer has caused, or a call.
-    pub(super) fn push(&mut self, body: Vec<u8>, call: Option<CallKey>) -> Ticket {
-        self.push_frame(Transmit { body, ours: call.is_some(), call })
+    /// A frame that the peer has caused.
+    pub(super) fn push(&mut self, body: Vec<u8>, about: Option<Key>) -> Ticket {
+        self.push_frame(Transmit { body, ours: false, call: None, about })
+    }
+
+    /// A call.
+    pub(super) fn push_call(&mut self, body: Vec<u8>, call: CallKey, about: Option<Key>) -> Ticket {
+        self.push_frame(Transmit { body, ours: true, call: Some(call), about })
     }
 
     /// A frame that is said of a call of ours.
-    pub(super) fn push_ours(&mut self, body: Vec<u8>) {
-        self.push_frame(Transmit { body, ours: true, call: None });
+    pub(super) fn push_ours(&mut self, body: Vec<u8>, about: Option<Key>) {
+        self.push_frame(Transmit { body, ours: true, call: None, about });
     }
 
     fn push_frame(&mut self, transmit: Transmit) -> Ticket {

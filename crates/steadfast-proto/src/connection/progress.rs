@@ -101,7 +101,8 @@ impl Connection {
         }
         let mut params = LoggingMessageParams::new(level, data);
         params.logger = logger;
-        let ticket = outbox.push(encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params), None);
+        let ticket =
+            outbox.push(encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params), Some(key));
         inbound.logs.push(ticket);
     }
 }
@@ -138,7 +139,7 @@ impl Connection {
                 let _ = self.outbox.replace(ticket, body);
                 ticket
             }
-            _ => self.outbox.push(body, None),
+            _ => self.outbox.push(body, Some(key)),
         };
         if let Some(inbound) = self.running_mut(key) {
             inbound.progress.ticket = Some(ticket);

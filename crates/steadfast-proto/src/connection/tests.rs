@@ -872,3 +872,32 @@ fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     assert_eq!(world.ended, [(CallKey::new(0), Outcome::EndedByPeer)]);
     assert_eq!(world.odd, [Oddity::LateCancel(2.into())]);
 }
+
+#[test]
+fn a_message_says_which_request_it_belongs_to() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(7);
+    world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
+    world.connection.log(key, steadfast_model::LoggingLevel::Error, None, json!("x"));
+    let asked = Call { parent: Some(key), ..Call::new(Method::ListRoots, None) };
+    world.connection.call(world.now, CallKey::new(0), asked).unwrap();
+    world.connection.cancel_call(CallKey::new(0), None);
+    world.respond(key);
+    world.connection.notify_once(Method::ToolListChanged);
+    world.say(&json!({"jsonrpc":"2.0","id":8,"method":"nothing"}));
+    let about: Vec<_> =
+        std::iter::from_fn(|| world.connection.poll_transmit()).map(|transmit| transmit.about).collect();
+    assert_eq!(about, [Some(key), Some(key), Some(key), None, None]);
+}
+
+#[test]
+fn an_array_of_answers_belongs_to_the_request_that_ended_last() {
+    let mut world = World::opened(Revision::V2025_03_26);
+    let call = |id| json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":"t"}});
+    world.say(&json!([call(1), call(2)]));
+    let keys: Vec<_> = world.started.iter().map(|request| request.key).collect();
+    world.respond(keys[1]);
+    world.respond(keys[0]);
+    let about = world.connection.poll_transmit().map(|transmit| transmit.about);
+    assert_eq!(about, Some(Some(keys[0])));
+}

@@ -6,8 +6,8 @@
 //!        +-----bytes-------+  +---- mailbox ---+   answers, progress, logs, calls
 //! ```
 //!
-//! The driver owns the [`Connection`](steadfast_proto::connection::Connection) and is the only one that touches it. It
-//! runs on a thread that never runs a handler, so that no handler, whatever it blocks, keeps cancellations, deadlines or the
+//! The driver owns an engine, and that the [`Connection`](steadfast_proto::connection::Connection), and is the only one that
+//! touches them. It runs on a thread that never runs a handler, so that no handler, whatever it blocks, keeps cancellations, deadlines or the
 //! end of input from being seen. Everything else talks to it through its mailbox, which never waits and never awaits.
 //!
 //! What the shell needs from its surroundings is the small [`Runtime`] trait: tokio in earnest, the simulator's executor in
@@ -15,6 +15,8 @@
 
 mod calls;
 mod driver;
+mod engine;
+mod exchange;
 mod execution;
 mod fence;
 mod io_thread;
@@ -31,10 +33,12 @@ use std::task::{Context, Poll};
 use steadfast_proto::Moment;
 
 pub use self::tokio::TokioRuntime;
-pub use driver::Ended;
+pub use engine::Ended;
 
 pub(crate) use calls::{CallEnding, CallOptions, PendingCall};
-pub(crate) use driver::{Driver, Service, Started};
+pub(crate) use driver::Driver;
+pub(crate) use engine::{Engine, Service, Started};
+pub(crate) use exchange::Exchange;
 pub(crate) use execution::{Execution, Shielded};
 pub(crate) use fence::{Job, launch};
 pub(crate) use io_thread::handle as io_handle;

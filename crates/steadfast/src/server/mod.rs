@@ -24,6 +24,7 @@ mod serve;
 mod service;
 mod signals;
 mod strings;
+mod tasks;
 mod tool;
 mod validation;
 mod watch;

@@ -1,0 +1,211 @@
+//! Tasks: calls of tools that go on after their answer (the extension `io.modelcontextprotocol/tasks`, 2026-07-28).
+//!
+//! ```text
+//!   working --+--> input_required --> working ...      the handler asks, the client answers with `tasks/update`
+//!             +--> completed, failed                   the handler's result, or its protocol error
+//!             +--> cancelled                           `tasks/cancel`; or it expired
+//! ```
+//!
+//! A task belongs to its store, not to the connection that made it. The handler runs as it does for any call, in an exchange
+//! of its own: when it asks for input its run ends, and it is run again when all answers are there.
+
+mod run;
+mod store;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputResponses, JsonObject, Task, TaskStatus};
+
+pub use store::{MemoryTasks, StoreError, Stored, TaskRecord, TaskStore};
+
+pub(super) use run::run;
+
+/// Whether calls of a tool run as tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum TaskSupport {
+    /// Never.
+    #[default]
+    Never,
+    /// If the client knows tasks; else the call is answered when it is done.
+    Optional,
+    /// Always: clients that do not know tasks are refused.
+    Required,
+}
+
+/// How often a change is tried again when somebody else was faster.
+const TRIES: usize = 32;
+
+/// The tasks of a server.
+pub(crate) struct Tasks {
+    store: Arc<dyn TaskStore>,
+    time_to_live: Option<Duration>,
+    poll_interval: Duration,
+    /// Those that run in this process.
+    running: Mutex<HashMap<String, Arc<Control>>>,
+}
+
+/// The hand on a task that runs in this process.
+#[derive(Default)]
+pub(super) struct Control {
+    changed: tokio::sync::Notify,
+}
+
+/// What is asked of a new task.
+pub(crate) struct NewTask {
+    pub(crate) tool: String,
+    pub(crate) arguments: Option<JsonObject>,
+    pub(crate) client: ClientCapabilities,
+    pub(crate) owner: Option<String>,
+    /// Answers that came with the call.
+    pub(crate) answers: InputResponses,
+    pub(crate) state: Option<String>,
+}
+
+impl Tasks {
+    pub(crate) fn new(store: Arc<dyn TaskStore>, time_to_live: Option<Duration>, poll_interval: Duration) -> Self {
+        Self { store, time_to_live, poll_interval, running: Mutex::default() }
+    }
+
+    /// Makes a task. When this is done it can be asked for.
+    pub(crate) async fn create(&self, new: NewTask) -> Result<TaskRecord, ErrorObject> {
+        let now = SystemTime::now();
+        let mut task = Task::new(new_id().map_err(ErrorObject::internal)?, TaskStatus::Working, timestamp(now));
+        task.ttl_ms = self.time_to_live.and_then(milliseconds);
+        task.poll_interval_ms = milliseconds(self.poll_interval);
+        let record = TaskRecord {
+            shown: DetailedTask::new(task),
+            owner: new.owner,
+            tool: new.tool,
+            arguments: new.arguments,
+            client: new.client,
+            answers: new.answers,
+            state: new.state,
+            expires: self.time_to_live.and_then(|time| now.checked_add(time)),
+            version: 0,
+        };
+        self.store.insert(record.clone()).await.map_err(|error| refusal(&error))?;
+        Ok(record)
+    }
+
+    /// The task of that name, if this owner may see it.
+    pub(crate) async fn find(&self, id: &str, owner: Option<&str>) -> Result<TaskRecord, ErrorObject> {
+        let found = self.store.load(id).await.map_err(|error| refusal(&error))?;
+        // Somebody else's is as good as none: nobody learns which names exist.
+        found.filter(|record| record.owner.as_deref() == owner).ok_or_else(|| unknown(id))
+    }
+
+    /// Takes answers for what the task asks. Those that nobody asked for are ignored.
+    pub(crate) async fn answer(
+        &self,
+        id: &str,
+        owner: Option<&str>,
+        answers: InputResponses,
+    ) -> Result<(), ErrorObject> {
+        self.find(id, owner).await?;
+        self.change(id, |record| {
+            let Some(asked) = &mut record.shown.input_requests else { return false };
+            let mut taken = false;
+            for (key, answer) in &answers.0 {
+                if asked.remove(key).is_some() {
+                    record.answers.0.insert(key.clone(), answer.clone());
+                    taken = true;
+                }
+            }
+            if asked.is_empty() {
+                record.shown.input_requests = None;
+                record.shown.task.status = TaskStatus::Working;
+            }
+            taken
+        })
+        .await?;
+        self.nudge(id);
+        Ok(())
+    }
+
+    /// Gives the task up, if it has not ended.
+    pub(crate) async fn cancel(&self, id: &str, owner: Option<&str>) -> Result<(), ErrorObject> {
+        self.find(id, owner).await?;
+        self.change(id, |record| {
+            record.shown.input_requests = None;
+            record.shown.task.status = TaskStatus::Cancelled;
+            true
+        })
+        .await?;
+        self.nudge(id);
+        Ok(())
+    }
+
+    /// Changes a task that has not ended, if `change` says that it did. Gives what is kept then.
+    pub(super) async fn change(
+        &self,
+        id: &str,
+        mut change: impl FnMut(&mut TaskRecord) -> bool,
+    ) -> Result<Option<TaskRecord>, ErrorObject> {
+        for _ in 0..TRIES {
+            let Some(mut record) = self.store.load(id).await.map_err(|error| refusal(&error))? else { return Ok(None) };
+            if record.shown.task.status.is_final() || !change(&mut record) {
+                return Ok(Some(record));
+            }
+            record.version += 1;
+            record.shown.task.last_updated_at = timestamp(SystemTime::now());
+            match self.store.replace(record.clone()).await {
+                Ok(()) => return Ok(Some(record)),
+                Err(StoreError::Conflict) => {}
+                Err(error) => return Err(refusal(&error)),
+            }
+        }
+        Err(refusal(&StoreError::Conflict))
+    }
+
+    /// A task begins to run in this process.
+    pub(super) fn enter(&self, id: &str) -> Arc<Control> {
+        Arc::clone(self.running().entry(id.to_owned()).or_default())
+    }
+
+    /// It runs no more.
+    pub(super) fn leave(&self, id: &str) {
+        self.running().remove(id);
+    }
+
+    fn nudge(&self, id: &str) {
+        if let Some(control) = self.running().get(id) {
+            control.changed.notify_one();
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<Control>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A name that nobody can guess.
+fn new_id() -> Result<String, String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn timestamp(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+fn milliseconds(time: Duration) -> Option<u64> {
+    u64::try_from(time.as_millis()).ok()
+}
+
+fn unknown(id: &str) -> ErrorObject {
+    let id = steadfast_model::error::excerpt(id);
+    ErrorObject::invalid_params(format!("there is no task `{id}`; it may have expired"))
+}
+
+fn refusal(error: &StoreError) -> ErrorObject {
+    if let StoreError::Failed(cause) = error {
+        tracing::error!(%cause, "the store of tasks does not work");
+        // What it says may hold anything.
+        return ErrorObject::internal("the store of tasks does not work");
+    }
+    ErrorObject::internal(error.to_string())
+}

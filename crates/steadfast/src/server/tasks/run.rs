@@ -1,0 +1,187 @@
+//! A task at work: its handler is run, and run again with what the client has answered, until it has an end.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::SystemTime;
+
+use serde::Deserialize;
+use serde_json::json;
+use steadfast_model::{
+    ErrorObject, InputRequiredResult, JsonObject, Method, ProgressParams, Revision, TaskStatus, meta,
+};
+
+use super::{Control, TaskRecord, Tasks};
+use crate::runtime::{Exchange, Runtime, Service};
+
+/// Runs a task to its end. `begin` starts one run of its handler from the message of a call.
+pub(crate) async fn run<S: Service>(
+    tasks: Arc<Tasks>,
+    id: String,
+    runtime: Arc<dyn Runtime>,
+    begin: impl Fn(&[u8]) -> Exchange<S>,
+) {
+    let control = tasks.enter(&id);
+    let work = work(&tasks, &id, &control, begin);
+    let expired = expiry(&tasks, &id, &runtime);
+    let (mut work, mut expired) = (pin!(work), pin!(expired));
+    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        // Its record is gone or is about to be; dropping the run stops the handler.
+        Poll::Pending => expired.as_mut().poll(cx),
+    })
+    .await;
+    tasks.leave(&id);
+}
+
+/// What one run of the handler came to.
+enum Came {
+    /// The answer to the call.
+    Answer(Vec<u8>),
+    /// Word of how far it is.
+    Word(String),
+    /// Somebody has changed the record.
+    Change,
+}
+
+async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: impl Fn(&[u8]) -> Exchange<S>) {
+    let mut run: Option<Exchange<S>> = None;
+    loop {
+        // A store that does not work now may later; the task stays as it is, and the log says why.
+        let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
+        match record.shown.task.status {
+            TaskStatus::Working if run.is_none() => run = Some(begin(&call_of(&record))),
+            TaskStatus::Working | TaskStatus::InputRequired => {}
+            _ => return,
+        }
+        let kept = match next(run.as_mut(), control).await {
+            Came::Change => Ok(None),
+            Came::Word(word) => {
+                tasks
+                    .change(id, |record| {
+                        record.shown.task.status_message = Some(word.clone());
+                        true
+                    })
+                    .await
+            }
+            Came::Answer(answer) => {
+                run = None;
+                tasks
+                    .change(id, |record| {
+                        settle(record, &answer);
+                        true
+                    })
+                    .await
+            }
+        };
+        if kept.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next thing that happens to the task.
+async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> Came {
+    let mut changed = pin!(control.changed.notified());
+    let mut run = run;
+    std::future::poll_fn(|cx| {
+        while let Some(exchange) = run.as_mut() {
+            match exchange.poll_next(cx) {
+                Poll::Ready(Some(message)) => {
+                    if let Some(came) = read(message) {
+                        return Poll::Ready(came);
+                    }
+                }
+                Poll::Ready(None) => run = None,
+                Poll::Pending => break,
+            }
+        }
+        changed.as_mut().poll(cx).map(|()| Came::Change)
+    })
+    .await
+}
+
+/// A message of the run's, if it says something about the task.
+fn read(message: Vec<u8>) -> Option<Came> {
+    #[derive(Deserialize)]
+    struct Notification {
+        method: String,
+        params: Option<ProgressParams>,
+    }
+
+    let Ok(notification) = serde_json::from_slice::<Notification>(&message) else { return Some(Came::Answer(message)) };
+    let progress = notification.params.filter(|_| notification.method == Method::Progress.name())?;
+    progress.message.map(Came::Word)
+}
+
+/// Puts the answer of a run into the record.
+fn settle(record: &mut TaskRecord, answer: &[u8]) {
+    #[derive(Deserialize)]
+    struct Answer {
+        result: Option<JsonObject>,
+        error: Option<ErrorObject>,
+    }
+
+    let shown = &mut record.shown;
+    let answer = serde_json::from_slice(answer).unwrap_or(Answer { result: None, error: None });
+    let Some(result) = answer.result else {
+        shown.task.status = TaskStatus::Failed;
+        shown.error =
+            Some(answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without an answer")));
+        return;
+    };
+    if result.get("resultType").and_then(serde_json::Value::as_str) != Some("input_required") {
+        shown.task.status = TaskStatus::Completed;
+        shown.result = Some(result);
+        return;
+    }
+    match serde_json::from_value::<InputRequiredResult>(result.into()) {
+        Ok(asks) => {
+            shown.task.status = TaskStatus::InputRequired;
+            shown.input_requests = Some(asks.input_requests.unwrap_or_default());
+            record.state = asks.request_state;
+            record.answers.0.clear();
+        }
+        Err(error) => {
+            shown.task.status = TaskStatus::Failed;
+            shown.error = Some(ErrorObject::internal(format!("what the handler asks cannot be read: {error}")));
+        }
+    }
+}
+
+/// The call that a run of the handler answers.
+fn call_of(record: &TaskRecord) -> Vec<u8> {
+    let mut params = json!({
+        "name": record.tool,
+        "_meta": {
+            meta::key::PROTOCOL_VERSION: Revision::V2026_07_28,
+            meta::key::CLIENT_CAPABILITIES: record.client,
+            "progressToken": "task",
+        },
+    });
+    if let Some(arguments) = &record.arguments {
+        params["arguments"] = json!(arguments);
+    }
+    if !record.answers.0.is_empty() {
+        params["inputResponses"] = json!(record.answers);
+    }
+    if let Some(state) = &record.state {
+        params["requestState"] = json!(state);
+    }
+    let call = json!({ "jsonrpc": "2.0", "id": "task", "method": Method::CallTool.name(), "params": params });
+    call.to_string().into_bytes()
+}
+
+/// Completes when the task expires, if it does.
+async fn expiry(tasks: &Tasks, id: &str, runtime: &Arc<dyn Runtime>) {
+    let mut timer = runtime.timer();
+    loop {
+        let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
+        let Some(left) = record.expires.map(|expires| expires.duration_since(SystemTime::now()).unwrap_or_default())
+        else {
+            return std::future::pending().await;
+        };
+        timer.reset(Some(runtime.now() + left));
+        std::future::poll_fn(|cx| timer.poll(cx)).await;
+    }
+}
