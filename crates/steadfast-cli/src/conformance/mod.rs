@@ -4,9 +4,11 @@
 //! as any user of the library would write them: nothing here may reach behind its public interface, so that what the suite
 //! passes is the library's doing.
 
+mod asks;
 mod changes;
 mod content;
 mod media;
+mod needs;
 mod prompts;
 mod reports;
 mod schemas;
@@ -21,6 +23,8 @@ pub(crate) fn server() -> Server {
         .tools(content::tools())
         .tools(reports::tools())
         .tools(schemas::tools())
+        .tools(asks::tools())
+        .tools(needs::tools())
         .prompts(prompts::prompts())
         .build();
     changes::add_to(&server);
