@@ -6,6 +6,7 @@ use steadfast_model::{Cache, Icon, Implementation};
 use steadfast_proto::connection::Limits;
 
 use super::prompt::Prompt;
+use super::tasks::TaskSettings;
 use super::tool::Tool;
 use super::{IntoServer, Item, Parts, Profile, Server};
 use crate::error::Error;
@@ -30,6 +31,7 @@ impl ServerBuilder {
             cache: Cache::default(),
             page_size: PAGE_SIZE,
             limits: Limits::default(),
+            tasks: TaskSettings::default(),
         };
         Self { profile, parts: Parts::default() }
     }
@@ -84,6 +86,12 @@ impl ServerBuilder {
     /// How much each connection may hold, and how long it may take.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.profile.limits = limits;
+        self
+    }
+
+    /// How it keeps the tasks that its tools run as.
+    pub fn tasks(mut self, settings: TaskSettings) -> Self {
+        self.profile.tasks = settings;
         self
     }
 

@@ -24,7 +24,7 @@ mod serve;
 mod service;
 mod signals;
 mod strings;
-mod tasks;
+pub mod tasks;
 mod tool;
 mod validation;
 mod watch;
@@ -33,7 +33,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use steadfast_model::era::Decoration;
-use steadfast_model::{Cache, Implementation, ServerCapabilities};
+use steadfast_model::{Cache, Implementation, JsonObject, ServerCapabilities, TASKS_EXTENSION};
 
 use steadfast_proto::connection::Limits;
 
@@ -57,6 +57,7 @@ pub(crate) use watch::{Change, Watcher};
 use watch::Watchers;
 
 use crate::error::Error;
+use tasks::{TaskSettings, TaskSupport, Tasks};
 
 /// A server: who it is and what it offers. Cheap to clone; all clones are the same server.
 ///
@@ -81,6 +82,7 @@ struct Inner {
     decoration: Decoration,
     tools: Live<Tool>,
     prompts: Live<Prompt>,
+    tasks: Arc<Tasks>,
     watchers: Watchers,
 }
 
@@ -101,6 +103,7 @@ struct Profile {
     /// How many items a page of a list has.
     page_size: usize,
     limits: Limits,
+    tasks: TaskSettings,
 }
 
 /// What it is.
@@ -130,10 +133,19 @@ impl Server {
         self.tool_list().find(name).cloned()
     }
 
-    /// What it can do, as clients are told. Tools and prompts may come at run time, so they are always declared.
-    #[allow(clippy::unused_self, reason = "what a server can do will depend on the server")]
+    /// What it can do, as clients are told. Tools and prompts may come at run time, so they are always declared; tasks if
+    /// there is a tool for them when a connection begins.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
-        ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging()
+        let all = ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging();
+        if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
+            return all.with_extension(TASKS_EXTENSION, JsonObject::new());
+        }
+        all
+    }
+
+    /// Its tasks.
+    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
+        &self.inner.tasks
     }
 
     /// What is added to each result, for revisions that want it.
@@ -219,7 +231,9 @@ impl Server {
         let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
         let tools = Live::new(parts.tools, profile.page_size);
         let prompts = Live::new(parts.prompts, profile.page_size);
-        Self { inner: Arc::new(Inner { profile, decoration, tools, prompts, watchers: Watchers::default() }) }
+        let tasks = Arc::new(Tasks::new(profile.tasks.clone()));
+        let watchers = Watchers::default();
+        Self { inner: Arc::new(Inner { profile, decoration, tools, prompts, tasks, watchers }) }
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::error::excerpt;
 use steadfast_model::{Content, ErrorObject, Method, Revision};
-use steadfast_proto::connection::Request;
+use steadfast_proto::connection::{Hello, Request, ServerHello};
 use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
-use super::prompts;
 use super::{Arguments, Catalog, Change, Context, Item, Reply, Run, Server, Watcher};
-use crate::runtime::{Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
+use super::{prompts, tasks};
+use crate::runtime::{Engine, Exchange, Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
 const GRACE: Duration = Duration::from_secs(30);
@@ -24,7 +24,9 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(crate) struct ServerService {
     server: Server,
     /// Tells the peer what has changed, for as long as the connection lives.
-    _watcher: Arc<Watcher>,
+    _watcher: Option<Arc<Watcher>>,
+    /// What it runs is a task already.
+    within_task: bool,
 }
 
 impl ServerService {
@@ -42,7 +44,17 @@ impl ServerService {
             }
         });
         server.watch(&watcher);
-        Self { server, _watcher: watcher }
+        Self { server, _watcher: Some(watcher), within_task: false }
+    }
+
+    /// Runs the handler of a task once.
+    pub(super) fn exchange_for_task(server: &Server, runtime: &Arc<dyn Runtime>, message: &[u8]) -> Exchange<Self> {
+        let mut limits = server.limits().clone();
+        // A task has as long as its store keeps it.
+        limits.handler_deadline = None;
+        let service = Self { server: server.clone(), _watcher: None, within_task: true };
+        let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
+        Exchange::begin(Engine::new(|_| service, hello, limits, Arc::clone(runtime)), message)
     }
 
     /// Lists a catalog, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
@@ -67,6 +79,13 @@ impl ServerService {
         let Some(tool) = self.server.tool_list().find(&name).cloned() else {
             return refuse(format!("there is no tool named `{}`", excerpt(&name)));
         };
+        if !self.within_task {
+            match tasks::course_of(&tool, &request.peer) {
+                tasks::Course::Inline => {}
+                tasks::Course::Task => return tasks::begin(&self.server, &tool, &request, mailbox, runtime),
+                tasks::Course::Refused(error) => return Started::Answered(Answer::error(&request.id, &error)),
+            }
+        }
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let arguments = match request.params.range_of("arguments") {
             Some(range) => Arguments::within(request.params.into_text(), range),
@@ -91,6 +110,9 @@ impl Service for ServerService {
             Method::GetPrompt => prompts::fill(&self.server, GRACE, request, mailbox, runtime),
             Method::ListPrompts => Started::Answered(self.list(&self.server.prompt_list(), &request)),
             Method::Complete => prompts::complete(&self.server, &request, mailbox, runtime),
+            Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
+                tasks::serve(&self.server, &request, mailbox, runtime)
+            }
             other => Started::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),
         }
     }

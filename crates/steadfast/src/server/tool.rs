@@ -16,6 +16,7 @@ use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorke
 use super::parameters::Parameters;
 use super::reply::IntoReply;
 use super::schema;
+use super::tasks::TaskSupport;
 use super::validation::Validator;
 use crate::error::Error;
 
@@ -49,6 +50,7 @@ pub struct Tool {
 struct Inner {
     definition: model::Tool,
     cooperative: bool,
+    tasks: TaskSupport,
     problem: Option<String>,
     handler: Arc<dyn Start>,
 }
@@ -59,7 +61,13 @@ impl Tool {
     pub fn new(name: impl Into<String>) -> ToolBuilder {
         let mut definition = model::Tool::new(name);
         definition.input_schema = schema::of_nothing();
-        ToolBuilder { definition, schemas: Schemas::default(), cooperative: false, problem: None }
+        ToolBuilder {
+            definition,
+            schemas: Schemas::default(),
+            cooperative: false,
+            tasks: TaskSupport::Never,
+            problem: None,
+        }
     }
 
     /// Begins a tool with a description that exists already, for example the one of another server's tool.
@@ -67,7 +75,7 @@ impl Tool {
     /// Arguments and results are checked against the schemas in it.
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
         let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
-        ToolBuilder { definition, schemas, cooperative: false, problem: None }
+        ToolBuilder { definition, schemas, cooperative: false, tasks: TaskSupport::Never, problem: None }
     }
 
     /// Its name.
@@ -83,6 +91,11 @@ impl Tool {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// Whether its calls run as tasks.
+    pub fn task_support(&self) -> TaskSupport {
+        self.inner.tasks
     }
 
     /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
@@ -154,6 +167,7 @@ pub struct ToolBuilder {
     definition: model::Tool,
     schemas: Schemas,
     cooperative: bool,
+    tasks: TaskSupport,
     problem: Option<String>,
 }
 
@@ -285,6 +299,21 @@ impl ToolBuilder {
         self
     }
 
+    /// Whether calls run as tasks: clients get a task at once, ask after it, and find the result there. The handler is the
+    /// same either way.
+    ///
+    /// ```
+    /// use steadfast::Tool;
+    /// use steadfast::server::tasks::TaskSupport;
+    ///
+    /// let tool = Tool::new("index").task(TaskSupport::Optional).handler(|| async { "done" });
+    /// assert_eq!(tool.task_support(), TaskSupport::Optional);
+    /// ```
+    pub fn task(mut self, support: TaskSupport) -> Self {
+        self.tasks = support;
+        self
+    }
+
     /// Completes the tool with an `async` handler, which runs on the workers. See [`Handler`].
     ///
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
@@ -369,8 +398,8 @@ impl ToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
-        let Self { definition, cooperative, problem, .. } = self;
-        Tool { inner: Arc::new(Inner { definition, cooperative, problem, handler }) }
+        let Self { definition, cooperative, tasks, problem, .. } = self;
+        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, problem, handler }) }
     }
 
     fn checks<R: IntoReply>(&mut self) -> Checks {

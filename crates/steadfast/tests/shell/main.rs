@@ -6,6 +6,7 @@ mod handlers;
 mod isolation;
 mod outcomes;
 mod review;
+mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -10,9 +10,11 @@
 //! of its own: when it asks for input its run ends, and it is run again when all answers are there.
 
 mod run;
+mod serve;
 mod store;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +22,9 @@ use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputRespon
 
 pub use store::{MemoryTasks, StoreError, Stored, TaskRecord, TaskStore};
 
-pub(super) use run::run;
+pub(super) use serve::{Course, begin, course_of, serve};
+
+use run::run;
 
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +37,65 @@ pub enum TaskSupport {
     Optional,
     /// Always: clients that do not know tasks are refused.
     Required,
+}
+
+/// How a server keeps its tasks.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::Server;
+/// use steadfast::server::tasks::{MemoryTasks, TaskSettings};
+///
+/// let settings = TaskSettings::new(MemoryTasks::new(500)).time_to_live(Duration::from_secs(600));
+/// let server = Server::builder("patient", "1.0.0").tasks(settings).build();
+/// ```
+#[derive(Clone)]
+pub struct TaskSettings {
+    store: Arc<dyn TaskStore>,
+    time_to_live: Option<Duration>,
+    poll_interval: Duration,
+}
+
+impl Default for TaskSettings {
+    fn default() -> Self {
+        Self::new(MemoryTasks::default())
+    }
+}
+
+impl TaskSettings {
+    /// In that store, for an hour, with clients asking once a second.
+    pub fn new(store: impl TaskStore) -> Self {
+        let (time_to_live, poll_interval) = (Some(Duration::from_secs(60 * 60)), Duration::from_secs(1));
+        Self { store: Arc::new(store), time_to_live, poll_interval }
+    }
+
+    /// How long a task is kept after it was made; then it is stopped if it still runs, and forgotten.
+    pub fn time_to_live(mut self, time: Duration) -> Self {
+        self.time_to_live = Some(time);
+        self
+    }
+
+    /// Tasks are kept for good: for stores that are cleared in another way.
+    pub fn for_good(mut self) -> Self {
+        self.time_to_live = None;
+        self
+    }
+
+    /// How often clients are told to ask.
+    pub fn poll_interval(mut self, interval: Duration) -> Self {
+        self.poll_interval = interval;
+        self
+    }
+}
+
+impl fmt::Debug for TaskSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("TaskSettings");
+        debug
+            .field("time_to_live", &self.time_to_live)
+            .field("poll_interval", &self.poll_interval)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How often a change is tried again when somebody else was faster.
@@ -65,7 +128,8 @@ pub(crate) struct NewTask {
 }
 
 impl Tasks {
-    pub(crate) fn new(store: Arc<dyn TaskStore>, time_to_live: Option<Duration>, poll_interval: Duration) -> Self {
+    pub(super) fn new(settings: TaskSettings) -> Self {
+        let TaskSettings { store, time_to_live, poll_interval } = settings;
         Self { store, time_to_live, poll_interval, running: Mutex::default() }
     }
 

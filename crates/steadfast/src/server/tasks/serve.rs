@@ -1,0 +1,152 @@
+//! What clients ask of tasks: to begin one by calling a tool, and `tasks/get`, `tasks/update`, `tasks/cancel`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use steadfast_model::era;
+use steadfast_model::{
+    ClientCapabilities, CreateTaskResult, DetailedTask, EmptyResult, ErrorObject, InputResponses, JsonObject, Method,
+    TASKS_EXTENSION,
+};
+use steadfast_proto::connection::{Peer, Request};
+use steadfast_proto::encode::Answer;
+
+use super::{NewTask, TaskSupport, run};
+use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
+use crate::server::service::ServerService;
+use crate::server::{Server, Tool};
+
+/// What a call of a tool that may be a task comes to.
+pub(in crate::server) enum Course {
+    /// It runs as any other.
+    Inline,
+    /// It becomes a task.
+    Task,
+    /// The client cannot have it.
+    Refused(ErrorObject),
+}
+
+/// How a call of this tool goes on for this client.
+pub(in crate::server) fn course_of(tool: &Tool, peer: &Peer) -> Course {
+    let knows_tasks = peer.revision.is_modern() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
+    match tool.task_support() {
+        TaskSupport::Never => Course::Inline,
+        TaskSupport::Optional | TaskSupport::Required if knows_tasks => Course::Task,
+        TaskSupport::Optional => Course::Inline,
+        TaskSupport::Required => Course::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
+    }
+}
+
+/// Makes a task of a call, and answers with it once it is kept.
+pub(in crate::server) fn begin(
+    server: &Server,
+    tool: &Tool,
+    request: &Request,
+    mailbox: &Arc<Mailbox>,
+    runtime: &Arc<dyn Runtime>,
+) -> Started {
+    let new = match read_call(tool, request) {
+        Ok(new) => new,
+        Err(error) => return Started::Answered(Answer::error(&request.id, &error)),
+    };
+    let (server, inner) = (server.clone(), Arc::clone(runtime));
+    start(request, mailbox, runtime, async move {
+        let tasks = Arc::clone(server.tasks());
+        let record = tasks.create(new).await?;
+        let id = record.id().to_owned();
+        let around = Arc::clone(&inner);
+        let begin = move |message: &[u8]| ServerService::exchange_for_task(&server, &around, message);
+        inner.spawn(Box::pin(run(tasks, id, Arc::clone(&inner), begin)));
+        Ok(TaskReply::Created(CreateTaskResult::new(record.shown.task)))
+    })
+}
+
+/// Answers a request about a task.
+pub(in crate::server) fn serve(
+    server: &Server,
+    request: &Request,
+    mailbox: &Arc<Mailbox>,
+    runtime: &Arc<dyn Runtime>,
+) -> Started {
+    let refuse = |error: &ErrorObject| Started::Answered(Answer::error(&request.id, error));
+    if !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
+        return refuse(&without_tasks(request.method.name()));
+    }
+    let Some(id) = request.params.get_string("taskId").map(std::borrow::Cow::into_owned) else {
+        return refuse(&ErrorObject::invalid_params("params.taskId must be the name of a task"));
+    };
+    let answers = match (request.method, read_answers(request)) {
+        (Method::UpdateTask, Ok(None)) => {
+            return refuse(&ErrorObject::invalid_params("params.inputResponses must be an object"));
+        }
+        (_, Ok(answers)) => answers.unwrap_or_default(),
+        (_, Err(error)) => return refuse(&error),
+    };
+    let (tasks, method) = (Arc::clone(server.tasks()), request.method);
+    start(request, mailbox, runtime, async move {
+        match method {
+            Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, None).await?.shown))),
+            Method::UpdateTask => tasks.answer(&id, None, answers).await.map(|()| TaskReply::Done),
+            _ => tasks.cancel(&id, None).await.map(|()| TaskReply::Done),
+        }
+    })
+}
+
+enum TaskReply {
+    Created(CreateTaskResult),
+    Shown(Box<DetailedTask>),
+    Done,
+}
+
+fn start(
+    request: &Request,
+    mailbox: &Arc<Mailbox>,
+    runtime: &Arc<dyn Runtime>,
+    work: impl Future<Output = Result<TaskReply, ErrorObject>> + Send + 'static,
+) -> Started {
+    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
+    let work: Pin<Box<dyn Future<Output = Result<TaskReply, ErrorObject>> + Send>> = Box::pin(work);
+    let encode = |reply: Result<TaskReply, ErrorObject>, execution: &Execution| {
+        let (id, revision, none) = (&execution.id, execution.peer.revision, era::Decoration::none());
+        match reply {
+            Ok(TaskReply::Created(created)) => {
+                Answer::result(id, |out| era::write_result(revision, &created, &none, out))
+            }
+            Ok(TaskReply::Shown(shown)) => Answer::result(id, |out| era::write_result(revision, &*shown, &none, out)),
+            Ok(TaskReply::Done) => {
+                Answer::result(id, |out| era::write_result(revision, &EmptyResult::default(), &none, out))
+            }
+            Err(error) => Answer::error(id, &error),
+        }
+    };
+    launch(Arc::clone(&execution), Job::Future(work), encode, None);
+    Started::Running(execution)
+}
+
+fn read_call(tool: &Tool, request: &Request) -> Result<NewTask, ErrorObject> {
+    let bad = |member: &str| ErrorObject::invalid_params(format!("params.{member} must be an object"));
+    let arguments = request.params.get("arguments").map(serde_json::from_str::<JsonObject>);
+    let mut client = request.peer.client_capabilities.clone();
+    if let Some(extensions) = &mut client.extensions {
+        extensions.shift_remove(TASKS_EXTENSION);
+    }
+    Ok(NewTask {
+        tool: tool.name().to_owned(),
+        arguments: arguments.transpose().map_err(|_| bad("arguments"))?,
+        client,
+        owner: None,
+        answers: read_answers(request)?.unwrap_or_default(),
+        state: request.params.get_string("requestState").map(std::borrow::Cow::into_owned),
+    })
+}
+
+fn read_answers(request: &Request) -> Result<Option<InputResponses>, ErrorObject> {
+    let answers = request.params.get("inputResponses").map(serde_json::from_str::<JsonObject>).transpose();
+    let answers = answers.map_err(|_| ErrorObject::invalid_params("params.inputResponses must be an object"))?;
+    Ok(answers.map(InputResponses))
+}
+
+fn without_tasks(what: &str) -> ErrorObject {
+    let required = ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new());
+    ErrorObject::missing_capability(format!("{what} needs a client that knows tasks"), &required)
+}
