@@ -12,6 +12,7 @@ mod needs;
 mod prompts;
 mod reports;
 mod schemas;
+mod tasks;
 
 use steadfast::Server;
 
@@ -25,6 +26,7 @@ pub(crate) fn server() -> Server {
         .tools(schemas::tools())
         .tools(asks::tools())
         .tools(needs::tools())
+        .tools(tasks::tools())
         .prompts(prompts::prompts())
         .build();
     changes::add_to(&server);
