@@ -1,4 +1,4 @@
-//! The expression that makes a `Tool`.
+//! The expressions that make a `Tool` or a `Prompt`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -6,9 +6,9 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
-use crate::options::{DefaultValue, ToolOptions};
+use crate::options::{DefaultValue, Described, PromptOptions, ToolOptions};
 use crate::parameter::{Argument, Parameter};
-use crate::signature::ToolFunction;
+use crate::signature::{Function, Kind};
 
 /// How the function is called.
 pub(crate) struct Callee {
@@ -21,50 +21,8 @@ pub(crate) struct Callee {
 }
 
 /// The expression that makes the tool.
-pub(crate) fn tool(function: &ToolFunction, options: &ToolOptions, docs: &str, callee: &Callee) -> TokenStream {
-    let builder = builder(function, options, docs);
-    let properties = properties(function);
-    let names = function.arguments().map(|argument| &argument.name);
-    let variables = function.arguments().map(variable);
-    let read = function.arguments().map(read_type);
-    let context = Ident::new("__context", Span::mixed_site());
-    let given = function.parameters.iter().map(|parameter| given(parameter, &context));
-    let Callee { path, receiver, captured } = callee;
-    let receiver = receiver.iter();
-    let checks = checks(function);
-    // What does not fit the bounds of this call is shown at the place of what the function returns.
-    let place = function.returned().map_or_else(|| function.default_name.span(), Spanned::span);
-    let place = Span::call_site().located_at(place);
-    let run = Ident::new(if function.is_async { "on_workers" } else { "on_threads" }, place);
-    let call = quote_spanned! {place=> #path(#(#receiver,)* #(#given),*) };
-    let body = if function.is_async {
-        quote_spanned! {place=> async move { #call.await } }
-    } else {
-        call
-    };
-    quote_spanned! {place=> {
-        #checks
-        ::steadfast::__private::#run(
-            #builder,
-            #properties,
-            &[#(#names),*],
-            {
-                #(let #captured = ::core::clone::Clone::clone(&#captured);)*
-                move |(#(#variables,)*): (#(#read,)*), #context: ::steadfast::Context| {
-                    #(let #captured = ::core::clone::Clone::clone(&#captured);)*
-                    #body
-                }
-            },
-        )
-    }}
-}
-
-fn builder(function: &ToolFunction, options: &ToolOptions, docs: &str) -> TokenStream {
-    let name = options.name.as_ref().unwrap_or(&function.default_name);
-    let title = options.title.iter();
-    let described = options.description.as_ref().map_or_else(|| docs.to_owned(), LitStr::value);
-    let description = Some(described).filter(|text| !text.is_empty()).into_iter();
-    let icons = &options.icons;
+pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, callee: &Callee) -> TokenStream {
+    let builder = described(&quote! { ::steadfast::Tool::new }, function, &options.described, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let hints: Vec<TokenStream> = [
         options.read_only.map(|hint| quote! { .with_read_only_hint(#hint) }),
@@ -77,17 +35,80 @@ fn builder(function: &ToolFunction, options: &ToolOptions, docs: &str) -> TokenS
     .collect();
     let annotations =
         (!hints.is_empty()).then(|| quote! { .annotations(::steadfast::__private::ToolAnnotations::new()#(#hints)*) });
+    let properties = properties(function);
+    let given = quote! { #builder #annotations #cooperative, #properties };
+    run(function, callee, if function.is_async { "on_workers" } else { "on_threads" }, &given)
+}
+
+/// The expression that makes the prompt.
+pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, callee: &Callee) -> TokenStream {
+    let builder = described(&quote! { ::steadfast::Prompt::new }, function, &options.described, docs);
+    let cooperative = options.cooperative.then(|| quote! { .cooperative() });
+    let arguments = function.arguments().map(|argument| {
+        let Argument { name, kind, description, complete, .. } = argument;
+        let required = match argument.default {
+            None => quote! { ::steadfast::__private::is_required::<#kind>() },
+            Some(_) => quote! { false },
+        };
+        let complete = complete.iter().map(|complete| quote_spanned! {complete.span()=> .complete(#name, #complete) });
+        quote! { .argument(#name, #description, #required) #(#complete)* }
+    });
+    let given = quote! { #builder #cooperative #(#arguments)* };
+    run(function, callee, if function.is_async { "prompt_on_workers" } else { "prompt_on_threads" }, &given)
+}
+
+/// The call that completes a builder with the function: `run` names who takes it, and `given` is what comes before.
+fn run(function: &Function, callee: &Callee, run: &str, given: &TokenStream) -> TokenStream {
+    let names = function.arguments().map(|argument| &argument.name);
+    let variables = function.arguments().map(variable);
+    let read = function.arguments().map(read_type);
+    let context = Ident::new("__context", Span::mixed_site());
+    let passed = function.parameters.iter().map(|parameter| passed(parameter, &context));
+    let Callee { path, receiver, captured } = callee;
+    let receiver = receiver.iter();
+    let checks = checks(function);
+    // What does not fit the bounds of this call is shown at the place of what the function returns.
+    let place = function.returned().map_or_else(|| function.default_name.span(), Spanned::span);
+    let place = Span::call_site().located_at(place);
+    let run = Ident::new(run, place);
+    let call = quote_spanned! {place=> #path(#(#receiver,)* #(#passed),*) };
+    let body = if function.is_async {
+        quote_spanned! {place=> async move { #call.await } }
+    } else {
+        call
+    };
+    quote_spanned! {place=> {
+        #checks
+        ::steadfast::__private::#run(
+            #given,
+            &[#(#names),*],
+            {
+                #(let #captured = ::core::clone::Clone::clone(&#captured);)*
+                move |(#(#variables,)*): (#(#read,)*), #context: ::steadfast::Context| {
+                    #(let #captured = ::core::clone::Clone::clone(&#captured);)*
+                    #body
+                }
+            },
+        )
+    }}
+}
+
+/// A builder with what is said about every kind of thing.
+fn described(begin: &TokenStream, function: &Function, options: &Described, docs: &str) -> TokenStream {
+    let name = options.name.as_ref().unwrap_or(&function.default_name);
+    let title = options.title.iter();
+    let description = options.description.as_ref().map_or_else(|| docs.to_owned(), LitStr::value);
+    let description = Some(description).filter(|text| !text.is_empty()).into_iter();
+    let icons = &options.icons;
     quote! {
-        ::steadfast::Tool::new(#name)
+        #begin(#name)
             #(.title(#title))*
             #(.description(#description))*
-            #annotations
             #(.icon(::steadfast::__private::Icon::new(#icons)))*
-            #cooperative
     }
 }
 
-fn properties(function: &ToolFunction) -> TokenStream {
+fn properties(function: &Function) -> TokenStream {
     let properties = function.arguments().map(|argument| {
         let Argument { name, kind, description, .. } = argument;
         match default(argument) {
@@ -121,7 +142,7 @@ fn variable(argument: &Argument) -> Ident {
 }
 
 /// What the function is given for a parameter.
-fn given(parameter: &Parameter, context: &Ident) -> TokenStream {
+fn passed(parameter: &Parameter, context: &Ident) -> TokenStream {
     match parameter {
         Parameter::Context { by_reference: false } => quote! { #context },
         Parameter::Context { by_reference: true } => quote! { &#context },
@@ -154,10 +175,15 @@ fn is_string(kind: &Type) -> bool {
 }
 
 /// Statements that fail to compile at the place of a parameter's type that does not fit.
-fn checks(function: &ToolFunction) -> TokenStream {
+fn checks(function: &Function) -> TokenStream {
     let parameters = function.arguments().map(|argument| {
         let kind = &argument.kind;
-        quote_spanned! {kind.span()=> let _ = ::steadfast::__private::assert_parameter::<#kind>; }
+        let place = kind.span();
+        let assert = match function.kind {
+            Kind::Tool => quote_spanned! {place=> assert_parameter },
+            Kind::Prompt => quote_spanned! {place=> assert_prompt_parameter },
+        };
+        quote_spanned! {place=> let _ = ::steadfast::__private::#assert::<#kind>; }
     });
     quote! { #(#parameters)* }
 }

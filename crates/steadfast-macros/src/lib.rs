@@ -15,7 +15,9 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Makes a server of an `impl` block: each method with `#[tool]` is a tool.
+use signature::Kind;
+
+/// Makes a server of an `impl` block: each method with `#[tool]` is a tool, each with `#[prompt]` a prompt.
 ///
 /// ```
 /// use steadfast::{Context, Tool, server};
@@ -125,5 +127,61 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `icon = "https://.."`: may be given several times.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    function::expand(options.into(), item.into()).into()
+    function::expand(Kind::Tool, options.into(), item.into()).into()
+}
+
+/// Makes a prompt of a function: `async fn review(code: String) -> String` becomes `fn review() -> Prompt`. On a method of
+/// an `impl` block with `#[server]`, makes the method one of the server's prompts.
+///
+/// ```
+/// use steadfast::{IntoServer, PromptMessage, prompt, server};
+///
+/// struct Guide;
+///
+/// #[server]
+/// impl Guide {
+///     /// Plans a trip.
+///     #[prompt(title = "Plan a trip")]
+///     async fn trip(
+///         &self,
+///         /// Where to
+///         #[arg(complete = ["Bergen", "Bern", "Oslo"])]
+///         city: String,
+///         days: Option<u8>,
+///     ) -> Vec<PromptMessage> {
+///         let days = days.unwrap_or(3);
+///         vec![PromptMessage::user(format!("Plan {days} days in {city}.")), PromptMessage::assistant("With pleasure.")]
+///     }
+/// }
+///
+/// /// Explains a thing.
+/// #[prompt]
+/// fn explain(thing: String) -> String {
+///     format!("Explain {thing} to me.")
+/// }
+///
+/// let server = Guide.into_server();
+/// server.add_prompt(explain());
+/// let arguments = &server.prompt("trip").unwrap().definition().arguments.clone();
+/// assert_eq!((arguments[0].name.as_str(), arguments[0].required), ("city", Some(true)));
+/// assert_eq!(arguments[1].required, Some(false));
+/// ```
+///
+/// What it returns is `IntoPrompt`: text, content, messages, or a `Result` of these. An `async fn` runs on the workers and
+/// must not block. A plain `fn` runs on a thread that it may block.
+///
+/// # Parameters
+///
+/// As for [`macro@tool`]. On the wire the arguments of a prompt are strings: numbers, bools and the names of an enum are
+/// read from them. A type of your own needs `Deserialize`.
+///
+/// - `#[arg(complete = ["one", "two"])]`, `#[arg(complete = some_async_fn)]`: completes the argument while a user types.
+///
+/// # Options
+///
+/// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
+/// - `cancel = cooperative`, `icon = "https://.."`: as for [`macro@tool`].
+#[proc_macro_attribute]
+pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
+    function::expand(Kind::Prompt, options.into(), item.into()).into()
 }

@@ -1,4 +1,4 @@
-//! The options in `#[server(..)]`, `#[tool(..)]` and `#[arg(..)]`.
+//! The options in `#[server(..)]`, `#[tool(..)]`, `#[prompt(..)]` and `#[arg(..)]`.
 
 use proc_macro2::{Span, TokenStream};
 use syn::meta::ParseNestedMeta;
@@ -6,18 +6,42 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, Ident, LitBool, LitStr, Meta, Result, Token, parenthesized};
 
-/// `#[tool(..)]`
+/// What is said about every kind of thing.
 #[derive(Default)]
-pub(crate) struct ToolOptions {
+pub(crate) struct Described {
     pub(crate) name: Option<LitStr>,
     pub(crate) title: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
+    pub(crate) icons: Vec<LitStr>,
+}
+
+impl Described {
+    /// Takes an option, if it is one of these.
+    fn take(&mut self, noun: &str, meta: &ParseNestedMeta<'_>) -> Result<bool> {
+        match name_of(meta).as_str() {
+            "name" => {
+                let name = text(meta, self.name.is_some())?;
+                check_name(noun, &name)?;
+                self.name = Some(name);
+            }
+            "title" => self.title = Some(text(meta, self.title.is_some())?),
+            "description" => self.description = Some(text(meta, self.description.is_some())?),
+            "icon" => self.icons.push(text(meta, false)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// `#[tool(..)]`
+#[derive(Default)]
+pub(crate) struct ToolOptions {
+    pub(crate) described: Described,
     pub(crate) read_only: Option<bool>,
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
     pub(crate) cooperative: bool,
-    pub(crate) icons: Vec<LitStr>,
 }
 
 impl ToolOptions {
@@ -29,32 +53,51 @@ impl ToolOptions {
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if self.described.take("tool", meta)? {
+            return Ok(());
+        }
         match name_of(meta).as_str() {
-            "name" => {
-                let name = text(meta, self.name.is_some())?;
-                check_tool_name(&name)?;
-                self.name = Some(name);
-            }
-            "title" => self.title = Some(text(meta, self.title.is_some())?),
-            "description" => self.description = Some(text(meta, self.description.is_some())?),
             "read_only" => self.read_only = Some(flag(meta, self.read_only.is_some())?),
             "destructive" => self.destructive = Some(flag(meta, self.destructive.is_some())?),
             "idempotent" => self.idempotent = Some(flag(meta, self.idempotent.is_some())?),
             "open_world" => self.open_world = Some(flag(meta, self.open_world.is_some())?),
-            "icon" => self.icons.push(text(meta, false)?),
-            "cancel" => {
-                let how: Ident = meta.value()?.parse()?;
-                self.cooperative = match how.to_string().as_str() {
-                    "cooperative" => true,
-                    "drop" => false,
-                    _ => return Err(Error::new(how.span(), "write `cancel = cooperative` or `cancel = drop`")),
-                };
-            }
+            "cancel" => self.cooperative = cooperative(meta)?,
             _ => {
                 return Err(meta.error(
                     "unknown option: `#[tool]` has `name`, `title`, `description`, `read_only`, `destructive`, \
                      `idempotent`, `open_world`, `cancel` and `icon`",
                 ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `#[prompt(..)]`
+#[derive(Default)]
+pub(crate) struct PromptOptions {
+    pub(crate) described: Described,
+    pub(crate) cooperative: bool,
+}
+
+impl PromptOptions {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = Self::default();
+        let parser = syn::meta::parser(|meta| options.take(&meta));
+        parser.parse2(tokens)?;
+        Ok(options)
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if self.described.take("prompt", meta)? {
+            return Ok(());
+        }
+        match name_of(meta).as_str() {
+            "cancel" => self.cooperative = cooperative(meta)?,
+            _ => {
+                return Err(
+                    meta.error("unknown option: `#[prompt]` has `name`, `title`, `description`, `cancel` and `icon`")
+                );
             }
         }
         Ok(())
@@ -125,6 +168,7 @@ pub(crate) struct ArgumentOptions {
     pub(crate) default: Option<DefaultValue>,
     pub(crate) rename: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
+    pub(crate) complete: Option<Expr>,
 }
 
 /// What an argument is if it is left out.
@@ -155,7 +199,14 @@ impl ArgumentOptions {
             }
             "rename" => self.rename = Some(text(meta, self.rename.is_some())?),
             "description" => self.description = Some(text(meta, self.description.is_some())?),
-            _ => return Err(meta.error("unknown option: `#[arg]` has `default`, `rename` and `description`")),
+            "complete" if self.complete.is_some() => return Err(meta.error("given twice")),
+            "complete" if meta.input.peek(Token![=]) => self.complete = Some(meta.value()?.parse()?),
+            "complete" => return Err(meta.error("write `complete = [\"one\", \"two\"]`, or the name of an `async fn`")),
+            _ => {
+                return Err(
+                    meta.error("unknown option: `#[arg]` has `default`, `rename`, `description` and `complete`")
+                );
+            }
         }
         Ok(())
     }
@@ -188,14 +239,26 @@ fn flag(meta: &ParseNestedMeta<'_>, given: bool) -> Result<bool> {
     Ok(flag.value)
 }
 
+/// What a cancellation does.
+fn cooperative(meta: &ParseNestedMeta<'_>) -> Result<bool> {
+    let how: Ident = meta.value()?.parse()?;
+    match how.to_string().as_str() {
+        "cooperative" => Ok(true),
+        "drop" => Ok(false),
+        _ => Err(Error::new(how.span(), "write `cancel = cooperative` or `cancel = drop`")),
+    }
+}
+
 /// The names that the specification asks for, which every client accepts.
-fn check_tool_name(name: &LitStr) -> Result<()> {
+fn check_name(noun: &str, name: &LitStr) -> Result<()> {
     let text = name.value();
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     if (1..=128).contains(&text.len()) && text.bytes().all(fits) {
         return Ok(());
     }
-    let message = "a tool's name has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `_`, `-` and `.`; \
-                   for a name that people see use `title`";
+    let message = format!(
+        "a {noun}'s name has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `_`, `-` and `.`; \
+         for a name that people see use `title`"
+    );
     Err(Error::new(name.span(), message))
 }

@@ -1,7 +1,7 @@
-//! One parameter of a tool: an argument, the context, or state.
+//! One parameter of a function: an argument, the context, or state.
 
 use quote::quote;
-use syn::{Attribute, Error, FnArg, GenericArgument, Ident, LitStr, Pat, PatType, PathArguments, Result, Type};
+use syn::{Attribute, Error, Expr, FnArg, GenericArgument, Ident, LitStr, Pat, PatType, PathArguments, Result, Type};
 
 use crate::docs;
 use crate::options::{ArgumentOptions, DefaultValue};
@@ -12,7 +12,7 @@ pub(crate) enum Parameter {
     Argument(Box<Argument>),
     /// The context of the request: by value, or by reference.
     Context { by_reference: bool },
-    /// What the tool was made with.
+    /// What the tool or prompt was made with.
     State { name: Ident, kind: Box<Type> },
 }
 
@@ -23,6 +23,8 @@ pub(crate) struct Argument {
     pub(crate) kind: Type,
     pub(crate) description: String,
     pub(crate) default: Option<DefaultValue>,
+    /// Who completes it while a user types.
+    pub(crate) complete: Option<Expr>,
 }
 
 /// Understands a parameter, and takes the attributes off it that are ours.
@@ -90,7 +92,8 @@ fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<Parameter> 
     let name = options.rename.unwrap_or_else(|| LitStr::new(plain, variable.span()));
     let description = options.description.map_or_else(|| docs::text(attributes), |text| text.value());
     let kind = (*parameter.ty).clone();
-    Ok(Parameter::Argument(Box::new(Argument { variable, name, kind, description, default: options.default })))
+    let ArgumentOptions { default, complete, .. } = options;
+    Ok(Parameter::Argument(Box::new(Argument { variable, name, kind, description, default, complete })))
 }
 
 fn variable(parameter: &PatType) -> Result<Ident> {

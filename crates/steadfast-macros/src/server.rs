@@ -8,14 +8,16 @@ use syn::{
 };
 
 use crate::docs;
-use crate::emit::{self, Callee};
-use crate::options::{ServerOptions, ToolOptions};
+use crate::emit::Callee;
+use crate::function::Made;
+use crate::options::ServerOptions;
 use crate::parameter::{self, Parameter};
-use crate::signature::{Problems, ToolFunction, allowed_lints};
+use crate::signature::{Function, Kind, Problems, allowed_lints};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
-        let message = "`#[server]` goes on an `impl` block, whose methods with `#[tool]` are the tools";
+        let message = "`#[server]` goes on an `impl` block, whose methods with `#[tool]` are the tools, and those with \
+                       `#[prompt]` the prompts";
         return Error::new_spanned(&item, message).into_compile_error();
     };
     let written = try_expand(options, &mut block).unwrap_or_else(Error::into_compile_error);
@@ -30,26 +32,30 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
         let message = "`#[server]` goes on an `impl` block of the type itself, not of a trait";
         problems.add(Error::new_spanned(implemented, message));
     }
-    let mut tools: Vec<Listed> = Vec::new();
+    let mut items: Vec<Listed> = Vec::new();
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        let Some(attribute) = take_tool_attribute(&mut method.attrs) else { continue };
-        let listed = problems.note(listed(&attribute, method));
+        let Some((kind, attribute)) = take_attribute(&mut method.attrs) else { continue };
+        if let Some((_, second)) = take_attribute(&mut method.attrs) {
+            let message = "a method is made into one thing: write another method that calls this one";
+            problems.add(Error::new_spanned(second, message));
+        }
+        let listed = problems.note(listed(kind, &attribute, method));
         method.sig.inputs.iter_mut().for_each(parameter::strip);
         method.attrs.push(allowed_lints());
         let Some(listed) = listed else { continue };
-        if let Some(twin) = tools.iter().find(|other| other.name.value() == listed.name.value() && !other.conditional) {
-            let message =
-                format!("there is a tool named `{}` already: give this one another `name`", twin.name.value());
+        let same = |other: &&Listed| other.kind == kind && other.name.value() == listed.name.value();
+        if let Some(twin) = items.iter().filter(same).find(|other| !other.conditional) {
+            let (noun, name) = (kind.noun(), twin.name.value());
+            let message = format!("there is a {noun} named `{name}` already: give this one another `name`");
             problems.add(Error::new(listed.name.span(), message));
         }
-        tools.push(listed);
+        items.push(listed);
     }
     problems.finish()?;
     let options = options.unwrap_or_default();
-    let list = tools.iter().map(|tool| &tool.push);
     let part = part_function(options.part.as_ref());
-    let list = list_function(block, &part, list);
+    let list = list_function(block, &part, items.iter().map(|item| &item.add));
     if options.part.is_some() {
         return Ok(list);
     }
@@ -57,60 +63,74 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
     Ok(quote! { #list #server })
 }
 
-/// A method that is a tool.
+/// A method that is a tool or a prompt.
 struct Listed {
+    kind: Kind,
     name: LitStr,
     /// Whether it may be compiled out.
     conditional: bool,
-    /// The statement that adds it to the list.
-    push: TokenStream,
+    /// The statement that adds it to the server.
+    add: TokenStream,
 }
 
-fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Option<Attribute> {
-    let ours = |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "tool");
-    let position = attributes.iter().position(ours)?;
-    Some(attributes.remove(position))
+fn take_attribute(attributes: &mut Vec<Attribute>) -> Option<(Kind, Attribute)> {
+    let found = attributes.iter().enumerate().find_map(|(position, attribute)| Some((position, Kind::of(attribute)?)));
+    let (position, kind) = found?;
+    Some((kind, attributes.remove(position)))
 }
 
-fn listed(attribute: &Attribute, method: &mut ImplItemFn) -> Result<Listed> {
+fn listed(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<Listed> {
+    let noun = kind.noun();
     let options = match &attribute.meta {
-        Meta::Path(_) => ToolOptions::default(),
-        Meta::List(list) => ToolOptions::parse(list.tokens.clone())?,
-        Meta::NameValue(pair) => return Err(Error::new_spanned(pair, "write `#[tool]` or `#[tool(..)]`")),
+        Meta::Path(_) => TokenStream::new(),
+        Meta::List(list) => list.tokens.clone(),
+        Meta::NameValue(pair) => {
+            return Err(Error::new_spanned(pair, format!("write `#[{noun}]` or `#[{noun}(..)]`")));
+        }
     };
+    let made = Made::parse(kind, options)?;
     if let Some(parameter) = method.sig.generics.params.first() {
-        let message = "a tool is called with JSON, which has no type parameters: name the types, or put the parameter \
-                       on the `impl` block";
+        let message = format!(
+            "a {noun} is called with JSON, which has no type parameters: name the types, or put the parameter on the \
+             `impl` block"
+        );
         return Err(Error::new_spanned(parameter, message));
     }
-    let function = ToolFunction::understand(&mut method.sig)?;
+    let function = Function::understand(kind, &mut method.sig)?;
     if let Some(Parameter::State { name, .. }) =
         function.parameters.iter().find(|parameter| matches!(parameter, Parameter::State { .. }))
     {
-        let message = "a method has its state in `self`: keep this in a field, or write a function with `#[tool]`";
+        let message =
+            format!("a method has its state in `self`: keep this in a field, or write a function with `#[{noun}]`");
         return Err(Error::new(name.span(), message));
     }
     let this = Ident::new("__this", Span::mixed_site());
     let receiver = receiver(&function, method, &this)?;
     let name = &method.sig.ident;
     let callee = Callee { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
-    let tool = emit::tool(&function, &options, &docs::text(&method.attrs), &callee);
+    let expression = made.emit(&function, &docs::text(&method.attrs), &callee);
+    let adder = Ident::new(noun, Span::call_site());
     let conditions: Vec<&Attribute> = method.attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();
     Ok(Listed {
-        name: options.name.unwrap_or(function.default_name),
+        kind,
         conditional: !conditions.is_empty(),
-        push: quote! { #(#conditions)* __tools.push(#tool); },
+        add: quote! { #(#conditions)* let __server = __server.#adder(#expression); },
+        name: made.name().unwrap_or(function.default_name),
     })
 }
 
-/// What is given for `self`: all tools share one value behind an `Arc`.
-fn receiver(function: &ToolFunction, method: &ImplItemFn, this: &Ident) -> Result<TokenStream> {
+/// What is given for `self`: all handlers share one value behind an `Arc`.
+fn receiver(function: &Function, method: &ImplItemFn, this: &Ident) -> Result<TokenStream> {
     let Some(receiver) = &function.receiver else {
-        let message = "add `&self`: a method of the server is called on it. A tool that needs none of it can be a \
-                       function with `#[tool]`";
+        let noun = function.kind.noun();
+        let message = format!(
+            "add `&self`: a method of the server is called on it. A {noun} that needs none of it can be a function \
+             with `#[{noun}]`"
+        );
         return Err(Error::new(method.sig.ident.span(), message));
     };
-    let shared = "calls run at the same time and share the server, so a tool takes `&self`";
+    let shared =
+        format!("calls run at the same time and share the server, so a {} takes `&self`", function.kind.noun());
     match shape(receiver) {
         Shape::Reference => Ok(quote! { &*#this }),
         Shape::ArcReference => Ok(quote! { &#this }),
@@ -152,12 +172,12 @@ fn is_arc(kind: &Type) -> bool {
 fn part_function(part: Option<&Ident>) -> Ident {
     match part {
         Some(part) => format_ident!("__part_{}", part, span = part.span()),
-        None => Ident::new("__steadfast_tools", Span::call_site()),
+        None => Ident::new("__steadfast_server", Span::call_site()),
     }
 }
 
-/// The function that lists the tools of this block.
-fn list_function<'a>(block: &ItemImpl, name: &Ident, tools: impl Iterator<Item = &'a TokenStream>) -> TokenStream {
+/// The function that adds what is in this block to a server.
+fn list_function<'a>(block: &ItemImpl, name: &Ident, added: impl Iterator<Item = &'a TokenStream>) -> TokenStream {
     let (generics, _, bounds) = block.generics.split_for_impl();
     let kind = &block.self_ty;
     let conditions = conditions(block);
@@ -167,8 +187,12 @@ fn list_function<'a>(block: &ItemImpl, name: &Ident, tools: impl Iterator<Item =
         #[doc(hidden)]
         impl #generics #kind #bounds {
             #[allow(clippy::all, clippy::pedantic, unused_variables)]
-            fn #name(#this: ::steadfast::__private::Arc<Self>, __tools: &mut ::std::vec::Vec<::steadfast::Tool>) {
-                #(#tools)*
+            fn #name(
+                #this: ::steadfast::__private::Arc<Self>,
+                __server: ::steadfast::__private::ServerBuilder,
+            ) -> ::steadfast::__private::ServerBuilder {
+                #(#added)*
+                __server
             }
         }
     }
@@ -192,24 +216,24 @@ fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> Token
     let icons = &options.icons;
     let parts = options.parts.iter().map(|part| {
         let function = part_function(Some(part));
-        quote_spanned! {part.span()=> Self::#function(::steadfast::__private::Arc::clone(&__this), &mut __tools); }
+        quote_spanned! {part.span()=>
+            let __server = Self::#function(::steadfast::__private::Arc::clone(&__this), __server);
+        }
     });
     let implemented = quote_spanned! {kind.span()=> ::steadfast::__private::ServerType };
     quote! {
         #(#conditions)*
         impl #generics #implemented for #kind #bounds {
             fn server(__this: ::steadfast::__private::Arc<Self>) -> ::steadfast::Server {
-                let mut __tools = ::std::vec::Vec::new();
-                Self::#main(::steadfast::__private::Arc::clone(&__this), &mut __tools);
-                #(#parts)*
-                ::steadfast::Server::builder(#name, #version)
+                let __server = ::steadfast::Server::builder(#name, #version)
                     #(.title(#title))*
                     #(.description(#description))*
                     #(.instructions(#instructions))*
                     #(.website(#website))*
-                    #(.icon(::steadfast::__private::Icon::new(#icons)))*
-                    .tools(__tools)
-                    .build()
+                    #(.icon(::steadfast::__private::Icon::new(#icons)))*;
+                let __server = Self::#main(::steadfast::__private::Arc::clone(&__this), __server);
+                #(#parts)*
+                __server.build()
             }
         }
     }

@@ -1,15 +1,51 @@
-//! The signature of a function that is a tool.
+//! The signature of a function that is a tool or a prompt.
 
+use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Signature, Type, parse_quote};
+use syn::{Attribute, Error, FnArg, Ident, LitStr, Receiver, Result, ReturnType, Signature, Type, parse_quote};
 
 use crate::parameter::{self, Argument, Parameter};
 
 /// As many as there are tuples to read arguments into.
 const MOST_ARGUMENTS: usize = 16;
 
-/// What is known about a function that is a tool.
-pub(crate) struct ToolFunction {
+/// What a function is made into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tool,
+    Prompt,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Tool, Self::Prompt];
+
+    /// What an attribute makes, by the last part of its path.
+    pub(crate) fn of(attribute: &Attribute) -> Option<Self> {
+        let name = &attribute.path().segments.last()?.ident;
+        Self::ALL.into_iter().find(|kind| name == kind.noun())
+    }
+
+    /// Its name, which is also that of its attribute.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    /// The type that is made.
+    pub(crate) fn made(self) -> Ident {
+        let name = match self {
+            Self::Tool => "Tool",
+            Self::Prompt => "Prompt",
+        };
+        Ident::new(name, Span::call_site())
+    }
+}
+
+/// What is known about a function that is made into something.
+pub(crate) struct Function {
+    pub(crate) kind: Kind,
     pub(crate) receiver: Option<Receiver>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) is_async: bool,
@@ -17,11 +53,11 @@ pub(crate) struct ToolFunction {
     pub(crate) output: ReturnType,
 }
 
-impl ToolFunction {
+impl Function {
     /// Understands a signature, and takes the attributes off its parameters that are ours.
-    pub(crate) fn understand(signature: &mut Signature) -> Result<Self> {
+    pub(crate) fn understand(kind: Kind, signature: &mut Signature) -> Result<Self> {
         let mut problems = Problems::default();
-        problems.note(check_qualifiers(signature));
+        problems.note(check_qualifiers(kind, signature));
         let mut receiver = None;
         let mut parameters = Vec::new();
         for input in &mut signature.inputs {
@@ -52,11 +88,17 @@ impl ToolFunction {
                 problems.add(Error::new(argument.name.span(), message));
             }
         }
+        if let Some(complete) = arguments.iter().find_map(|argument| argument.complete.as_ref())
+            && kind == Kind::Tool
+        {
+            let message = "the arguments of a tool are not completed, as nobody types them: leave `complete` out";
+            problems.add(Error::new_spanned(complete, message));
+        }
         problems.finish()?;
         let name = signature.ident.to_string();
         let default_name = LitStr::new(name.strip_prefix("r#").unwrap_or(&name), signature.ident.span());
         let is_async = signature.asyncness.is_some();
-        Ok(Self { receiver, parameters, is_async, default_name, output: signature.output.clone() })
+        Ok(Self { kind, receiver, parameters, is_async, default_name, output: signature.output.clone() })
     }
 
     /// The parameters that are read from the arguments.
@@ -73,7 +115,7 @@ impl ToolFunction {
     }
 }
 
-/// What lints say of functions is not all true of tools: they take owned values and `&self` whether they need them or not,
+/// What lints say of functions is not all true of these: they take owned values and `&self` whether they need them or not,
 /// and `async` says where they run.
 pub(crate) fn allowed_lints() -> Attribute {
     parse_quote! {
@@ -93,12 +135,13 @@ fn arguments(parameters: &[Parameter]) -> impl Iterator<Item = &Argument> {
     })
 }
 
-fn check_qualifiers(signature: &Signature) -> Result<()> {
+fn check_qualifiers(kind: Kind, signature: &Signature) -> Result<()> {
+    let noun = kind.noun();
     if let Some(token) = &signature.unsafety {
-        return Err(Error::new(token.span(), "a tool is called by anyone: it cannot be `unsafe`"));
+        return Err(Error::new(token.span(), format!("a {noun} is called by anyone: it cannot be `unsafe`")));
     }
     if let Some(variadic) = &signature.variadic {
-        return Err(Error::new(variadic.span(), "a tool has a fixed number of parameters"));
+        return Err(Error::new(variadic.span(), format!("a {noun} has a fixed number of parameters")));
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! It takes no name that users of axum or anyhow have in scope: no `Result`, no `Error`, no `Json`.
 
-pub use crate::{Client, Content, Context, IntoServer, Serve, Server, Structured, Tool, ToolError};
+pub use crate::{
+    Client, Content, Context, IntoServer, Prompt, PromptMessage, Serve, Server, Structured, Tool, ToolError,
+};
 #[cfg(feature = "macros")]
-pub use crate::{server, tool};
+pub use crate::{prompt, server, tool};

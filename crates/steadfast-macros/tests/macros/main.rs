@@ -2,6 +2,7 @@
 
 mod functions;
 mod methods;
+mod prompts;
 mod schemas;
 
 use serde_json::Value;

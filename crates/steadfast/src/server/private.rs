@@ -10,7 +10,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
+use super::messages::IntoPrompt;
 pub use super::parameters::Parameters;
+use super::parameters::may_be_absent;
+use super::prompt::{Prompt, PromptBuilder};
 use super::reply::IntoReply;
 pub use super::schema::Properties;
 use super::tool::{Tool, ToolBuilder};
@@ -46,6 +49,45 @@ where
 {
     tool.typed_input_schema(properties.finish()).blocking_parameters_handler(names, function)
 }
+
+/// Completes a prompt whose parameters are read by name, on the workers.
+pub fn prompt_on_workers<P, F, Answer>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> Prompt
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoPrompt,
+{
+    prompt.parameters_handler(names, function)
+}
+
+/// Completes a prompt whose parameters are read by name, on the threads that may block.
+pub fn prompt_on_threads<P, F, Answer>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> Prompt
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: IntoPrompt,
+{
+    prompt.blocking_parameters_handler(names, function)
+}
+
+/// Whether an argument of this type has to be given.
+pub fn is_required<T: DeserializeOwned>() -> bool {
+    !may_be_absent::<T>()
+}
+
+/// A type that can be a parameter of a prompt.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a prompt",
+    label = "not readable from a string",
+    note = "derive `serde::Deserialize` for it"
+)]
+pub trait PromptParameter: DeserializeOwned + Send + 'static {}
+
+impl<T: DeserializeOwned + Send + 'static> PromptParameter for T {}
+
+/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
+pub const fn assert_prompt_parameter<T: PromptParameter>() {}
 
 /// A type that can be a parameter of a tool.
 #[diagnostic::on_unimplemented(

@@ -5,6 +5,7 @@ mod eras;
 mod handlers;
 mod isolation;
 mod outcomes;
+mod prompts;
 mod review;
 mod tasks;
 

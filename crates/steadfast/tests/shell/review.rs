@@ -20,21 +20,21 @@ async fn within<T>(seconds: u64, future: impl Future<Output = T>) -> Option<T> {
 }
 
 /// A peer that writes and reads lines by hand.
-struct Raw {
+pub(super) struct Raw {
     end: MemoryEnd,
     held: Vec<u8>,
 }
 
 impl Raw {
-    fn new(end: MemoryEnd) -> Self {
+    pub(super) fn new(end: MemoryEnd) -> Self {
         Self { end, held: Vec::new() }
     }
 
-    async fn send(&mut self, message: &serde_json::Value) {
+    pub(super) async fn send(&mut self, message: &serde_json::Value) {
         self.write(format!("{message}\n").as_bytes()).await;
     }
 
-    async fn write(&mut self, mut bytes: &[u8]) {
+    pub(super) async fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let count = std::future::poll_fn(|cx| self.end.poll_write(cx, bytes)).await.unwrap();
             bytes = &bytes[count..];
@@ -42,7 +42,7 @@ impl Raw {
     }
 
     /// The next line; `None` at the end of the stream.
-    async fn line(&mut self) -> Option<serde_json::Value> {
+    pub(super) async fn line(&mut self) -> Option<serde_json::Value> {
         loop {
             if let Some(end) = self.held.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.held.drain(..=end).collect();
@@ -57,7 +57,7 @@ impl Raw {
         }
     }
 
-    async fn open(&mut self, revision: &str) {
+    pub(super) async fn open(&mut self, revision: &str) {
         self.send(&json!({"jsonrpc":"2.0","id":"init","method":"initialize","params":{
             "protocolVersion":revision,"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}))
             .await;
