@@ -4,22 +4,28 @@
 //! hand with [`Server::builder`] and [`Tool::new`].
 
 mod arguments;
+mod ask;
 mod builder;
 mod catalog;
 mod completer;
 mod context;
 mod cursor;
 mod failure;
+mod filled;
+mod form;
 mod handler;
 mod media;
 mod messages;
+mod need;
 mod parameters;
 #[doc(hidden)]
 pub mod private;
 mod prompt;
 mod prompts;
 mod reply;
+mod round;
 mod schema;
+mod seal;
 mod serve;
 mod service;
 mod signals;
@@ -37,15 +43,19 @@ use steadfast_model::{Cache, Implementation, JsonObject, ServerCapabilities, TAS
 
 use steadfast_proto::connection::Limits;
 
+pub use ask::{Ask, Elicit, Elicited};
 pub use builder::ServerBuilder;
 pub use completer::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
 pub use context::{ClientInfo, Context};
 pub use failure::{Failure, Reply, ToolError};
+pub use form::Form;
 pub use handler::{BlockingHandler, Handler};
 pub use media::{Audio, Image};
 pub use messages::{IntoPrompt, PromptReply};
+pub use need::Need;
 pub use prompt::{Prompt, PromptBuilder};
 pub use reply::{IntoReply, Structured};
+pub use seal::StateKeys;
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
 
@@ -104,6 +114,8 @@ struct Profile {
     page_size: usize,
     limits: Limits,
     tasks: TaskSettings,
+    /// What clients carry for it is sealed with these.
+    state_keys: StateKeys,
 }
 
 /// What it is.
@@ -156,6 +168,11 @@ impl Server {
     /// The limits of its connections.
     pub fn limits(&self) -> &Limits {
         &self.inner.profile.limits
+    }
+
+    /// What clients carry for it is sealed with these.
+    pub(crate) fn state_keys(&self) -> &StateKeys {
+        &self.inner.profile.state_keys
     }
 
     /// The list of tools as it is now.
