@@ -1,6 +1,7 @@
 //! Tools that answer with each kind of content, and one that fails.
 
 use steadfast::prelude::*;
+use steadfast::server::{Audio, Image};
 use steadfast::{ResourceContents, tool};
 
 use super::media::{PNG, WAV};
@@ -25,14 +26,14 @@ async fn test_simple_text() -> &'static str {
 
 /// Answers with a picture.
 #[tool(read_only)]
-async fn test_image_content() -> Content {
-    Content::image(PNG, "image/png")
+async fn test_image_content() -> Image {
+    Image::png(PNG)
 }
 
 /// Answers with a sound.
 #[tool(read_only)]
-async fn test_audio_content() -> Content {
-    Content::audio(WAV, "audio/wav")
+async fn test_audio_content() -> Audio {
+    Audio::wav(WAV)
 }
 
 /// Answers with a resource inside the result.
@@ -48,7 +49,7 @@ async fn test_multiple_content_types() -> [Content; 3] {
     let data = ResourceContents::text("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
     [
         Content::text("Multiple content types test:"),
-        Content::image(PNG, "image/png"),
+        Image::png(PNG).into(),
         Content::resource(data.with_mime_type("application/json")),
     ]
 }

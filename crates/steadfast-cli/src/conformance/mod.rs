@@ -11,6 +11,8 @@ mod media;
 mod needs;
 mod prompts;
 mod reports;
+mod resources;
+mod rounds;
 mod schemas;
 mod tasks;
 
@@ -26,8 +28,12 @@ pub(crate) fn server() -> Server {
         .tools(schemas::tools())
         .tools(asks::tools())
         .tools(needs::tools())
+        .tools(rounds::tools())
         .tools(tasks::tools())
+        .resources(resources::resources())
+        .resource_templates(resources::templates())
         .prompts(prompts::prompts())
+        .prompts(rounds::prompts())
         .build();
     changes::add_to(&server);
     server

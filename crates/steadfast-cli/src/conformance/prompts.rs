@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use steadfast::prelude::*;
+use steadfast::server::Image;
 use steadfast::{Prompt, PromptMessage, ResourceContents};
 
 use super::media::PNG;
@@ -54,6 +55,6 @@ fn with_embedded_resource() -> Prompt {
 
 fn with_image() -> Prompt {
     Prompt::new("test_prompt_with_image").description("A picture, and what to do with it.").handler(|| async {
-        [PromptMessage::user(Content::image(PNG, "image/png")), PromptMessage::user("Please analyze the image above.")]
+        [PromptMessage::user(Image::png(PNG)), PromptMessage::user("Please analyze the image above.")]
     })
 }

@@ -8,8 +8,8 @@ use steadfast::schemars::{self, JsonSchema};
 use steadfast::server::tasks::TaskSupport;
 use steadfast::{Error, tool};
 
-pub(super) fn tools() -> [Tool; 4] {
-    [greet(), slow_compute(), failing_job(), protocol_error_job()]
+pub(super) fn tools() -> [Tool; 6] {
+    [greet(), slow_compute(), failing_job(), protocol_error_job(), confirm_delete(), multi_input()]
 }
 
 /// Says hello, at once.
@@ -58,4 +58,42 @@ fn protocol_error_job() -> Tool {
         .description("Ends with an error of the protocol.")
         .task(TaskSupport::Required)
         .handler(async || Err::<String, _>(Error::internal("The job could not be run")))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Which {
+    /// What would be deleted
+    filename: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Confirmation {
+    confirm: bool,
+}
+
+fn confirm_delete() -> Tool {
+    Tool::new("confirm_delete")
+        .description("Deletes nothing, once the user has agreed to it.")
+        .task(TaskSupport::Required)
+        .input::<Which>()
+        .handler(|Which { filename }: Which, ctx: Context| async move {
+            let Confirmation { confirm } = ctx.elicit(format!("Delete {filename}?")).await?;
+            Ok::<_, ToolError>(format!("{filename}: {}", if confirm { "deleted" } else { "kept" }))
+        })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+fn multi_input() -> Tool {
+    Tool::new("multi_input").description("Asks the user two things at once.").task(TaskSupport::Required).handler(
+        |ctx: Context| async move {
+            let first = ctx.elicit::<Name>("What is your first name?");
+            let last = ctx.elicit::<Name>("What is your last name?");
+            let (first, last) = tokio::try_join!(first, last)?;
+            Ok::<_, ToolError>(format!("{} {}", first.name, last.name))
+        },
+    )
 }

@@ -1,0 +1,58 @@
+//! Authorization for Model Context Protocol servers.
+//!
+//! A server over HTTP that is not for everybody is an OAuth 2.1 resource server: it takes a bearer token with every request,
+//! makes sure that the token was issued for it, and tells clients without one where to get it. The module
+//! [`resource_server`] has what that takes, as tower layers that go around any HTTP service.
+//!
+//! ```
+//! use http::{Request, Response};
+//! use http_body_util::Full;
+//! use steadfast_auth::resource_server::{Principal, Rejection, RequireBearer, ResourceMetadata, Token, verify_with};
+//! use tower::{Layer, ServiceExt, service_fn};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Where tokens for this server come from.
+//! let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?
+//!     .scopes("files:read".parse()?);
+//!
+//! // Who a token is for: here a closure; JwtVerifier and Introspection are for real ones.
+//! let verifier = verify_with(async |token: Token| match token.expose() {
+//!     "good" => Ok(Principal::new("alice").with_scopes("files:read".parse().unwrap_or_default())),
+//!     _ => Err(Rejection::Invalid("unknown token")),
+//! });
+//!
+//! // The server itself: it finds out who is asking, and never sees a token.
+//! let server = service_fn(async |request: Request<String>| {
+//!     let principal = request.extensions().get::<Principal>();
+//!     let name = principal.and_then(Principal::subject).unwrap_or("nobody").to_owned();
+//!     Ok::<_, std::convert::Infallible>(Response::new(Full::<bytes::Bytes>::from(name)))
+//! });
+//! let server = RequireBearer::new(verifier, &metadata).scopes("files:read".parse()?).layer(server);
+//! let server = metadata.layer().layer(server);
+//!
+//! let request = Request::post("/mcp").header("Authorization", "Bearer good").body(String::new())?;
+//! assert_eq!(server.clone().oneshot(request).await?.status(), 200);
+//!
+//! let request = Request::post("/mcp").body(String::new())?;
+//! let refused = server.clone().oneshot(request).await?;
+//! assert_eq!(refused.status(), 401);
+//! assert_eq!(
+//!     refused.headers()["WWW-Authenticate"],
+//!     "Bearer scope=\"files:read\", \
+//!      resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource/mcp\""
+//! );
+//!
+//! let request = Request::get("/.well-known/oauth-protected-resource/mcp").body(String::new())?;
+//! assert_eq!(server.oneshot(request).await?.status(), 200);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! - `jwt` (default): tokens that are signed, `JwtVerifier`.
+//! - `reqwest`: an HTTP client for fetched keys and introspection, `ReqwestClient`.
+#![forbid(unsafe_code)]
+
+pub mod resource_server;

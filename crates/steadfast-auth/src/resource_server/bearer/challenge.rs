@@ -1,0 +1,140 @@
+//! What a refused client is told: the status, and the `WWW-Authenticate` header.
+
+use std::fmt::Write as _;
+
+use http::header::{CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{Response, StatusCode};
+
+use crate::resource_server::{Rejection, Scopes};
+
+/// Why a request goes no further.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// There is no token.
+    NoToken,
+    /// The token is where it must not be.
+    Misplaced(&'static str),
+    /// There is a token, and it is not good.
+    Rejected(Rejection),
+}
+
+/// How long a client should wait when nobody can say whether its token is good, in seconds.
+const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
+
+impl Refusal {
+    /// The whole answer. `needed` are the scopes of this request.
+    pub(super) fn response<R: Default>(&self, metadata_url: &str, needed: &Scopes) -> Response<R> {
+        let mut response = Response::new(R::default());
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match self.challenge(metadata_url, needed) {
+            Some(challenge) => headers.insert(WWW_AUTHENTICATE, challenge),
+            None => headers.insert(RETRY_AFTER, RETRY_SECONDS),
+        };
+        response
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Misplaced(_) => StatusCode::BAD_REQUEST,
+            Self::Rejected(Rejection::InsufficientScope(_)) => StatusCode::FORBIDDEN,
+            Self::Rejected(Rejection::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoToken | Self::Rejected(_) => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    /// The header, unless a token would not help. A client that sent no token is not told of an error: it made none.
+    fn challenge(&self, metadata_url: &str, needed: &Scopes) -> Option<HeaderValue> {
+        let (error, scopes) = match self {
+            Self::NoToken => (None, needed),
+            Self::Misplaced(reason) => (Some(("invalid_request", *reason)), needed),
+            Self::Rejected(Rejection::Unavailable(_)) => return None,
+            Self::Rejected(rejection @ Rejection::InsufficientScope(scopes)) => {
+                (Some(("insufficient_scope", rejection.reason())), scopes)
+            }
+            Self::Rejected(rejection) => (Some(("invalid_token", rejection.reason())), needed),
+        };
+        let mut text = String::from("Bearer ");
+        if let Some((error, reason)) = error {
+            // The name of an error, and a reason without what would end its quotes.
+            let _ = write!(text, "error=\"{error}\", error_description=\"{}\", ", plain(reason));
+        }
+        let scopes = scopes.clone().requestable();
+        if !scopes.is_empty() {
+            let _ = write!(text, "scope=\"{scopes}\", ");
+        }
+        let _ = write!(text, "resource_metadata=\"{metadata_url}\"");
+        HeaderValue::from_str(&text).ok()
+    }
+}
+
+/// The characters that RFC 6750 (section 3) allows in a description.
+fn plain(reason: &str) -> String {
+    reason.chars().filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URL: &str = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
+
+    fn refused(refusal: Refusal, needed: &str) -> (u16, String) {
+        let response: Response<()> = refusal.response(URL, &needed.parse().unwrap());
+        let challenge = response.headers().get(WWW_AUTHENTICATE).map(|value| value.to_str().unwrap().to_owned());
+        (response.status().as_u16(), challenge.unwrap_or_default())
+    }
+
+    #[test]
+    fn without_a_token_the_challenge_names_no_error() {
+        let (status, challenge) = refused(Refusal::NoToken, "files:read");
+        assert_eq!(status, 401);
+        assert_eq!(challenge, format!("Bearer scope=\"files:read\", resource_metadata=\"{URL}\""));
+    }
+
+    #[test]
+    fn without_scopes_the_challenge_has_no_scope() {
+        assert_eq!(refused(Refusal::NoToken, "").1, format!("Bearer resource_metadata=\"{URL}\""));
+    }
+
+    #[test]
+    fn a_bad_token_is_called_invalid() {
+        for rejection in [Rejection::Invalid("no"), Rejection::Expired, Rejection::WrongAudience] {
+            let reason = rejection.reason();
+            let (status, challenge) = refused(Refusal::Rejected(rejection), "a");
+            assert_eq!(status, 401);
+            assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
+            assert!(challenge.contains(&format!("error_description=\"{reason}\"")), "{challenge}");
+            assert!(challenge.contains("scope=\"a\""), "{challenge}");
+        }
+    }
+
+    #[test]
+    fn too_little_scope_is_forbidden_and_names_all_that_is_needed() {
+        let needed: Scopes = "b a".parse().unwrap();
+        let (status, challenge) = refused(Refusal::Rejected(Rejection::InsufficientScope(needed)), "");
+        assert_eq!(status, 403);
+        assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
+        assert!(challenge.contains("scope=\"a b\"") && challenge.contains(URL), "{challenge}");
+    }
+
+    #[test]
+    fn when_nobody_can_say_there_is_no_challenge_but_a_time_to_come_back() {
+        let response: Response<()> = Refusal::Rejected(Rejection::Unavailable("down")).response(URL, &Scopes::none());
+        assert_eq!(response.status(), 503);
+        assert!(!response.headers().contains_key(WWW_AUTHENTICATE));
+        assert!(response.headers().contains_key(RETRY_AFTER));
+    }
+
+    #[test]
+    fn a_reason_cannot_end_its_quotes() {
+        let (_, challenge) = refused(Refusal::Rejected(Rejection::Invalid("a\", scope=\"all\\\n")), "");
+        assert!(challenge.contains("error_description=\"a, scope=all\""), "{challenge}");
+    }
+
+    #[test]
+    fn offline_access_is_not_asked_for() {
+        assert!(refused(Refusal::NoToken, "a offline_access").1.contains("scope=\"a\""));
+    }
+}

@@ -1,0 +1,108 @@
+//! The token of a request: where it may be, and what is refused at once.
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+
+use crate::resource_server::Token;
+
+/// What a request brings to show who it is from.
+#[derive(Debug)]
+pub(super) enum Credentials {
+    /// Nothing that counts: no header, or a scheme that is not ours.
+    Absent,
+    /// One well-formed bearer token.
+    Bearer(Token),
+    /// A bearer header whose contents cannot be a token.
+    Malformed,
+    /// Tokens in more than one place, or where they must not be.
+    Misplaced(&'static str),
+}
+
+/// Takes the credentials out of a request. Whatever it finds, no `Authorization` header is left, so nothing behind this
+/// layer can pass a token on or log it.
+pub(super) fn take(parts: &mut Parts) -> Credentials {
+    let credentials = read(parts);
+    parts.headers.remove(AUTHORIZATION);
+    credentials
+}
+
+fn read(parts: &Parts) -> Credentials {
+    if has_token_in_query(parts) {
+        return Credentials::Misplaced("a token must not be in the query");
+    }
+    let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
+    let (Some(header), more) = (headers.next(), headers.next()) else { return Credentials::Absent };
+    if more.is_some() {
+        return Credentials::Misplaced("more than one Authorization header");
+    }
+    let Ok(header) = header.to_str() else { return Credentials::Malformed };
+    let (scheme, rest) = header.split_once(' ').unwrap_or((header, ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Credentials::Absent;
+    }
+    match Token::parse(rest.trim_matches(' ')) {
+        Some(token) => Credentials::Bearer(token),
+        None => Credentials::Malformed,
+    }
+}
+
+/// A query ends up in logs and histories, so a token there is refused even if there is a good one in the header.
+fn has_token_in_query(parts: &Parts) -> bool {
+    let query = parts.uri.query().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "access_token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(uri: &str, headers: &[&str]) -> Credentials {
+        let mut request = http::Request::builder().uri(uri);
+        for header in headers {
+            request = request.header(AUTHORIZATION, *header);
+        }
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        let credentials = take(&mut parts);
+        assert!(!parts.headers.contains_key(AUTHORIZATION), "the header is taken out whatever it holds");
+        credentials
+    }
+
+    #[test]
+    fn one_bearer_header_is_a_token_whatever_the_case_of_its_scheme() {
+        for header in ["Bearer abc", "bearer abc", "BEARER   abc"] {
+            assert!(
+                matches!(taken("/mcp", &[header]), Credentials::Bearer(token) if token.expose() == "abc"),
+                "{header}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_schemes_are_no_token() {
+        for header in ["Basic YTpi", "DPoP abc", "Bearerabc", "abc"] {
+            assert!(matches!(taken("/mcp", &[header]), Credentials::Absent), "{header}");
+        }
+        assert!(matches!(taken("/mcp", &[]), Credentials::Absent));
+    }
+
+    #[test]
+    fn a_bearer_header_without_a_token_is_malformed() {
+        for header in ["Bearer", "Bearer ", "Bearer a b", "Bearer a,b", "Bearer a, Bearer b"] {
+            assert!(matches!(taken("/mcp", &[header]), Credentials::Malformed), "{header}");
+        }
+    }
+
+    #[test]
+    fn two_headers_are_refused_even_when_they_agree() {
+        assert!(matches!(taken("/mcp", &["Bearer abc", "Bearer abc"]), Credentials::Misplaced(_)));
+        assert!(matches!(taken("/mcp", &["Basic YTpi", "Bearer abc"]), Credentials::Misplaced(_)));
+    }
+
+    #[test]
+    fn a_token_in_the_query_is_refused_however_it_is_spelled() {
+        for uri in ["/mcp?access_token=abc", "/mcp?x=1&access%5Ftoken=abc", "/mcp?access_token"] {
+            assert!(matches!(taken(uri, &["Bearer abc"]), Credentials::Misplaced(_)), "{uri}");
+        }
+        assert!(matches!(taken("/mcp?token=abc", &["Bearer abc"]), Credentials::Bearer(_)));
+    }
+}

@@ -1,0 +1,169 @@
+//! The layer that lets only requests with a good token through.
+
+mod challenge;
+mod credentials;
+mod requirement;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::request::Parts;
+use http::{Request, Response};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::{Principal, Rejection, ResourceMetadata, Scopes, Verifier};
+use challenge::Refusal;
+use credentials::Credentials;
+pub use requirement::MethodScopes;
+use requirement::Requirement;
+
+/// A tower layer that lets a request through if it has one good bearer token.
+///
+/// What goes through has a [`Principal`] in its extensions and no `Authorization` header. What does not is answered with
+/// an empty body and
+///
+/// - 401 and a challenge when there is no token, or one that is not good;
+/// - 403 and a challenge when the token's scopes are not enough;
+/// - 400 when a token is in the query, or there is more than one `Authorization` header;
+/// - 503 when the verifier cannot say.
+///
+/// A browser's CORS preflight has no token: put the layer that answers it outside of this one.
+#[derive(Clone)]
+pub struct RequireBearer {
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    verifier: Arc<dyn Verifier>,
+    metadata_url: String,
+    requirement: Requirement,
+}
+
+impl RequireBearer {
+    /// A layer that asks this verifier, and sends clients without a good token to the metadata of this resource.
+    pub fn new(verifier: impl Verifier, metadata: &ResourceMetadata) -> Self {
+        let verifier = Arc::new(verifier);
+        let (metadata_url, requirement) = (metadata.url(), Requirement::default());
+        Self { shared: Arc::new(Shared { verifier, metadata_url, requirement }) }
+    }
+
+    /// Every request needs these scopes.
+    pub fn scopes(mut self, scopes: Scopes) -> Self {
+        self.requirement().always = scopes;
+        self
+    }
+
+    /// A request needs these scopes as well, by what is known of it before its body is read. See [`MethodScopes`] for one
+    /// that goes by the MCP method.
+    pub fn scopes_by(mut self, scopes: impl Fn(&Parts) -> Scopes + Send + Sync + 'static) -> Self {
+        self.requirement().by_request = Some(Arc::new(scopes));
+        self
+    }
+
+    /// Whether a scope that was granted, the first argument, implies one that is needed, the second. Without it a scope
+    /// implies only itself.
+    pub fn implied_by(mut self, broader: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
+        self.requirement().broader = Some(Arc::new(broader));
+        self
+    }
+
+    fn requirement(&mut self) -> &mut Requirement {
+        &mut Arc::make_mut(&mut self.shared).requirement
+    }
+}
+
+impl fmt::Debug for RequireBearer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RequireBearer")
+            .field("metadata_url", &self.shared.metadata_url)
+            .field("requirement", &self.shared.requirement)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> Layer<S> for RequireBearer {
+    type Service = Bearer<S>;
+
+    fn layer(&self, inner: S) -> Bearer<S> {
+        Bearer { shared: self.shared.clone(), inner }
+    }
+}
+
+/// The service that [`RequireBearer`] makes.
+#[derive(Clone)]
+pub struct Bearer<S> {
+    shared: Arc<Shared>,
+    inner: S,
+}
+
+impl<S: fmt::Debug> fmt::Debug for Bearer<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Bearer").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Bearer<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    B: Send + 'static,
+    R: Default,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<R>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = self.shared.clone();
+        // The one that was ready takes the request; its clone has to become ready itself.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        Box::pin(async move {
+            let (mut parts, body) = request.into_parts();
+            let credentials = credentials::take(&mut parts);
+            let needed = shared.requirement.of(&parts);
+            match shared.admit(credentials, &needed).await {
+                Ok(principal) => {
+                    parts.extensions.insert(principal);
+                    inner.call(Request::from_parts(parts, body)).await
+                }
+                Err(refusal) => Ok(refusal.response(&shared.metadata_url, &needed)),
+            }
+        })
+    }
+}
+
+impl Shared {
+    async fn admit(&self, credentials: Credentials, needed: &Scopes) -> Result<Principal, Refusal> {
+        let token = match credentials {
+            Credentials::Absent => return Err(Refusal::NoToken),
+            Credentials::Malformed => return Err(Refusal::Rejected(Rejection::Invalid("the token is malformed"))),
+            Credentials::Misplaced(reason) => return Err(Refusal::Misplaced(reason)),
+            Credentials::Bearer(token) => token,
+        };
+        let principal = self.verifier.verify(&token).await.map_err(|rejection| {
+            match &rejection {
+                Rejection::Unavailable(reason) => tracing::warn!(reason, "no token can be verified"),
+                other => tracing::debug!(reason = other.reason(), "a token was refused"),
+            }
+            Refusal::Rejected(rejection)
+        })?;
+        if self.requirement.is_met(principal.scopes(), needed) {
+            Ok(principal)
+        } else {
+            Err(Refusal::Rejected(Rejection::InsufficientScope(needed.clone())))
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Which scopes a request needs, and whether a token's scopes are enough.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::request::Parts;
+
+use crate::resource_server::{InvalidScope, Scopes};
+
+type ForRequest = Arc<dyn Fn(&Parts) -> Scopes + Send + Sync>;
+type Broader = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+
+/// Which scopes requests need.
+#[derive(Clone, Default)]
+pub(super) struct Requirement {
+    pub(super) always: Scopes,
+    pub(super) by_request: Option<ForRequest>,
+    pub(super) broader: Option<Broader>,
+}
+
+impl Requirement {
+    /// All the scopes that this request needs, so that one challenge names them all.
+    pub(super) fn of(&self, parts: &Parts) -> Scopes {
+        match &self.by_request {
+            Some(by_request) => by_request(parts).union(self.always.clone()),
+            None => self.always.clone(),
+        }
+    }
+
+    /// Whether these scopes are enough: each that is needed is there, or one that implies it.
+    pub(super) fn is_met(&self, granted: &Scopes, needed: &Scopes) -> bool {
+        let implied =
+            |scope: &str| self.broader.as_ref().is_some_and(|broader| granted.iter().any(|g| broader(g, scope)));
+        needed.iter().all(|scope| granted.contains(scope) || implied(scope))
+    }
+}
+
+impl fmt::Debug for Requirement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Requirement")
+            .field("always", &self.always)
+            .field("by_request", &self.by_request.is_some())
+            .field("broader", &self.broader.is_some())
+            .finish()
+    }
+}
+
+/// The first revision whose transport checks that the `Mcp-Method` header is the method of the body.
+const HEADERS_ARE_CHECKED_SINCE: &str = "2026-07-28";
+
+/// Scopes by the method of a request, for [`RequireBearer::scopes_by`](super::RequireBearer::scopes_by).
+///
+/// The method is only known before the body is read if the `Mcp-Method` header can be believed, which is so since
+/// revision 2026-07-28, where the transport refuses a request whose header says something else than its body. Requests of
+/// older clients, requests without the header or with two, and methods that are not in the table need the scopes of
+/// [`MethodScopes::new`], which should thus be those of the most powerful method.
+///
+/// ```
+/// use steadfast_auth::resource_server::MethodScopes;
+///
+/// let scopes = MethodScopes::new("mcp:all")?.method("tools/list", "mcp:read")?.method("resources/read", "mcp:read files:read")?;
+/// # let _ = scopes;
+/// # Ok::<(), steadfast_auth::resource_server::InvalidScope>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MethodScopes {
+    otherwise: Scopes,
+    methods: Vec<(Box<str>, Scopes)>,
+}
+
+impl MethodScopes {
+    /// A table that asks for these scopes unless a request's method is known and in the table.
+    pub fn new(otherwise: &str) -> Result<Self, InvalidScope> {
+        Ok(Self { otherwise: otherwise.parse()?, methods: Vec::new() })
+    }
+
+    /// Requests of this method need these scopes instead.
+    pub fn method(mut self, method: &str, scopes: &str) -> Result<Self, InvalidScope> {
+        self.methods.push((method.into(), scopes.parse()?));
+        Ok(self)
+    }
+
+    /// The scopes that this request needs.
+    pub fn of(&self, parts: &Parts) -> Scopes {
+        let believed = single(parts, "mcp-protocol-version").is_some_and(is_checked);
+        let method = single(parts, "mcp-method").filter(|_| believed);
+        let found = method.and_then(|method| self.methods.iter().find(|(name, _)| **name == *method));
+        found.map_or(&self.otherwise, |(_, scopes)| scopes).clone()
+    }
+}
+
+/// The value of a header that is there exactly once.
+fn single<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
+    let mut values = parts.headers.get_all(name).iter();
+    let (value, more) = (values.next()?, values.next());
+    value.to_str().ok().filter(|_| more.is_none())
+}
+
+/// Revisions are dates, so they are in order as text. What is no date is not believed.
+fn is_checked(revision: &str) -> bool {
+    let is_date = revision.len() == HEADERS_ARE_CHECKED_SINCE.len()
+        && revision.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    is_date && revision >= HEADERS_ARE_CHECKED_SINCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(headers: &[(&str, &str)]) -> Parts {
+        let mut request = http::Request::builder();
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn asked(headers: &[(&str, &str)]) -> String {
+        MethodScopes::new("all").unwrap().method("tools/list", "read").unwrap().of(&parts(headers)).to_string()
+    }
+
+    #[test]
+    fn a_method_is_believed_where_the_transport_checks_it() {
+        assert_eq!(asked(&[("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")]), "read");
+    }
+
+    #[test]
+    fn a_method_that_nobody_checks_asks_for_everything() {
+        let method = ("mcp-method", "tools/list");
+        for headers in [
+            vec![method],
+            vec![("mcp-protocol-version", "2025-11-25"), method],
+            vec![("mcp-protocol-version", "zzzz-zz-zz"), method],
+            vec![("mcp-protocol-version", "2026-07-28"), method, ("mcp-method", "tools/call")],
+            vec![("mcp-protocol-version", "2026-07-28"), ("mcp-protocol-version", "2025-11-25"), method],
+            vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call")],
+            vec![("mcp-protocol-version", "2026-07-28")],
+        ] {
+            assert_eq!(asked(&headers), "all", "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_broader_scope_is_enough_if_it_is_said_to_be() {
+        let granted = "files".parse().unwrap();
+        let needed = "files:read files:write".parse().unwrap();
+        let exact = Requirement::default();
+        let hierarchy = Requirement {
+            broader: Some(Arc::new(|granted, needed| {
+                needed.split_once(':').is_some_and(|(parent, _)| parent == granted)
+            })),
+            ..Requirement::default()
+        };
+        assert!(!exact.is_met(&granted, &needed));
+        assert!(hierarchy.is_met(&granted, &needed));
+    }
+}

@@ -1,0 +1,260 @@
+//! What a token says, whether it says so itself or its authorization server does: the checks that both have in common.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Map, Value};
+
+use super::{Principal, Rejection, Scopes};
+
+/// The time by which tokens are judged.
+#[derive(Clone)]
+pub(super) struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl Clock {
+    pub(super) fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub(super) fn now(&self) -> SystemTime {
+        (self.0)()
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Clock")
+    }
+}
+
+/// What the claims of a token must say.
+#[derive(Clone, Debug)]
+pub(super) struct Expectations {
+    /// The audiences that are this server.
+    pub(super) audiences: Vec<String>,
+    /// Whether claims without any audience will do, since somebody else made sure of it.
+    pub(super) audience_may_be_absent: bool,
+    /// The issuer, if the claims must name it.
+    pub(super) issuer: Option<String>,
+    /// Whether claims without an expiry will do.
+    pub(super) expiry_may_be_absent: bool,
+    /// How far clocks may differ.
+    pub(super) leeway: Duration,
+    pub(super) clock: Clock,
+}
+
+impl Expectations {
+    /// The principal of these claims, if they say what they must.
+    pub(super) fn check(&self, claims: Map<String, Value>) -> Result<Principal, Rejection> {
+        self.check_issuer(&claims)?;
+        self.check_audience(&claims)?;
+        let expires = self.check_times(&claims)?;
+        let principal = named(&claims)?.with_scopes(scopes(&claims));
+        let principal = match text(&claims, "iss").or(self.issuer.as_deref()) {
+            Some(issuer) => principal.with_issuer(issuer),
+            None => principal,
+        };
+        let principal = match expires {
+            Some(expires) => principal.with_expiry(expires),
+            None => principal,
+        };
+        Ok(principal.with_claims(claims))
+    }
+
+    /// Compared as text: two spellings of one URL are two issuers.
+    fn check_issuer(&self, claims: &Map<String, Value>) -> Result<(), Rejection> {
+        match &self.issuer {
+            Some(issuer) if text(claims, "iss") != Some(issuer) => {
+                Err(Rejection::Invalid("the token is from another issuer"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), Rejection> {
+        let is_ours = |value: &Value| value.as_str().is_some_and(|name| self.audiences.iter().any(|ours| ours == name));
+        let accepted = match claims.get("aud") {
+            None | Some(Value::Null) => self.audience_may_be_absent,
+            Some(Value::Array(several)) => several.iter().any(is_ours),
+            Some(one) => is_ours(one),
+        };
+        if accepted { Ok(()) } else { Err(Rejection::WrongAudience) }
+    }
+
+    fn check_times(&self, claims: &Map<String, Value>) -> Result<Option<SystemTime>, Rejection> {
+        let now = self.clock.now();
+        self.check_begun(claims, now)?;
+        let expires = moment(claims, "exp")?;
+        let Some(until) = expires else {
+            return if self.expiry_may_be_absent {
+                Ok(None)
+            } else {
+                Err(Rejection::Invalid("the token has no expiry"))
+            };
+        };
+        if until.checked_add(self.leeway).is_some_and(|until| until <= now) {
+            return Err(Rejection::Expired);
+        }
+        Ok(expires)
+    }
+
+    fn check_begun(&self, claims: &Map<String, Value>, now: SystemTime) -> Result<(), Rejection> {
+        match moment(claims, "nbf")? {
+            Some(from) if now.checked_add(self.leeway).is_none_or(|now| now < from) => {
+                Err(Rejection::Invalid("the token is not valid yet"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Claims that name nobody are refused: all such tokens would be one principal.
+fn named(claims: &Map<String, Value>) -> Result<Principal, Rejection> {
+    let client = text(claims, "client_id").or_else(|| text(claims, "azp"));
+    match (text(claims, "sub"), client) {
+        (Some(subject), Some(client)) => Ok(Principal::new(subject).with_client(client)),
+        (Some(subject), None) => Ok(Principal::new(subject)),
+        (None, Some(client)) => Ok(Principal::client_only(client)),
+        (None, None) => Err(Rejection::Invalid("the token names nobody")),
+    }
+}
+
+/// `scope` is text with spaces in the standards; some authorization servers have `scp`, and lists.
+fn scopes(claims: &Map<String, Value>) -> Scopes {
+    let words = |name| match claims.get(name) {
+        Some(Value::String(text)) => text.split(' ').collect(),
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    Scopes::lenient(words("scope")).union(Scopes::lenient(words("scp")))
+}
+
+fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// A moment in seconds, perhaps with a fraction. One that is there and cannot be read is not as good as none.
+fn moment(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, Rejection> {
+    let unreadable = Rejection::Invalid("the token has a time that cannot be read");
+    let Some(value) = claims.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+    let since = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)).ok_or(unreadable).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn expectations() -> Expectations {
+        Expectations {
+            audiences: vec!["https://mcp.example.com/mcp".to_owned()],
+            audience_may_be_absent: false,
+            issuer: Some("https://auth.example.com".to_owned()),
+            expiry_may_be_absent: false,
+            leeway: Duration::from_secs(60),
+            clock: Clock::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW)),
+        }
+    }
+
+    /// Good claims, with one changed. `null` takes it out.
+    fn checked(name: &str, value: Value) -> Result<Principal, Rejection> {
+        let mut claims = json!({
+            "iss": "https://auth.example.com", "aud": "https://mcp.example.com/mcp", "sub": "alice",
+            "exp": NOW + 600, "scope": "read write",
+        });
+        claims[name] = value;
+        let Value::Object(mut claims) = claims else { unreachable!() };
+        claims.retain(|_, value| !value.is_null());
+        expectations().check(claims)
+    }
+
+    #[test]
+    fn good_claims_make_a_principal() {
+        let principal = checked("client_id", json!("app")).unwrap();
+        assert_eq!(principal.subject(), Some("alice"));
+        assert_eq!(principal.client(), Some("app"));
+        assert_eq!(principal.issuer(), Some("https://auth.example.com"));
+        assert_eq!(principal.scopes().to_string(), "read write");
+        assert_eq!(principal.expires(), Some(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW + 600)));
+        assert_eq!(principal.claim("sub"), Some(&json!("alice")));
+    }
+
+    #[test]
+    fn the_audience_is_exactly_this_resource() {
+        let wrong = [
+            json!(null),
+            json!("https://mcp.example.com/mcp/"),
+            json!("https://mcp.example.com"),
+            json!("HTTPS://mcp.example.com/mcp"),
+            json!([]),
+            json!(["https://other.example"]),
+            json!({"https://mcp.example.com/mcp": true}),
+            json!(7),
+        ];
+        for audience in wrong {
+            assert_eq!(checked("aud", audience.clone()), Err(Rejection::WrongAudience), "{audience}");
+        }
+        assert!(checked("aud", json!(["https://other.example", "https://mcp.example.com/mcp"])).is_ok());
+    }
+
+    #[test]
+    fn the_issuer_is_exactly_the_one_that_is_trusted() {
+        for issuer in [json!(null), json!("https://auth.example.com/"), json!(["https://auth.example.com"]), json!("x")]
+        {
+            assert!(matches!(checked("iss", issuer.clone()), Err(Rejection::Invalid(_))), "{issuer}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_good_until_its_expiry_and_the_leeway() {
+        assert!(checked("exp", json!(NOW - 59)).is_ok());
+        assert_eq!(checked("exp", json!(NOW - 60)), Err(Rejection::Expired));
+        assert_eq!(checked("exp", json!(0)), Err(Rejection::Expired));
+    }
+
+    #[test]
+    fn a_token_is_good_from_its_beginning_less_the_leeway() {
+        assert!(checked("nbf", json!(NOW + 60)).is_ok());
+        assert!(checked("nbf", json!(NOW + 61)).is_err());
+        assert!(checked("nbf", json!(NOW - 1)).is_ok());
+    }
+
+    #[test]
+    fn times_that_cannot_be_read_are_refused() {
+        for time in [json!("1900000000"), json!(-1), json!(1e300), json!([]), json!(true)] {
+            assert!(matches!(checked("exp", time.clone()), Err(Rejection::Invalid(_))), "exp {time}");
+            assert!(matches!(checked("nbf", time.clone()), Err(Rejection::Invalid(_))), "nbf {time}");
+        }
+        assert!(checked("exp", json!(null)).is_err());
+    }
+
+    #[test]
+    fn a_time_may_have_a_fraction() {
+        assert!(checked("exp", json!(1_800_000_000.5)).is_ok());
+    }
+
+    #[test]
+    fn claims_that_name_nobody_are_refused() {
+        assert!(checked("sub", json!(null)).is_err());
+        assert!(checked("sub", json!("")).is_err());
+    }
+
+    #[test]
+    fn scopes_are_read_in_the_forms_that_servers_write() {
+        assert_eq!(checked("scope", json!(["a", "b"])).unwrap().scopes().to_string(), "a b");
+        assert_eq!(checked("scp", json!(["c"])).unwrap().scopes().to_string(), "c read write");
+        assert_eq!(checked("scope", json!("a \"b\" c")).unwrap().scopes().to_string(), "a c");
+        assert!(checked("scope", json!(null)).unwrap().scopes().is_empty());
+    }
+}

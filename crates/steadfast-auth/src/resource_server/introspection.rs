@@ -1,0 +1,270 @@
+//! Tokens that say nothing by themselves: the authorization server is asked about each (RFC 7662).
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, StatusCode, Uri};
+use serde_json::{Map, Value};
+
+use super::claims::{Clock, Expectations};
+use super::http_client::endpoint;
+use super::{HttpClient, InsecureEndpoint, Payload, Principal, Rejection, Token, Verdict, Verifier};
+
+/// The longest answer that is read.
+const LONGEST: usize = 64 * 1024;
+/// The longest that an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Asks the authorization server about every token.
+///
+/// A token is good if the server calls it active, and says that it is for this resource. Answers are not kept, so a token
+/// that is revoked is refused at once.
+pub struct Introspection {
+    client: Box<dyn HttpClient>,
+    uri: Uri,
+    authorization: Option<HeaderValue>,
+    expectations: Expectations,
+}
+
+impl Introspection {
+    /// Asks at this URL, about tokens for this resource.
+    pub fn new(client: impl HttpClient, url: &str, resource: impl Into<String>) -> Result<Self, InsecureEndpoint> {
+        let expectations = Expectations {
+            audiences: vec![resource.into()],
+            audience_may_be_absent: false,
+            issuer: None,
+            expiry_may_be_absent: true,
+            leeway: Duration::ZERO,
+            clock: Clock::default(),
+        };
+        Ok(Self { client: Box::new(client), uri: endpoint(url)?, authorization: None, expectations })
+    }
+
+    /// Says who is asking with the name and the secret of this server at the authorization server.
+    pub fn credentials(mut self, id: &str, secret: &str) -> Self {
+        let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
+        self.authorization = sensitive(&format!("Basic {pair}"));
+        self
+    }
+
+    /// Says who is asking with a token of this server's own, which is not one that a client sent.
+    pub fn bearer(mut self, token: &Token) -> Self {
+        self.authorization = sensitive(&format!("Bearer {}", token.expose()));
+        self
+    }
+
+    /// Answers must name this issuer.
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.expectations.issuer = Some(issuer.into());
+        self
+    }
+
+    /// Answers without an audience will do, since this authorization server calls a token active only to the resource that
+    /// it was issued for. An answer that names another audience is refused all the same.
+    pub fn server_checks_audience(mut self) -> Self {
+        self.expectations.audience_may_be_absent = true;
+        self
+    }
+
+    /// Another name of this resource that tokens may be issued for.
+    pub fn also_known_as(mut self, audience: impl Into<String>) -> Self {
+        self.expectations.audiences.push(audience.into());
+        self
+    }
+
+    /// What time it is, for tests and for machines whose clock is elsewhere.
+    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.expectations.clock = Clock::new(now);
+        self
+    }
+
+    async fn check(&self, token: &Token) -> Result<Principal, Rejection> {
+        let asked = tokio::time::timeout(PATIENCE, self.ask(token)).await;
+        let claims = asked.unwrap_or_else(|_| Err("no answer in time".to_owned())).map_err(|reason| {
+            tracing::warn!(uri = %self.uri, reason, "a token cannot be introspected");
+            Rejection::Unavailable("the authorization server does not answer")
+        })?;
+        match claims.get("active") {
+            Some(Value::Bool(true)) => self.expectations.check(claims),
+            _ => Err(Rejection::Invalid("the token is not active")),
+        }
+    }
+
+    async fn ask(&self, token: &Token) -> Result<Map<String, Value>, String> {
+        let response = self.client.send(self.question(token), LONGEST).await.map_err(|error| error.to_string())?;
+        if response.status() != StatusCode::OK {
+            return Err(format!("the answer was {}", response.status()));
+        }
+        let body = response.body().as_bytes();
+        if body.len() > LONGEST {
+            return Err("the answer is too long".to_owned());
+        }
+        serde_json::from_slice(body).map_err(|_| "the answer is not an object in JSON".to_owned())
+    }
+
+    fn question(&self, token: &Token) -> Request<Payload> {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("token", token.expose()).append_pair("token_type_hint", "access_token");
+        let mut request = Request::new(Payload::from(form.finish()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.uri.clone();
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(authorization) = &self.authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        request
+    }
+}
+
+impl Verifier for Introspection {
+    fn verify<'a>(&'a self, token: &'a Token) -> Verdict<'a> {
+        Box::pin(self.check(token))
+    }
+}
+
+impl fmt::Debug for Introspection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Introspection")
+            .field("uri", &self.uri)
+            .field("authorization", &self.authorization)
+            .field("expectations", &self.expectations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value whose `Debug` shows nothing, and that HTTP/2 does not keep in its table.
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::Response;
+    use serde_json::json;
+
+    use super::*;
+    use crate::resource_server::{HttpError, Reply};
+
+    const NOW: u64 = 1_800_000_000;
+
+    /// An authorization server that gives one answer to everything, and what it was asked.
+    struct Server {
+        answer: Result<(u16, String), HttpError>,
+        asked: Mutex<Vec<Request<Payload>>>,
+    }
+
+    impl HttpClient for Server {
+        fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+            self.asked.lock().unwrap().push(request);
+            let answer = self.answer.clone();
+            Box::pin(async {
+                answer.map(|(status, body)| Response::builder().status(status).body(body.into()).unwrap())
+            })
+        }
+    }
+
+    fn answering(status: u16, body: impl ToString) -> Arc<Server> {
+        Arc::new(Server { answer: Ok((status, body.to_string())), asked: Mutex::default() })
+    }
+
+    fn introspection(server: &Arc<Server>) -> Introspection {
+        let introspection =
+            Introspection::new(server.clone(), "https://auth.example.com/introspect", "https://mcp.example.com");
+        introspection.unwrap().clock(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW))
+    }
+
+    async fn verified(introspection: &Introspection) -> Result<Principal, Rejection> {
+        introspection.verify(&Token::parse("a+b/c==").unwrap()).await
+    }
+
+    fn active(name: &str, value: Value) -> Value {
+        let mut answer = json!({ "active": true, "aud": "https://mcp.example.com", "sub": "alice", "scope": "read" });
+        answer[name] = value;
+        answer
+    }
+
+    #[tokio::test]
+    async fn an_active_token_for_this_resource_is_good() {
+        let principal = verified(&introspection(&answering(200, active("exp", json!(NOW + 1))))).await.unwrap();
+        assert_eq!(principal.subject(), Some("alice"));
+        assert_eq!(principal.scopes().to_string(), "read");
+    }
+
+    #[tokio::test]
+    async fn the_question_is_a_form_with_the_credentials_of_the_server() {
+        let server = answering(200, active("exp", json!(NOW + 1)));
+        verified(&introspection(&server).credentials("mcp server", "p:w")).await.unwrap();
+        let asked = server.asked.lock().unwrap();
+        assert_eq!(asked[0].method(), Method::POST);
+        assert_eq!(asked[0].body().as_bytes(), b"token=a%2Bb%2Fc%3D%3D&token_type_hint=access_token");
+        assert_eq!(asked[0].headers()[CONTENT_TYPE], "application/x-www-form-urlencoded");
+        assert_eq!(asked[0].headers()[AUTHORIZATION], format!("Basic {}", STANDARD.encode("mcp+server:p%3Aw")));
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_not_active_is_invalid() {
+        for answer in
+            [json!({ "active": false }), json!({}), active("active", json!("true")), active("active", json!(1))]
+        {
+            let found = verified(&introspection(&answering(200, &answer))).await;
+            assert_eq!(found, Err(Rejection::Invalid("the token is not active")), "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_audience_is_checked_though_the_token_is_active() {
+        let elsewhere = active("aud", json!("https://other.example"));
+        let nowhere = active("aud", Value::Null);
+        assert_eq!(verified(&introspection(&answering(200, &elsewhere))).await, Err(Rejection::WrongAudience));
+        assert_eq!(verified(&introspection(&answering(200, &nowhere))).await, Err(Rejection::WrongAudience));
+        let trusting = |answer| introspection(&answering(200, answer)).server_checks_audience();
+        assert_eq!(verified(&trusting(&elsewhere)).await, Err(Rejection::WrongAudience));
+        assert!(verified(&trusting(&nowhere)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn times_and_issuer_are_checked_when_they_are_there() {
+        assert_eq!(verified(&introspection(&answering(200, active("exp", json!(NOW))))).await, Err(Rejection::Expired));
+        assert!(verified(&introspection(&answering(200, active("nbf", json!(NOW + 1))))).await.is_err());
+        let strict = |answer| introspection(&answering(200, answer)).issuer("https://auth.example.com");
+        assert!(verified(&strict(active("iss", json!("https://auth.example.com")))).await.is_ok());
+        assert!(verified(&strict(active("iss", json!("https://other.example")))).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_server_that_gives_no_answer_lets_nobody_in() {
+        let unavailable = Err(Rejection::Unavailable("the authorization server does not answer"));
+        for (status, body) in
+            [(401, "{\"active\":true}"), (500, ""), (302, ""), (200, "<html>"), (200, "[]"), (200, "")]
+        {
+            assert_eq!(verified(&introspection(&answering(status, body))).await, unavailable, "{status} {body}");
+        }
+        let down = Arc::new(Server { answer: Err(HttpError::new("refused")), asked: Mutex::default() });
+        assert_eq!(verified(&introspection(&down)).await, unavailable);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_answers_is_given_up() {
+        struct Silent;
+
+        impl HttpClient for Silent {
+            fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+                Box::pin(std::future::pending())
+            }
+        }
+
+        let introspection = Introspection::new(Silent, "https://auth.example.com/introspect", "x").unwrap();
+        assert!(matches!(verified(&introspection).await, Err(Rejection::Unavailable(_))));
+    }
+}

@@ -1,0 +1,165 @@
+//! Tokens that are signed: JSON Web Tokens, checked with the public keys of their issuer.
+
+mod algorithm;
+mod fetched;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::claims::{Clock, Expectations};
+use super::{Principal, Rejection, Token, Verdict, Verifier};
+pub use algorithm::Algorithm;
+pub use fetched::FetchedKeys;
+pub use keys::{InvalidKeySet, KeySet, KeySource, Keys, KeysUnavailable};
+
+/// Checks tokens that are JWTs.
+///
+/// A token is good if one of the issuer's keys signed it, with an algorithm that is allowed; if it names the issuer
+/// (`iss`) and this resource (`aud`), both exactly; if it has an expiry (`exp`) that is not past, and did begin (`nbf`).
+///
+/// ```
+/// use steadfast_auth::resource_server::{Algorithm, FetchedKeys, HttpClient, InsecureEndpoint, JwtVerifier};
+///
+/// // The client is a `ReqwestClient`, or one of your own.
+/// fn verifier(client: impl HttpClient) -> Result<JwtVerifier, InsecureEndpoint> {
+///     let keys = FetchedKeys::new(client, "https://auth.example.com/jwks.json")?;
+///     let verifier = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com/mcp", keys);
+///     Ok(verifier.algorithms([Algorithm::Es256, Algorithm::Rs256]))
+/// }
+/// ```
+pub struct JwtVerifier {
+    keys: Box<dyn KeySource>,
+    algorithms: Vec<Algorithm>,
+    expectations: Expectations,
+}
+
+impl JwtVerifier {
+    /// A verifier for tokens of this issuer, for this resource, signed with these keys.
+    ///
+    /// The resource is what clients ask a token for: the same string as in
+    /// [`ResourceMetadata::new`](super::ResourceMetadata::new).
+    pub fn new(issuer: impl Into<String>, resource: impl Into<String>, keys: impl KeySource) -> Self {
+        let expectations = Expectations {
+            audiences: vec![resource.into()],
+            audience_may_be_absent: false,
+            issuer: Some(issuer.into()),
+            expiry_may_be_absent: false,
+            leeway: Duration::from_secs(30),
+            clock: Clock::default(),
+        };
+        Self { keys: Box::new(keys), algorithms: Algorithm::ALL.to_vec(), expectations }
+    }
+
+    /// Only these algorithms are allowed. Without it all that this crate knows are.
+    pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
+        self.algorithms = algorithms.into_iter().collect();
+        self
+    }
+
+    /// Another name of this resource that tokens may be issued for.
+    pub fn also_known_as(mut self, audience: impl Into<String>) -> Self {
+        self.expectations.audiences.push(audience.into());
+        self
+    }
+
+    /// How far the clocks of issuer and server may differ. 30 seconds without it.
+    pub fn leeway(mut self, leeway: Duration) -> Self {
+        self.expectations.leeway = leeway;
+        self
+    }
+
+    /// What time it is, for tests and for machines whose clock is elsewhere.
+    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.expectations.clock = Clock::new(now);
+        self
+    }
+
+    async fn check(&self, token: &Token) -> Result<Principal, Rejection> {
+        let signed = Signed::read(token.expose()).ok_or(Rejection::Invalid("the token is not a JWT"))?;
+        let header = signed.header()?;
+        let algorithm = Algorithm::named(&header.alg)
+            .filter(|algorithm| self.algorithms.contains(algorithm))
+            .ok_or(Rejection::Invalid("the token is signed with an algorithm that is not allowed"))?;
+        let id = header.kid.as_deref();
+        let keys =
+            self.keys.keys(id).await.map_err(|_| Rejection::Unavailable("there are no keys to check tokens with"))?;
+        match keys.verify(id, algorithm, signed.message.as_bytes(), &signed.signature) {
+            None => Err(Rejection::Invalid("the token is signed with an unknown key")),
+            Some(false) => Err(Rejection::Invalid("the signature of the token is wrong")),
+            Some(true) => self.expectations.check(signed.claims()?),
+        }
+    }
+}
+
+impl Verifier for JwtVerifier {
+    fn verify<'a>(&'a self, token: &'a Token) -> Verdict<'a> {
+        Box::pin(self.check(token))
+    }
+}
+
+impl fmt::Debug for JwtVerifier {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("JwtVerifier")
+            .field("algorithms", &self.algorithms)
+            .field("expectations", &self.expectations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The parts of a JWT in its compact form.
+struct Signed<'a> {
+    message: &'a str,
+    header: &'a str,
+    payload: &'a str,
+    signature: Vec<u8>,
+}
+
+/// What is read of a header before the signature is checked. Keys that the token brings itself (`jwk`, `jku`, `x5u`) are
+/// not.
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+    typ: Option<String>,
+    crit: Option<Value>,
+}
+
+impl<'a> Signed<'a> {
+    fn read(token: &'a str) -> Option<Self> {
+        let (message, signature) = token.rsplit_once('.')?;
+        let (header, payload) = message.split_once('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        Some(Self { message, header, payload, signature })
+    }
+
+    fn header(&self) -> Result<Header, Rejection> {
+        let header: Header = part(self.header)?;
+        if header.crit.is_some() {
+            return Err(Rejection::Invalid("the token has critical extensions that are not known"));
+        }
+        // A signed text of the same issuer that is for something else must not pass for an access token.
+        let typ = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
+        if !matches!(typ.trim_start_matches("application/"), "jwt" | "at+jwt") {
+            return Err(Rejection::Invalid("the token is not an access token"));
+        }
+        Ok(header)
+    }
+
+    fn claims(&self) -> Result<Map<String, Value>, Rejection> {
+        part(self.payload)
+    }
+}
+
+fn part<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Rejection> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| Rejection::Invalid("the token is not a JWT"))?;
+    serde_json::from_slice(&bytes).map_err(|_| Rejection::Invalid("the token is not a JWT"))
+}

@@ -1,0 +1,262 @@
+//! What a client is told about a protected server: where its authorization servers are (RFC 9728).
+
+mod serve;
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::Uri;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Scopes;
+pub use serve::{ServeMetadata, WithMetadata};
+
+/// Where the metadata of a resource is, in front of the resource's own path.
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// The protected resource metadata of a server.
+///
+/// ```
+/// use steadfast_auth::resource_server::ResourceMetadata;
+///
+/// let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?
+///     .scopes("files:read files:write".parse()?)
+///     .name("Files");
+/// assert_eq!(metadata.url(), "https://mcp.example.com/.well-known/oauth-protected-resource/mcp");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResourceMetadata {
+    resource: String,
+    authorization_servers: Vec<String>,
+    #[serde(skip_serializing_if = "Scopes::is_empty")]
+    scopes_supported: Scopes,
+    bearer_methods_supported: [&'static str; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_documentation: Option<String>,
+    #[serde(flatten)]
+    more: serde_json::Map<String, Value>,
+    #[serde(skip)]
+    location: Location,
+}
+
+/// The parts of the resource's URL that its metadata's URL is made of.
+#[derive(Clone, Debug, PartialEq)]
+struct Location {
+    origin: String,
+    path: String,
+    query: Option<String>,
+}
+
+impl ResourceMetadata {
+    /// The metadata of the resource at this URL, whose tokens come from these issuers.
+    ///
+    /// The resource is the URL of the MCP endpoint as clients see it: absolute, without a fragment. It is kept as the
+    /// string that it is, since clients compare it so, and tokens name it as their audience.
+    pub fn new<I>(resource: impl Into<String>, issuers: I) -> Result<Self, InvalidMetadata>
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        let resource = resource.into();
+        let location = Location::of(&resource)?;
+        let authorization_servers: Vec<String> = issuers.into_iter().map(Into::into).collect();
+        if authorization_servers.is_empty() {
+            return Err(InvalidMetadata("there must be an authorization server"));
+        }
+        for issuer in &authorization_servers {
+            Location::of(issuer)?;
+        }
+        Ok(Self {
+            resource,
+            authorization_servers,
+            scopes_supported: Scopes::none(),
+            bearer_methods_supported: ["header"],
+            resource_name: None,
+            resource_documentation: None,
+            more: serde_json::Map::new(),
+            location,
+        })
+    }
+
+    /// The scopes that clients should ask for at first: few, since more can be asked for when they are needed.
+    pub fn scopes(mut self, scopes: Scopes) -> Self {
+        self.scopes_supported = scopes.requestable();
+        self
+    }
+
+    /// A name for people.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.resource_name = Some(name.into());
+        self
+    }
+
+    /// Where developers read about it.
+    pub fn documentation(mut self, url: impl Into<String>) -> Self {
+        self.resource_documentation = Some(url.into());
+        self
+    }
+
+    /// Another member of the document. One that this type writes itself is not replaced.
+    pub fn member(mut self, name: &str, value: impl Into<Value>) -> Self {
+        const OWN: [&str; 6] = [
+            "resource",
+            "authorization_servers",
+            "scopes_supported",
+            "bearer_methods_supported",
+            "resource_name",
+            "resource_documentation",
+        ];
+        if !OWN.contains(&name) {
+            self.more.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// The resource, as it was given.
+    pub fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// The path that the document is served at: the well-known one, with the resource's own path behind it.
+    pub fn well_known_path(&self) -> String {
+        format!("{WELL_KNOWN}{}", self.location.path)
+    }
+
+    /// The URL of the document.
+    pub fn url(&self) -> String {
+        let url = format!("{}{}", self.location.origin, self.well_known_path());
+        match &self.location.query {
+            Some(query) => format!("{url}?{query}"),
+            None => url,
+        }
+    }
+
+    /// The document.
+    pub fn json(&self) -> Bytes {
+        // A map with text for its keys can always be written.
+        serde_json::to_vec(self).unwrap_or_default().into()
+    }
+
+    /// A layer that serves the document, and lets all other requests through.
+    pub fn layer(&self) -> ServeMetadata {
+        ServeMetadata::new(self)
+    }
+}
+
+impl Location {
+    fn of(url: &str) -> Result<Self, InvalidMetadata> {
+        if url.contains('#') {
+            return Err(InvalidMetadata("a URL of a resource or an issuer has no fragment"));
+        }
+        // It is quoted in a header.
+        if url.contains(['"', '\\']) || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(InvalidMetadata("a URL of a resource or an issuer is plain ASCII"));
+        }
+        let uri: Uri = url.parse().map_err(|_| InvalidMetadata("not a URL"))?;
+        let is_web = uri.scheme_str().is_some_and(|scheme| scheme == "https" || scheme == "http");
+        let (true, Some(scheme), Some(authority)) = (is_web, uri.scheme_str(), uri.authority()) else {
+            return Err(InvalidMetadata("a URL of a resource or an issuer begins with https://"));
+        };
+        if authority.as_str().contains('@') {
+            return Err(InvalidMetadata("a URL of a resource or an issuer has no user in it"));
+        }
+        let path = if uri.path() == "/" { "" } else { uri.path() };
+        Ok(Self {
+            origin: format!("{scheme}://{authority}"),
+            path: path.to_owned(),
+            query: uri.query().map(ToOwned::to_owned),
+        })
+    }
+}
+
+/// What cannot be published as metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidMetadata(&'static str);
+
+impl fmt::Display for InvalidMetadata {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+}
+
+impl std::error::Error for InvalidMetadata {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(resource: &str) -> ResourceMetadata {
+        ResourceMetadata::new(resource, ["https://auth.example.com"]).unwrap()
+    }
+
+    #[test]
+    fn the_path_of_the_resource_comes_behind_the_well_known_one() {
+        for (resource, url) in [
+            ("https://a.example", "https://a.example/.well-known/oauth-protected-resource"),
+            ("https://a.example/", "https://a.example/.well-known/oauth-protected-resource"),
+            ("https://a.example:8443/mcp", "https://a.example:8443/.well-known/oauth-protected-resource/mcp"),
+            ("https://a.example/public/mcp/", "https://a.example/.well-known/oauth-protected-resource/public/mcp/"),
+            ("https://a.example/mcp?tenant=1", "https://a.example/.well-known/oauth-protected-resource/mcp?tenant=1"),
+            ("http://127.0.0.1:3210/mcp", "http://127.0.0.1:3210/.well-known/oauth-protected-resource/mcp"),
+        ] {
+            assert_eq!(metadata(resource).url(), url);
+        }
+    }
+
+    #[test]
+    fn the_resource_is_written_as_it_was_given() {
+        for resource in
+            ["https://A.example/MCP", "https://a.example/", "https://a.example", "https://a.example:443/x%2fy"]
+        {
+            let document: Value = serde_json::from_slice(&metadata(resource).json()).unwrap();
+            assert_eq!(document["resource"], resource);
+        }
+    }
+
+    #[test]
+    fn the_document_has_what_was_said_and_nothing_else() {
+        let document = metadata("https://a.example/mcp")
+            .scopes("write read offline_access".parse().unwrap())
+            .name("Files")
+            .documentation("https://docs.example")
+            .member("resource_policy_uri", "https://policy.example")
+            .member("resource", "https://evil.example");
+        let document: Value = serde_json::from_slice(&document.json()).unwrap();
+        assert_eq!(
+            document,
+            serde_json::json!({
+                "resource": "https://a.example/mcp",
+                "authorization_servers": ["https://auth.example.com"],
+                "scopes_supported": ["read", "write"],
+                "bearer_methods_supported": ["header"],
+                "resource_name": "Files",
+                "resource_documentation": "https://docs.example",
+                "resource_policy_uri": "https://policy.example",
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_no_canonical_resource_is_refused() {
+        for wrong in [
+            "mcp.example.com",
+            "/mcp",
+            "https://a.example#x",
+            "ftp://a.example",
+            "https://u:p@a.example",
+            "https://a.example/\"x",
+            "",
+        ] {
+            assert!(ResourceMetadata::new(wrong, ["https://auth.example.com"]).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn there_is_an_authorization_server() {
+        assert!(ResourceMetadata::new("https://a.example", Vec::<String>::new()).is_err());
+    }
+}

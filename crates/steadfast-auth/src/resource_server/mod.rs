@@ -1,0 +1,41 @@
+//! A server that only talks to clients with a good token: an OAuth 2.1 resource server.
+//!
+//! [`RequireBearer`] is the tower layer that asks a [`Verifier`] about the token of each request and puts a [`Principal`] in
+//! the request's place. [`ResourceMetadata`] tells clients where tokens come from.
+//!
+//! Verifiers:
+//!
+//! - `JwtVerifier` (feature `jwt`), for tokens that are signed. Its keys are a `KeySet`, or `FetchedKeys`;
+//! - [`Introspection`], for tokens that the authorization server has to be asked about;
+//! - [`verify_with`], for a function of your own.
+//!
+//! Both that ask an authorization server do so through an [`HttpClient`]: `ReqwestClient` (feature `reqwest`), or your own.
+//!
+//! Nothing here issues tokens, keeps them, passes them on or writes them anywhere.
+
+mod bearer;
+mod claims;
+mod http_client;
+mod introspection;
+#[cfg(feature = "jwt")]
+mod jwt;
+mod metadata;
+mod principal;
+#[cfg(feature = "reqwest")]
+mod reqwest_client;
+mod scope;
+mod token;
+mod verifier;
+
+pub use bearer::{Bearer, MethodScopes, RequireBearer};
+pub use http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, Reply};
+pub use introspection::Introspection;
+#[cfg(feature = "jwt")]
+pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, Keys, KeysUnavailable};
+pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
+pub use principal::Principal;
+#[cfg(feature = "reqwest")]
+pub use reqwest_client::ReqwestClient;
+pub use scope::{InvalidScope, Scopes};
+pub use token::Token;
+pub use verifier::{Rejection, Verdict, Verifier, verify_with};

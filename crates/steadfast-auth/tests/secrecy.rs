@@ -1,0 +1,149 @@
+//! Nothing that this crate prints, logs, answers or passes on has a token in it.
+
+use std::convert::Infallible;
+use std::fmt::{Debug, Write as _};
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response};
+use steadfast_auth::resource_server::{
+    FetchedKeys, HttpClient, HttpError, Introspection, JwtVerifier, KeySet, Payload, Principal, Rejection, Reply,
+    RequireBearer, ResourceMetadata, Token, Verifier, verify_with,
+};
+use tower::{Layer, ServiceExt, service_fn};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// In every token, so that any part of one that gets out is found.
+const SECRET: &str = "XsecretX";
+/// The same inside the parts of a JWT, at the three places that it can have in a group of three bytes.
+const ENCODED: [&str; 4] = [SECRET, "WHNlY3JldF", "hzZWNyZXR", "c2VjcmV0"];
+
+/// All that was said.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<u8>>>);
+
+impl Heard {
+    fn debug(&self, value: &impl Debug) {
+        let mut text = String::new();
+        let _ = write!(text, "{value:?}\n{value:#?}\n");
+        self.0.lock().unwrap().extend_from_slice(text.as_bytes());
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl io::Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Heard {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// An authorization server that is not well, and repeats what it was asked.
+struct Echo(Heard);
+
+impl HttpClient for Echo {
+    fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+        self.0.debug(&request);
+        Box::pin(async move {
+            let response = Response::builder().status(500).body(request.into_body()).map_err(|_| HttpError::new("no"));
+            self.0.debug(&response);
+            response
+        })
+    }
+}
+
+fn verifiers(heard: &Heard) -> Vec<Arc<dyn Verifier>> {
+    let keys = KeySet::from_json(br#"{"keys":[{"kty":"EC","crv":"P-256","kid":"k","x":"AA","y":"AA"}]}"#).unwrap();
+    let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
+    let fetched = FetchedKeys::new(Echo(heard.clone()), "https://auth.example.com/jwks").unwrap();
+    heard.debug(&fetched);
+    let fetching = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", fetched);
+    let introspection =
+        Introspection::new(Echo(heard.clone()), "https://auth.example.com/introspect", "https://mcp.example.com")
+            .unwrap()
+            .credentials("mcp", SECRET)
+            .bearer(&Token::parse(SECRET).unwrap());
+    heard.debug(&jwt);
+    heard.debug(&fetching);
+    heard.debug(&introspection);
+    let listener = heard.clone();
+    let open = verify_with(move |token: Token| {
+        listener.debug(&token);
+        std::future::ready(Ok(Principal::new("alice")))
+    });
+    let closed = verify_with(async |_: Token| Err(Rejection::Invalid("unknown token")));
+    vec![Arc::new(jwt), Arc::new(fetching), Arc::new(introspection), Arc::new(open), Arc::new(closed)]
+}
+
+fn requests() -> Vec<http::request::Builder> {
+    use base64::Engine as _;
+
+    let encode = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+    let header = encode(r#"{"alg":"ES256","kid":"k"}"#);
+    let strange = encode(&format!(r#"{{"alg":"{SECRET}","kid":"{SECRET}"}}"#));
+    let claims = encode(&format!(r#"{{"sub":"{SECRET}","jti":"{SECRET}"}}"#));
+    let tokens = [
+        SECRET.to_owned(),
+        format!("{header}.{claims}.{SECRET}"),
+        format!("{strange}.{claims}.{SECRET}"),
+        format!("{SECRET}.{SECRET}.{SECRET}"),
+        format!("{SECRET} {SECRET}"),
+        format!("\"{SECRET}"),
+    ];
+    let request = |token: &str| Request::post("/mcp").header("authorization", format!("Bearer {token}"));
+    let mut requests: Vec<_> = tokens.iter().map(|token| request(token)).collect();
+    requests.push(request(SECRET).header("authorization", format!("Bearer {SECRET}")));
+    requests.push(Request::post("/mcp").header("authorization", format!("Basic {SECRET}")));
+    requests
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn no_token_is_printed_logged_answered_or_passed_on() {
+    let heard = Heard::default();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+
+    let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"]).unwrap();
+    for verifier in verifiers(&heard) {
+        let layer = RequireBearer::new(verifier, &metadata).scopes("read".parse().unwrap()).implied_by(|_, _| true);
+        let open = RequireBearer::new(verify_with(async |_: Token| Ok(Principal::new("alice"))), &metadata);
+        for layer in [layer, open] {
+            heard.debug(&layer);
+            for request in requests() {
+                let listener = heard.clone();
+                let server = layer.layer(service_fn(move |request: Request<String>| {
+                    listener.debug(&request);
+                    std::future::ready(Ok::<_, Infallible>(Response::new(String::from("reached"))))
+                }));
+                let response = server.oneshot(request.body(String::new()).unwrap()).await.unwrap();
+                heard.debug(&response);
+            }
+        }
+    }
+
+    let heard = heard.text();
+    for expected in
+        ["a token was refused", "a token cannot be introspected", "keys cannot be fetched", "reached", "redacted"]
+    {
+        assert!(heard.contains(expected), "nothing was heard of {expected:?}");
+    }
+    for secret in ENCODED {
+        assert!(!heard.contains(secret), "{secret} in {heard}");
+    }
+}
