@@ -35,6 +35,7 @@ impl ServerBuilder {
             page_size: PAGE_SIZE,
             expects_resources: false,
             limits: Limits::default(),
+            state_keys: StateKeys::random(),
             tasks: TaskSettings::default(),
             state_keys: StateKeys::random(),
         };
