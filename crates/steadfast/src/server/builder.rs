@@ -37,7 +37,6 @@ impl ServerBuilder {
             limits: Limits::default(),
             state_keys: StateKeys::random(),
             tasks: TaskSettings::default(),
-            state_keys: StateKeys::random(),
         };
         Self { profile, parts: Parts::default() }
     }
