@@ -65,6 +65,7 @@ fn builder(function: &ToolFunction, options: &ToolOptions, docs: &str) -> TokenS
     let described = options.description.as_ref().map_or_else(|| docs.to_owned(), LitStr::value);
     let description = Some(described).filter(|text| !text.is_empty()).into_iter();
     let icons = &options.icons;
+    let needs = &options.needs;
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let hints: Vec<TokenStream> = [
         options.read_only.map(|hint| quote! { .with_read_only_hint(#hint) }),
@@ -83,6 +84,7 @@ fn builder(function: &ToolFunction, options: &ToolOptions, docs: &str) -> TokenS
             #(.description(#description))*
             #annotations
             #(.icon(::steadfast::__private::Icon::new(#icons)))*
+            #(.needs(::steadfast::__private::Need::#needs))*
             #cooperative
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct ToolOptions {
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
     pub(crate) cooperative: bool,
+    /// Variants of `Need`.
+    pub(crate) needs: Vec<Ident>,
     pub(crate) icons: Vec<LitStr>,
 }
 
@@ -50,10 +52,21 @@ impl ToolOptions {
                     _ => return Err(Error::new(how.span(), "write `cancel = cooperative` or `cancel = drop`")),
                 };
             }
+            "needs" => {
+                if meta.input.peek(Token![=]) {
+                    self.needs.push(need(&meta.value()?.parse()?)?);
+                } else {
+                    let names;
+                    parenthesized!(names in meta.input);
+                    for name in Punctuated::<Ident, Token![,]>::parse_terminated(&names)? {
+                        self.needs.push(need(&name)?);
+                    }
+                }
+            }
             _ => {
                 return Err(meta.error(
                     "unknown option: `#[tool]` has `name`, `title`, `description`, `read_only`, `destructive`, \
-                     `idempotent`, `open_world`, `cancel` and `icon`",
+                     `idempotent`, `open_world`, `needs`, `cancel` and `icon`",
                 ));
             }
         }
@@ -174,6 +187,22 @@ fn text(meta: &ParseNestedMeta<'_>, given: bool) -> Result<LitStr> {
     }
     let value = meta.value()?;
     value.parse().map_err(|_| value.error("write a text in quotes"))
+}
+
+/// The variant of `Need` that is meant.
+fn need(name: &Ident) -> Result<Ident> {
+    let variant = match name.to_string().as_str() {
+        "elicitation" => "Elicitation",
+        "elicitation_url" => "ElicitationUrl",
+        "sampling" => "Sampling",
+        "sampling_tools" => "SamplingTools",
+        "roots" => "Roots",
+        _ => {
+            let message = "a tool can need `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`";
+            return Err(Error::new(name.span(), message));
+        }
+    };
+    Ok(Ident::new(variant, name.span()))
 }
 
 fn flag(meta: &ParseNestedMeta<'_>, given: bool) -> Result<bool> {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
+pub use super::need::Need;
 pub use super::parameters::Parameters;
 use super::reply::IntoReply;
 pub use super::schema::Properties;
