@@ -36,7 +36,11 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
     let annotations =
         (!hints.is_empty()).then(|| quote! { .annotations(::steadfast::__private::ToolAnnotations::new()#(#hints)*) });
     let properties = properties(function);
-    let given = quote! { #builder #annotations #cooperative, #properties };
+    let needs = &options.needs;
+    let needs = quote! { #(.needs(::steadfast::__private::Need::#needs))* };
+    let task = options.task.iter();
+    let task = quote! { #(.task(::steadfast::server::tasks::TaskSupport::#task))* };
+    let given = quote! { #builder #annotations #needs #cooperative #task, #properties };
     run(function, callee, if function.is_async { "on_workers" } else { "on_threads" }, &given)
 }
 

@@ -123,7 +123,10 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
 /// - `read_only`, `destructive`, `idempotent`, `open_world`: hints, also as `destructive = false`.
+/// - `needs = sampling`, `needs(elicitation, roots)`: what a client has to be able to do; others are refused before the tool
+///   runs. There are `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`.
 /// - `cancel = cooperative`: a cancellation does not stop the handler at once; it sees `ctx.cancelled()` and ends.
+/// - `task = optional`, `task = required`: calls run as tasks for clients that know them; with `required` others are refused.
 /// - `icon = "https://.."`: may be given several times.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {

@@ -42,6 +42,10 @@ pub(crate) struct ToolOptions {
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
     pub(crate) cooperative: bool,
+    /// Variants of `Need`.
+    pub(crate) needs: Vec<Ident>,
+    /// A variant of `TaskSupport`.
+    pub(crate) task: Option<Ident>,
 }
 
 impl ToolOptions {
@@ -62,10 +66,22 @@ impl ToolOptions {
             "idempotent" => self.idempotent = Some(flag(meta, self.idempotent.is_some())?),
             "open_world" => self.open_world = Some(flag(meta, self.open_world.is_some())?),
             "cancel" => self.cooperative = cooperative(meta)?,
+            "needs" => {
+                if meta.input.peek(Token![=]) {
+                    self.needs.push(need(&meta.value()?.parse()?)?);
+                } else {
+                    let names;
+                    parenthesized!(names in meta.input);
+                    for name in Punctuated::<Ident, Token![,]>::parse_terminated(&names)? {
+                        self.needs.push(need(&name)?);
+                    }
+                }
+            }
+            "task" => self.task = Some(task(&meta.value()?.parse()?)?),
             _ => {
                 return Err(meta.error(
                     "unknown option: `#[tool]` has `name`, `title`, `description`, `read_only`, `destructive`, \
-                     `idempotent`, `open_world`, `cancel` and `icon`",
+                     `idempotent`, `open_world`, `needs`, `cancel`, `task` and `icon`",
                 ));
             }
         }
@@ -225,6 +241,32 @@ fn text(meta: &ParseNestedMeta<'_>, given: bool) -> Result<LitStr> {
     }
     let value = meta.value()?;
     value.parse().map_err(|_| value.error("write a text in quotes"))
+}
+
+/// The variant of `TaskSupport` that the word stands for.
+fn task(name: &Ident) -> Result<Ident> {
+    let variant = match name.to_string().as_str() {
+        "optional" => "Optional",
+        "required" => "Required",
+        _ => return Err(Error::new(name.span(), "write `task = optional` or `task = required`")),
+    };
+    Ok(Ident::new(variant, name.span()))
+}
+
+/// The variant of `Need` that is meant.
+fn need(name: &Ident) -> Result<Ident> {
+    let variant = match name.to_string().as_str() {
+        "elicitation" => "Elicitation",
+        "elicitation_url" => "ElicitationUrl",
+        "sampling" => "Sampling",
+        "sampling_tools" => "SamplingTools",
+        "roots" => "Roots",
+        _ => {
+            let message = "a tool can need `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`";
+            return Err(Error::new(name.span(), message));
+        }
+    };
+    Ok(Ident::new(variant, name.span()))
 }
 
 fn flag(meta: &ParseNestedMeta<'_>, given: bool) -> Result<bool> {

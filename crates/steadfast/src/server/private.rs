@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::context::Context;
 use super::messages::IntoPrompt;
+pub use super::need::Need;
 pub use super::parameters::Parameters;
 use super::parameters::may_be_absent;
 use super::prompt::{Prompt, PromptBuilder};
