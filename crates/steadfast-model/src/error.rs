@@ -93,7 +93,8 @@ impl ErrorObject {
 
     /// No such resource. [`crate::era::write_error`] gives it the code of the revision that it is written for.
     pub fn resource_not_found(uri: &str) -> Self {
-        Self::new(code::RESOURCE_NOT_FOUND, format!("resource not found: {uri}")).with_data(json!({ "uri": uri }))
+        Self::new(code::RESOURCE_NOT_FOUND, format!("resource not found: {}", excerpt(uri)))
+            .with_data(json!({ "uri": uri }))
     }
 
     /// An HTTP header and the body disagree.

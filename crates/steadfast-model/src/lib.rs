@@ -56,6 +56,7 @@ pub mod sampling;
 mod setters;
 pub mod subscription;
 pub mod task;
+pub mod template;
 pub mod tool;
 
 pub use cache::{Cache, CacheScope};
@@ -106,6 +107,7 @@ pub use task::{
     CancelTaskResult, CreateTaskResult, DetailedTask, ListTasksResult, RelatedTask, Task, TaskMetadata, TaskParams,
     TaskStatus, UpdateTaskParams,
 };
+pub use template::{TemplateError, UriTemplate};
 pub use tool::{
     CallToolParams, CallToolParamsRef, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,

@@ -117,6 +117,11 @@ impl Error {
         Self::new(code::INVALID_PARAMS, message)
     }
 
+    /// There is no such resource: -32002, or -32602 since 2026-07-28.
+    pub fn resource_not_found(uri: &str) -> Self {
+        Self::from(ErrorObject::resource_not_found(uri))
+    }
+
     /// -32603: this side failed. The peer reads the message.
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)

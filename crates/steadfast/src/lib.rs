@@ -60,7 +60,8 @@ pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Pr
 pub use client::Client;
 pub use error::{Error, ErrorKind, Fault, Outcome};
 pub use server::{
-    Context, IntoPrompt, IntoReply, IntoServer, Prompt, Serve, Server, ServerBuilder, Structured, Tool, ToolError,
+    Context, IntoPrompt, IntoReply, IntoResource, IntoServer, Prompt, Resource, ResourceTemplate, Serve, Server,
+    ServerBuilder, Structured, Tool, ToolError,
 };
 #[cfg(feature = "macros")]
 pub use steadfast_macros::{prompt, resource, server, tool};

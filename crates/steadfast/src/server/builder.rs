@@ -6,6 +6,8 @@ use steadfast_model::{Cache, Icon, Implementation};
 use steadfast_proto::connection::Limits;
 
 use super::prompt::Prompt;
+use super::resource::Resource;
+use super::resource_template::ResourceTemplate;
 use super::tasks::TaskSettings;
 use super::tool::Tool;
 use super::{IntoServer, Item, Parts, Profile, Server};
@@ -30,6 +32,7 @@ impl ServerBuilder {
             instructions: None,
             cache: Cache::default(),
             page_size: PAGE_SIZE,
+            expects_resources: false,
             limits: Limits::default(),
             tasks: TaskSettings::default(),
         };
@@ -119,11 +122,42 @@ impl ServerBuilder {
         self
     }
 
+    /// Adds a resource.
+    pub fn resource(mut self, resource: Resource) -> Self {
+        self.parts.resources.push(resource);
+        self
+    }
+
+    /// Adds several resources.
+    pub fn resources(mut self, resources: impl IntoIterator<Item = Resource>) -> Self {
+        self.parts.resources.extend(resources);
+        self
+    }
+
+    /// Adds a resource template. A URI that follows several is read by the first.
+    pub fn resource_template(mut self, template: ResourceTemplate) -> Self {
+        self.parts.resource_templates.push(template);
+        self
+    }
+
+    /// Adds several resource templates.
+    pub fn resource_templates(mut self, templates: impl IntoIterator<Item = ResourceTemplate>) -> Self {
+        self.parts.resource_templates.extend(templates);
+        self
+    }
+
+    /// Declares resources to clients although there are none yet: they may come at run time. A server that has some
+    /// declares them by itself.
+    pub fn expect_resources(mut self) -> Self {
+        self.profile.expects_resources = true;
+        self
+    }
+
     /// Makes the server.
     ///
     /// # Panics
     ///
-    /// If two tools or two prompts have one name, or one has a [problem](Tool::problem). Where they come from outside of
+    /// If two tools or two prompts have one name, two resources one URI, or one has a [problem](Tool::problem). Where they come from outside of
     /// the program use [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
@@ -134,7 +168,7 @@ impl ServerBuilder {
         }
     }
 
-    /// Makes the server, or says why not: two tools or two prompts have one name, or one has a
+    /// Makes the server, or says why not: two tools or two prompts have one name, two resources one URI, or one has a
     /// [problem](Tool::problem).
     ///
     /// ```
@@ -155,6 +189,21 @@ impl ServerBuilder {
         for prompt in &self.parts.prompts {
             if let Some(problem) = prompt.problem() {
                 return Err(Error::usage(format!("the prompt `{}` cannot be served: {problem}", prompt.name())));
+            }
+        }
+        check_distinct("resources at", &self.parts.resources)?;
+        for resource in &self.parts.resources {
+            if let Some(problem) = resource.problem() {
+                return Err(Error::usage(format!("the resource `{}` cannot be served: {problem}", resource.uri())));
+            }
+        }
+        check_distinct("resource templates", &self.parts.resource_templates)?;
+        for template in &self.parts.resource_templates {
+            if let Some(problem) = template.problem() {
+                let uri_template = template.uri_template();
+                return Err(Error::usage(format!(
+                    "the resource template `{uri_template}` cannot be served: {problem}"
+                )));
             }
         }
         Ok(Server::assemble(self.profile, self.parts))

@@ -1,4 +1,4 @@
-//! Servers: tools and prompts, what they take and what they return.
+//! Servers: tools, prompts and resources, what they take and what they return.
 //!
 //! Most servers are an `impl` block with [`#[server]`](macro@crate::server) on it. All that the macros do can be done by
 //! hand with [`Server::builder`] and [`Tool::new`].
@@ -7,6 +7,7 @@ mod arguments;
 mod builder;
 mod catalog;
 mod completer;
+mod contents;
 mod context;
 mod cursor;
 mod failure;
@@ -18,7 +19,11 @@ mod parameters;
 pub mod private;
 mod prompt;
 mod prompts;
+mod reading;
 mod reply;
+mod resource;
+mod resource_template;
+mod resources;
 mod schema;
 mod serve;
 mod service;
@@ -39,6 +44,7 @@ use steadfast_proto::connection::Limits;
 
 pub use builder::ServerBuilder;
 pub use completer::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
+pub use contents::{IntoResource, ResourceReply};
 pub use context::{ClientInfo, Context};
 pub use failure::{Failure, Reply, ToolError};
 pub use handler::{BlockingHandler, Handler};
@@ -46,6 +52,8 @@ pub use media::{Audio, Image};
 pub use messages::{IntoPrompt, PromptReply};
 pub use prompt::{Prompt, PromptBuilder};
 pub use reply::{IntoReply, Structured};
+pub use resource::{Resource, ResourceBuilder};
+pub use resource_template::{ResourceTemplate, ResourceTemplateBuilder};
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
 
@@ -82,6 +90,8 @@ struct Inner {
     decoration: Decoration,
     tools: Live<Tool>,
     prompts: Live<Prompt>,
+    resources: Live<Resource>,
+    resource_templates: Live<ResourceTemplate>,
     tasks: Arc<Tasks>,
     watchers: Watchers,
 }
@@ -91,6 +101,8 @@ struct Inner {
 struct Parts {
     tools: Vec<Tool>,
     prompts: Vec<Prompt>,
+    resources: Vec<Resource>,
+    resource_templates: Vec<ResourceTemplate>,
 }
 
 /// What is settled when a server is built.
@@ -102,6 +114,8 @@ struct Profile {
     cache: Cache,
     /// How many items a page of a list has.
     page_size: usize,
+    /// Resources are declared although there may be none yet.
+    expects_resources: bool,
     limits: Limits,
     tasks: TaskSettings,
 }
@@ -133,14 +147,17 @@ impl Server {
         self.tool_list().find(name).cloned()
     }
 
-    /// What it can do, as clients are told. Tools and prompts may come at run time, so they are always declared; tasks if
-    /// there is a tool for them when a connection begins.
+    /// What it can do, as clients are told. Tools and prompts may come at run time, so they are always declared; tasks and
+    /// resources if there are any when a connection begins, or are expected.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
-        let all = ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging();
+        let mut all = ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging();
         if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
-            return all.with_extension(TASKS_EXTENSION, JsonObject::new());
+            all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
-        all
+        let resources = self.inner.profile.expects_resources
+            || !self.resource_list().is_empty()
+            || !self.resource_template_list().is_empty();
+        if resources { all.with_resources(true, true) } else { all }
     }
 
     /// Its tasks.
@@ -196,9 +213,9 @@ impl Server {
         removed
     }
 
-    /// A server with the tools and prompts of both, that is otherwise like this one. The two stay as they are.
+    /// A server with the tools, prompts and resources of both, that is otherwise like this one. The two stay as they are.
     ///
-    /// Fails if both have a tool of one name, or a prompt.
+    /// Fails if both have a tool or a prompt of one name, or a resource at one URI.
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -214,6 +231,8 @@ impl Server {
         let others = other.into_server().parts();
         join("tool", &mut parts.tools, others.tools)?;
         join("prompt", &mut parts.prompts, others.prompts)?;
+        join("resource", &mut parts.resources, others.resources)?;
+        join("resource template", &mut parts.resource_templates, others.resource_templates)?;
         Ok(Self::assemble(self.inner.profile.clone(), parts))
     }
 
@@ -224,16 +243,28 @@ impl Server {
 
     /// What it offers now.
     fn parts(&self) -> Parts {
-        Parts { tools: self.tools(), prompts: self.prompts() }
+        Parts {
+            tools: self.tools(),
+            prompts: self.prompts(),
+            resources: self.resources(),
+            resource_templates: self.resource_templates(),
+        }
     }
 
     fn assemble(profile: Profile, parts: Parts) -> Self {
         let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
-        let tools = Live::new(parts.tools, profile.page_size);
-        let prompts = Live::new(parts.prompts, profile.page_size);
-        let tasks = Arc::new(Tasks::new(profile.tasks.clone()));
-        let watchers = Watchers::default();
-        Self { inner: Arc::new(Inner { profile, decoration, tools, prompts, tasks, watchers }) }
+        let page_size = profile.page_size;
+        let inner = Inner {
+            tools: Live::new(parts.tools, page_size),
+            prompts: Live::new(parts.prompts, page_size),
+            resources: Live::new(parts.resources, page_size),
+            resource_templates: Live::new(parts.resource_templates, page_size),
+            tasks: Arc::new(Tasks::new(profile.tasks.clone())),
+            watchers: Watchers::default(),
+            decoration,
+            profile,
+        };
+        Self { inner: Arc::new(inner) }
     }
 }
 
@@ -248,12 +279,16 @@ fn join<T: Item>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Err
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (tools, prompts) = (self.tool_list(), self.prompt_list());
-        let tools: Vec<&str> = tools.iter().map(Tool::name).collect();
-        let prompts: Vec<&str> = prompts.iter().map(Prompt::name).collect();
         let mut debug = formatter.debug_struct("Server");
-        debug.field("info", &self.inner.profile.info).field("tools", &tools).field("prompts", &prompts).finish()
+        debug.field("info", &self.inner.profile.info);
+        debug.field("tools", &keys(&self.tool_list())).field("prompts", &keys(&self.prompt_list()));
+        debug.field("resources", &keys(&self.resource_list()));
+        debug.field("resource_templates", &keys(&self.resource_template_list())).finish()
     }
+}
+
+fn keys<T: Item>(catalog: &Catalog<T>) -> Vec<String> {
+    catalog.iter().map(|item| item.key().to_owned()).collect()
 }
 
 /// What can be served: a [`Server`], a [`ServerBuilder`], or a type with [`#[server]`](macro@crate::server) on an `impl`

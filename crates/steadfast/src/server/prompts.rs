@@ -153,12 +153,21 @@ fn completion(server: &Server, params: CompleteParams) -> Result<CompletionFutur
             }
             Ok(prompt.completers().complete(&argument.name, argument.value, context))
         }
-        Reference::Resource(reference) => Err(format!("there is no resource template `{}`", excerpt(&reference.uri))),
+        Reference::Resource(reference) => {
+            let uri = excerpt(&reference.uri);
+            let template = server.resource_template(&reference.uri);
+            let template = template.ok_or_else(|| format!("there is no resource template `{uri}`"))?;
+            if !template.takes(&argument.name) {
+                return Err(format!("the template `{uri}` has no variable `{}`", excerpt(&argument.name)));
+            }
+            Ok(template.completers().complete(&argument.name, argument.value, context))
+        }
         _ => Err("params.ref.type must be `ref/prompt` or `ref/resource`".to_owned()),
     }
 }
 
-fn encode<R: era::ResultShape>(
+/// The answer with what a handler returned, or how it failed.
+pub(super) fn encode<R: era::ResultShape>(
     reply: Result<R, Failure>,
     size: impl FnOnce(&R) -> usize,
     execution: &Execution,

@@ -14,7 +14,7 @@ use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
 use super::{Arguments, Catalog, Change, Context, Item, Reply, Run, Server, Watcher};
-use super::{prompts, tasks};
+use super::{prompts, resources, tasks};
 use crate::runtime::{Engine, Exchange, Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
@@ -109,6 +109,11 @@ impl Service for ServerService {
             Method::ListTools => Started::Answered(self.list(&self.server.tool_list(), &request)),
             Method::GetPrompt => prompts::fill(&self.server, GRACE, request, mailbox, runtime),
             Method::ListPrompts => Started::Answered(self.list(&self.server.prompt_list(), &request)),
+            Method::ReadResource => resources::read(&self.server, GRACE, &request, mailbox, runtime),
+            Method::ListResources => Started::Answered(self.list(&self.server.resource_list(), &request)),
+            Method::ListResourceTemplates => {
+                Started::Answered(self.list(&self.server.resource_template_list(), &request))
+            }
             Method::Complete => prompts::complete(&self.server, &request, mailbox, runtime),
             Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
                 tasks::serve(&self.server, &request, mailbox, runtime)
