@@ -1,10 +1,12 @@
-//! The options in `#[server(..)]`, `#[tool(..)]`, `#[prompt(..)]` and `#[arg(..)]`.
+//! The options in `#[server(..)]`, `#[tool(..)]`, `#[prompt(..)]`, `#[resource(..)]` and `#[arg(..)]`.
 
 use proc_macro2::{Span, TokenStream};
 use syn::meta::ParseNestedMeta;
-use syn::parse::Parser;
+use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, Ident, LitBool, LitStr, Meta, Result, Token, parenthesized};
+
+use crate::uri::Uri;
 
 /// What is said about every kind of thing.
 #[derive(Default)]
@@ -21,7 +23,10 @@ impl Described {
         match name_of(meta).as_str() {
             "name" => {
                 let name = text(meta, self.name.is_some())?;
-                check_name(noun, &name)?;
+                // A resource is found by its URI, so its name may be anything.
+                if noun != "resource" {
+                    check_name(noun, &name)?;
+                }
                 self.name = Some(name);
             }
             "title" => self.title = Some(text(meta, self.title.is_some())?),
@@ -114,6 +119,50 @@ impl PromptOptions {
                 return Err(
                     meta.error("unknown option: `#[prompt]` has `name`, `title`, `description`, `cancel` and `icon`")
                 );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `#[resource("..", ..)]`
+pub(crate) struct ResourceOptions {
+    pub(crate) uri: Uri,
+    pub(crate) described: Described,
+    pub(crate) mime_type: Option<LitStr>,
+    pub(crate) cooperative: bool,
+}
+
+impl ResourceOptions {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let first = |input: ParseStream<'_>| {
+            let missing = "write where it is: `#[resource(\"weather://{city}/now\")]`";
+            let uri: LitStr = input.parse().map_err(|error| Error::new(error.span(), missing))?;
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+            Ok((uri, input.parse::<TokenStream>()?))
+        };
+        let (uri, rest) = first.parse2(tokens)?;
+        let uri = Uri::understand(uri)?;
+        let mut options = Self { uri, described: Described::default(), mime_type: None, cooperative: false };
+        let parser = syn::meta::parser(|meta| options.take(&meta));
+        parser.parse2(rest)?;
+        Ok(options)
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if self.described.take("resource", meta)? {
+            return Ok(());
+        }
+        match name_of(meta).as_str() {
+            "mime_type" => self.mime_type = Some(text(meta, self.mime_type.is_some())?),
+            "cancel" => self.cooperative = cooperative(meta)?,
+            _ => {
+                return Err(meta.error(
+                    "unknown option: `#[resource]` has, after the URI, `name`, `title`, `description`, `mime_type`, \
+                     `cancel` and `icon`",
+                ));
             }
         }
         Ok(())
