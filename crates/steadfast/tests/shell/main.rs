@@ -3,6 +3,8 @@
 mod cancellation;
 mod eras;
 mod handlers;
+#[cfg(feature = "http")]
+mod http;
 mod isolation;
 mod outcomes;
 mod prompts;
