@@ -11,7 +11,7 @@ use steadfast::transport::stream::Stream;
 use steadfast::{Error, Limits, Outcome};
 
 use crate::reference::Reference;
-use crate::welcome;
+use crate::{conformance, welcome};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// How long running calls may go on to answer after the client has closed its end, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     drain: u64,
+    /// Serve what the official conformance suite looks for instead of the reference server.
+    #[arg(long)]
+    conformance: bool,
 }
 
 impl Options {
@@ -50,7 +53,7 @@ impl Options {
 
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let limits = options.limits();
-    let server = Reference.into_server();
+    let server = if options.conformance { conformance::server() } else { Reference.into_server() };
     match (options.unix, options.tcp) {
         (Some(path), _) => on_unix(server, limits, path).await,
         (None, Some(address)) => on_tcp(server, limits, address).await,

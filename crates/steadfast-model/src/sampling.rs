@@ -102,6 +102,20 @@ impl CreateMessageParams {
     }
 }
 
+/// Asks the model this, for an answer of at most 1024 tokens.
+impl From<&str> for CreateMessageParams {
+    fn from(text: &str) -> Self {
+        Self::new(vec![SamplingMessage::user(Content::text(text))], 1024)
+    }
+}
+
+/// Asks the model this, for an answer of at most 1024 tokens.
+impl From<String> for CreateMessageParams {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
 setters!(CreateMessageParams {
     with_model_preferences(model_preferences: ModelPreferences),
     with_system_prompt(system_prompt: String),

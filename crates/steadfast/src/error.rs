@@ -12,7 +12,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use serde_json::Value;
-use steadfast_model::{ErrorObject, code};
+use steadfast_model::{ClientCapabilities, ErrorObject, Revision, code};
 
 type Source = Box<dyn StdError + Send + Sync>;
 
@@ -66,6 +66,10 @@ pub enum ErrorKind {
     Decode,
     /// Reading, writing, starting or stopping failed below the protocol.
     Transport,
+    /// The user was asked, and said no.
+    Declined,
+    /// The user was asked, and went away without an answer.
+    Dismissed,
     /// The program asked for something that cannot be: two tools of one name, a schema that is none.
     Usage,
 }
@@ -164,6 +168,16 @@ impl Error {
         Self::local(ErrorKind::Cancelled, outcome, "cancelled")
     }
 
+    /// The user was asked and said no. Where a tool returns it the model reads it: it is not an error of the protocol.
+    pub fn declined() -> Self {
+        Self::local(ErrorKind::Declined, Outcome::Answered, "the user declined")
+    }
+
+    /// The user was asked and went away. Where a tool returns it the model reads it: it is not an error of the protocol.
+    pub fn dismissed() -> Self {
+        Self::local(ErrorKind::Dismissed, Outcome::Answered, "the user dismissed the question without an answer")
+    }
+
     /// A limit of this side was reached, so nothing was sent.
     pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Limit, Outcome::NotSent, message)
@@ -172,6 +186,15 @@ impl Error {
     /// The peer cannot do this, so nothing was sent.
     pub fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)
+    }
+
+    /// The client did not declare what this needs, so nothing was sent. Clients of 2026-07-28 have a code for it.
+    pub(crate) fn missing_capability(revision: Revision, message: String, required: &ClientCapabilities) -> Self {
+        let mut object = ErrorObject::missing_capability(message, required);
+        if !revision.is_modern() {
+            object.code = code::INTERNAL_ERROR;
+        }
+        Self(Box::new(Inner { kind: ErrorKind::Unsupported, outcome: Outcome::NotSent, object, source: None }))
     }
 
     /// The two sides have no revision in common, or the handshake failed.
@@ -246,9 +269,12 @@ impl Error {
             | ErrorKind::Unsupported
             | ErrorKind::Incompatible
             | ErrorKind::Decode => Fault::Peer,
-            ErrorKind::Closed | ErrorKind::TimedOut | ErrorKind::Cancelled | ErrorKind::Transport => {
-                Fault::Circumstances
-            }
+            ErrorKind::Closed
+            | ErrorKind::TimedOut
+            | ErrorKind::Cancelled
+            | ErrorKind::Transport
+            | ErrorKind::Declined
+            | ErrorKind::Dismissed => Fault::Circumstances,
         }
     }
 

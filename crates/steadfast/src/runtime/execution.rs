@@ -17,6 +17,7 @@ use std::task::Waker;
 use steadfast_model::RequestId;
 use steadfast_proto::connection::{CancelReason, Key, Peer, Progress, Request};
 
+use super::asks::Asks;
 use super::mailbox::{Letter, Mailbox};
 use super::{Runtime, Task};
 
@@ -30,6 +31,8 @@ pub(crate) struct Execution {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     wants_progress: bool,
+    /// What it asks of its client in several rounds, where that is how clients are asked.
+    asks: Option<Box<Asks>>,
     /// Zero while it runs, then the reason.
     stop: AtomicU8,
     state: Mutex<State>,
@@ -49,6 +52,16 @@ struct State {
 
 impl Execution {
     pub(crate) fn new(request: &Request, mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>) -> Arc<Self> {
+        Self::asking(request, mailbox, runtime, None)
+    }
+
+    /// An execution that may ask its client in several rounds.
+    pub(crate) fn asking(
+        request: &Request,
+        mailbox: Arc<Mailbox>,
+        runtime: Arc<dyn Runtime>,
+        asks: Option<Box<Asks>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             key: request.key,
             id: request.id.clone(),
@@ -56,9 +69,15 @@ impl Execution {
             mailbox,
             runtime,
             wants_progress: request.progress_token.is_some(),
+            asks,
             stop: AtomicU8::new(0),
             state: Mutex::default(),
         })
+    }
+
+    /// What it asks of its client in several rounds; `None` where clients are not asked like that.
+    pub(crate) fn asks(&self) -> Option<&Asks> {
+        self.asks.as_deref()
     }
 
     /// Why it is to stop, if it is.

@@ -1,7 +1,8 @@
 //! The fence around a handler: whatever it does, its request has one end and everyone else goes on.
 //!
 //! It waits for room, polls the handler, catches its panics, encodes its answer where the handler ran, drops it when it is
-//! to stop, runs its cleanups, waits for its shields, and says when all of it is over.
+//! to stop, runs its cleanups, waits for its shields, and says when all of it is over. One that waits for nothing but its
+//! client's answers is suspended, where the client cannot be called.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +16,7 @@ use steadfast_proto::encode::Answer;
 use steadfast_proto::mutant;
 
 use super::execution::Execution;
+use super::lull::{Lull, Turn};
 use super::mailbox::Letter;
 use super::room::Place;
 use super::{Task, Timer};
@@ -74,6 +76,7 @@ struct Fence<T, E> {
     timer: Option<Box<dyn Timer>>,
     /// In the queue for room.
     place: Place,
+    lull: Lull,
 }
 
 enum Stage<T> {
@@ -118,6 +121,7 @@ where
             if execution.is_abandoned() {
                 let stage = std::mem::replace(&mut fence.stage, Stage::Over);
                 drop_quietly(stage);
+                stop_asking(&execution);
                 execution.release();
                 return Poll::Ready(());
             }
@@ -135,7 +139,13 @@ where
                     match (job, fence.encode.take()) {
                         (Job::Future(future), encode) => {
                             fence.encode = encode;
-                            Stage::Running(future)
+                            match open(&execution) {
+                                Ok(()) => Stage::Running(future),
+                                Err(refusal) => {
+                                    drop_quietly(future);
+                                    fence.deliver(refusal)
+                                }
+                            }
                         }
                         (Job::Blocking(function), Some(encode)) => {
                             start_thread(Arc::clone(&execution), function, encode);
@@ -146,19 +156,23 @@ where
                 }
                 Stage::Running(future) if fence.must_stop(cx) => {
                     drop_quietly(future);
+                    stop_asking(&execution);
                     Stage::Ending(None)
                 }
-                Stage::Running(mut future) => match poll_watched(&execution, future.as_mut(), cx) {
-                    Ok(Poll::Ready(value)) => {
+                Stage::Running(mut future) => match fence.turn(future.as_mut(), cx) {
+                    Ok(Turn::Ready(value)) => {
                         drop_quietly(future);
+                        stop_asking(&execution);
                         fence.answer(value)
                     }
-                    Ok(Poll::Pending) => {
+                    Ok(Turn::Pending) => {
                         fence.stage = Stage::Running(future);
                         return Poll::Pending;
                     }
+                    Ok(Turn::Suspend) => fence.suspend(future),
                     Err(Panic) => {
                         drop_quietly(future);
+                        stop_asking(&execution);
                         fence.answer_panic()
                     }
                 },
@@ -190,7 +204,15 @@ where
     T: Send + 'static,
 {
     fn new(execution: Arc<Execution>, stage: Stage<T>, encode: E, grace: Option<Duration>) -> Self {
-        Self { execution, stage, encode: Some(encode), grace, timer: None, place: Place::default() }
+        Self {
+            execution,
+            stage,
+            encode: Some(encode),
+            grace,
+            timer: None,
+            place: Place::default(),
+            lull: Lull::default(),
+        }
     }
 
     /// Has it polled to its end on the workers.
@@ -217,6 +239,52 @@ where
         timer.poll(cx).is_ready()
     }
 
+    /// Calls a handler that is a plain function.
+    fn call(&mut self, function: Box<dyn FnOnce() -> T + Send>) -> Stage<T> {
+        if let Err(refusal) = open(&self.execution) {
+            drop_quietly(function);
+            return self.deliver(refusal);
+        }
+        if let Some(asks) = self.execution.asks() {
+            asks.set_blocking();
+        }
+        let called = catch_unwind(AssertUnwindSafe(function)).map_err(Panic::new);
+        stop_asking(&self.execution);
+        match called {
+            Ok(value) => self.answer(value),
+            Err(Panic) => self.answer_panic(),
+        }
+    }
+
+    /// Polls the handler.
+    fn turn(
+        &mut self,
+        mut future: Pin<&mut (dyn Future<Output = T> + Send)>,
+        cx: &mut Context<'_>,
+    ) -> Result<Turn<T>, Panic> {
+        let execution = &self.execution;
+        let mut poll = |cx: &mut Context<'_>| poll_watched(execution, future.as_mut(), cx);
+        match execution.asks() {
+            Some(asks) => self.lull.poll(asks, &*execution.runtime, cx, poll),
+            None => poll(cx).map(|poll| match poll {
+                Poll::Ready(value) => Turn::Ready(value),
+                Poll::Pending => Turn::Pending,
+            }),
+        }
+    }
+
+    /// The handler waits for answers only: it ends here, its questions are the answer, and it runs again when the client
+    /// comes back. That is no cancellation, so nothing is cleaned up.
+    fn suspend(&mut self, future: Pin<Box<dyn Future<Output = T> + Send>>) -> Stage<T> {
+        // First, because a question that is dropped is not asked.
+        let answer = self.execution.asks().map(super::asks::Asks::suspend);
+        drop_quietly(future);
+        match answer.filter(|_| self.execution.stopping().is_none()) {
+            Some(answer) => self.deliver(answer),
+            None => Stage::Ending(None),
+        }
+    }
+
     /// The handler has returned: its answer is encoded here, where the handler ran.
     fn answer(&mut self, value: T) -> Stage<T> {
         let execution = &self.execution;
@@ -228,6 +296,12 @@ where
         let Ok(answer) = catch_unwind(AssertUnwindSafe(|| encode(value, execution))).map_err(Panic::new) else {
             return self.answer_panic();
         };
+        self.deliver(answer)
+    }
+
+    /// Posts an answer, now or when there is room.
+    fn deliver(&mut self, answer: Answer) -> Stage<T> {
+        let execution = &self.execution;
         if execution.mailbox.room().is_free() {
             execution.drop_cleanups();
             return finish(execution, answer);
@@ -284,6 +358,7 @@ impl<T, E> Drop for Fence<T, E> {
             return;
         }
         drop_quietly(stage);
+        stop_asking(&self.execution);
         self.execution.release();
         post(&self.execution, Letter::Ended { key: self.execution.key });
     }
@@ -311,6 +386,19 @@ fn panic_answer(execution: &Execution) -> Answer {
 fn post(execution: &Execution, letter: Letter) {
     // If the connection is closed, nobody waits for it.
     let _ = execution.mailbox.post(letter);
+}
+
+/// Reads the answers that came with the request, before its handler runs; an answer if they cannot be.
+fn open(execution: &Execution) -> Result<(), Answer> {
+    let opened = execution.asks().map_or(Ok(()), super::asks::Asks::open);
+    opened.map_err(|error| Answer::error(&execution.id, &error))
+}
+
+/// The handler is gone: a task of its own that still asks will not be answered.
+fn stop_asking(execution: &Execution) {
+    if let Some(asks) = execution.asks() {
+        asks.end();
+    }
 }
 
 fn poll_watched<F: Future + ?Sized>(
@@ -344,10 +432,7 @@ where
     if let (Stage::Gate(_), true) = (&fence.stage, ready)
         && let Stage::Gate(Job::Blocking(function)) = std::mem::replace(&mut fence.stage, Stage::Ending(None))
     {
-        fence.stage = match catch_unwind(AssertUnwindSafe(function)).map_err(Panic::new) {
-            Ok(value) => fence.answer(value),
-            Err(Panic) => fence.answer_panic(),
-        };
+        fence.stage = fence.call(function);
     }
     if !matches!(fence.stage, Stage::Over) {
         fence.spawn();

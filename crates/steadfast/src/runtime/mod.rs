@@ -13,6 +13,7 @@
 //! What the shell needs from its surroundings is the small [`Runtime`] trait: tokio in earnest, the simulator's executor in
 //! tests.
 
+mod asks;
 mod calls;
 mod driver;
 mod engine;
@@ -21,6 +22,7 @@ mod execution;
 mod fence;
 mod io_thread;
 mod log;
+mod lull;
 mod mailbox;
 mod room;
 mod threads;
@@ -35,6 +37,7 @@ use steadfast_proto::Moment;
 pub use self::tokio::TokioRuntime;
 pub use engine::Ended;
 
+pub(crate) use asks::{Asked, Asks, Keeper, Memory};
 pub(crate) use calls::{CallEnding, CallOptions, PendingCall};
 pub(crate) use driver::Driver;
 pub(crate) use engine::{Engine, Service, Started};

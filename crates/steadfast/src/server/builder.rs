@@ -8,6 +8,7 @@ use steadfast_proto::connection::Limits;
 use super::prompt::Prompt;
 use super::resource::Resource;
 use super::resource_template::ResourceTemplate;
+use super::seal::StateKeys;
 use super::tasks::TaskSettings;
 use super::tool::Tool;
 use super::{IntoServer, Item, Parts, Profile, Server};
@@ -34,6 +35,7 @@ impl ServerBuilder {
             page_size: PAGE_SIZE,
             expects_resources: false,
             limits: Limits::default(),
+            state_keys: StateKeys::random(),
             tasks: TaskSettings::default(),
         };
         Self { profile, parts: Parts::default() }
@@ -95,6 +97,13 @@ impl ServerBuilder {
     /// How it keeps the tasks that its tools run as.
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
         self.profile.tasks = settings;
+        self
+    }
+
+    /// The keys that seal what clients carry for the server between the rounds of a request (since 2026-07-28). Made anew
+    /// for each server unless told.
+    pub fn state_keys(mut self, keys: StateKeys) -> Self {
+        self.profile.state_keys = keys;
         self
     }
 

@@ -6,9 +6,10 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use steadfast_model::request::Request;
 use steadfast_model::{
-    ClientCapabilities, EmptyParams, Implementation, ListRootsResult, LoggingLevel, RequestId, Revision, era, request,
+    ClientCapabilities, EmptyParams, Implementation, LoggingLevel, RequestId, Revision, era, request,
 };
 use steadfast_proto::connection::{CancelReason, Progress};
 
@@ -41,7 +42,7 @@ pub struct Context {
 }
 
 /// How long a call to the client may take unless told. A person may have to answer it.
-const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Who asks.
 impl Context {
@@ -244,10 +245,59 @@ impl Context {
     pub async fn ping(&self) -> Result<(), Error> {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
     }
+}
 
-    /// Asks for the folders that the client works in.
-    pub async fn roots(&self) -> Result<ListRootsResult, Error> {
-        self.call::<request::ListRoots>(EmptyParams::default()).await
+/// What is remembered between the rounds of a request.
+impl Context {
+    /// Does something once for a request, however often its handler runs because it asks (see [`Context::elicit`]): in later
+    /// rounds the value of the first is given.
+    ///
+    /// The value is carried by the client, sealed. That is **not** exactly once: a round that ends without asking, or whose
+    /// answer is lost, is not remembered, and a client may come back with the same state twice and have what follows it
+    /// done twice. For what must not happen twice, keep a record of your own.
+    ///
+    /// A name is for one value. Values are small: all of them are carried together, with the answers.
+    ///
+    /// ```
+    /// # use steadfast::Context;
+    /// # async fn example(ctx: Context) -> steadfast::Result<()> {
+    /// let ticket: u64 = ctx.once("ticket", async { 7 }).await?;
+    /// let agreed: bool = ctx.elicit(format!("Use ticket {ticket}?")).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the value cannot be written as JSON, or read back.
+    pub async fn once<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Error> {
+        self.try_once(name, async { Ok::<T, Error>(future.await) }).await
+    }
+
+    /// [`Context::once`] for what may fail. A failure is not remembered.
+    pub async fn try_once<T: Serialize + DeserializeOwned, E: From<Error>>(
+        &self,
+        name: &str,
+        future: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let Some(asks) = self.execution.as_ref().and_then(|execution| execution.asks()) else { return future.await };
+        if let Some(value) = asks.remembered(name) {
+            let unreadable = |error| {
+                Error::internal(format!("what was remembered as `{name}` is something else")).with_source(error)
+            };
+            return serde_json::from_value(value).map_err(unreadable).map_err(E::from);
+        }
+        let value = future.await?;
+        asks.remember(name, serde_json::to_value(&value).map_err(Error::encode)?);
+        Ok(value)
+    }
+
+    /// The request behind it.
+    pub(super) fn execution(&self) -> Option<&Arc<Execution>> {
+        self.execution.as_ref()
     }
 }
 

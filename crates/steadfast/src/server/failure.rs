@@ -13,7 +13,7 @@ use std::fmt;
 
 use steadfast_model::{CallToolResult, Content};
 
-use crate::error::{Error, write_with_causes};
+use crate::error::{Error, ErrorKind, write_with_causes};
 
 /// What a tool ends with: its result, or how it failed.
 pub type Reply = Result<CallToolResult, Failure>;
@@ -117,6 +117,8 @@ impl ToolError {
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
     fn from(error: E) -> Self {
         let repr = match error.into().downcast::<Error>() {
+            // What the user wants is for the model to know.
+            Ok(error) if matches!(error.kind(), ErrorKind::Declined | ErrorKind::Dismissed) => Repr::Source(error),
             Ok(error) => Repr::Protocol(*error),
             Err(source) => Repr::Source(source),
         };
@@ -253,6 +255,15 @@ mod tests {
         for error in [direct, caught(|| Ok(Err(boxed)?))] {
             let Failure::Protocol(error) = Failure::from(error) else { panic!("it was one") };
             assert_eq!(error.object().code, steadfast_model::code::INVALID_PARAMS);
+        }
+    }
+
+    #[test]
+    fn what_the_user_wants_is_read_by_the_model() {
+        for error in [Error::declined(), Error::dismissed()] {
+            let error = caught(|| Ok(Err(error)?));
+            assert!(error.to_string().starts_with("the user"), "{error}");
+            assert!(matches!(Failure::from(error), Failure::Tool(_)));
         }
     }
 

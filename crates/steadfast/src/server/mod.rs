@@ -4,6 +4,7 @@
 //! hand with [`Server::builder`] and [`Tool::new`].
 
 mod arguments;
+mod ask;
 mod builder;
 mod catalog;
 mod completer;
@@ -11,9 +12,12 @@ mod contents;
 mod context;
 mod cursor;
 mod failure;
+mod filled;
+mod form;
 mod handler;
 mod media;
 mod messages;
+mod need;
 mod parameters;
 #[doc(hidden)]
 pub mod private;
@@ -24,7 +28,9 @@ mod reply;
 mod resource;
 mod resource_template;
 mod resources;
+mod round;
 mod schema;
+mod seal;
 mod serve;
 mod service;
 mod signals;
@@ -42,18 +48,22 @@ use steadfast_model::{Cache, Implementation, JsonObject, ServerCapabilities, TAS
 
 use steadfast_proto::connection::Limits;
 
+pub use ask::{Ask, Elicit, Elicited};
 pub use builder::ServerBuilder;
 pub use completer::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
 pub use contents::{IntoResource, ResourceReply};
 pub use context::{ClientInfo, Context};
 pub use failure::{Failure, Reply, ToolError};
+pub use form::Form;
 pub use handler::{BlockingHandler, Handler};
 pub use media::{Audio, Image};
 pub use messages::{IntoPrompt, PromptReply};
+pub use need::Need;
 pub use prompt::{Prompt, PromptBuilder};
 pub use reply::{IntoReply, Structured};
 pub use resource::{Resource, ResourceBuilder};
 pub use resource_template::{ResourceTemplate, ResourceTemplateBuilder};
+pub use seal::StateKeys;
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
 
@@ -124,6 +134,8 @@ struct Profile {
     expects_resources: bool,
     limits: Limits,
     tasks: TaskSettings,
+    /// What clients carry for it is sealed with these.
+    state_keys: StateKeys,
 }
 
 /// What it is.
@@ -179,6 +191,11 @@ impl Server {
     /// The limits of its connections.
     pub fn limits(&self) -> &Limits {
         &self.inner.profile.limits
+    }
+
+    /// What clients carry for it is sealed with these.
+    pub(crate) fn state_keys(&self) -> &StateKeys {
+        &self.inner.profile.state_keys
     }
 
     /// The list of tools as it is now.

@@ -14,7 +14,7 @@ use super::contents::ResourceReply;
 use super::prompts::encode;
 use super::resource::Resource;
 use super::resource_template::ResourceTemplate;
-use super::{Catalog, Change, Context, Item, Server};
+use super::{Catalog, Change, Context, Item, Server, round};
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
 
 impl Item for Resource {
@@ -168,7 +168,7 @@ pub(super) fn read(
     let Some(uri) = request.params.get_string("uri") else {
         return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
     };
-    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
+    let execution = round::execution(server, request, None, mailbox, runtime);
     let ctx = Context::new(Arc::clone(&execution));
     let Some((job, cooperative)) = begin(server, &uri, ctx) else {
         return refuse(&ErrorObject::resource_not_found(&uri));

@@ -180,7 +180,7 @@ fn strip_null_of_optional_properties(members: &mut JsonObject) {
 }
 
 /// Takes `null` out of what a schema allows.
-fn strip_null(members: &mut JsonObject) {
+pub(super) fn strip_null(members: &mut JsonObject) {
     let mut stripped = false;
     if let Some(Value::Array(types)) = members.get_mut("type") {
         let before = types.len();

@@ -14,7 +14,7 @@ use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
 use super::{Arguments, Catalog, Change, Context, Item, Reply, Run, Server, Watcher};
-use super::{prompts, resources, tasks};
+use super::{prompts, resources, round, tasks};
 use crate::runtime::{Engine, Exchange, Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
@@ -85,6 +85,9 @@ impl ServerService {
         let Some(tool) = self.server.tool_list().find(&name).cloned() else {
             return refuse(format!("there is no tool named `{}`", excerpt(&name)));
         };
+        if let Err(error) = tool.check_needs(&request.peer) {
+            return Started::Answered(Answer::error(&request.id, error.object()));
+        }
         if !self.within_task {
             match tasks::course_of(&tool, &request.peer) {
                 tasks::Course::Inline => {}
@@ -92,7 +95,7 @@ impl ServerService {
                 tasks::Course::Refused(error) => return Started::Answered(Answer::error(&request.id, &error)),
             }
         }
-        let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
+        let execution = round::execution(&self.server, &request, None, mailbox, runtime);
         let arguments = match request.params.range_of("arguments") {
             Some(range) => Arguments::within(request.params.into_text(), range),
             None => Arguments::none(),

@@ -8,12 +8,14 @@ use serde::Serialize;
 use serde_json::Value;
 use steadfast_model as model;
 use steadfast_model::{CallToolResult, Icon, JsonObject, ListToolsResult, Meta, ToolAnnotations};
+use steadfast_proto::connection::Peer;
 use steadfast_proto::http::params::MirroredParams;
 
 use super::arguments::Arguments;
 use super::catalog::Item;
 use super::context::Context;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
+use super::need::{self, Need};
 use super::parameters::Parameters;
 use super::reply::IntoReply;
 use super::schema;
@@ -52,6 +54,7 @@ struct Inner {
     definition: model::Tool,
     cooperative: bool,
     tasks: TaskSupport,
+    needs: Vec<Need>,
     problem: Option<String>,
     handler: Arc<dyn Start>,
     /// Its arguments that HTTP clients mirror into headers.
@@ -70,6 +73,7 @@ impl Tool {
             schemas: Schemas::default(),
             cooperative: false,
             tasks: TaskSupport::Never,
+            needs: Vec::new(),
             problem: None,
         }
     }
@@ -79,7 +83,14 @@ impl Tool {
     /// Arguments and results are checked against the schemas in it.
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
         let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
-        ToolBuilder { definition, schemas, cooperative: false, tasks: TaskSupport::Never, problem: None }
+        ToolBuilder {
+            definition,
+            schemas,
+            cooperative: false,
+            tasks: TaskSupport::Never,
+            needs: Vec::new(),
+            problem: None,
+        }
     }
 
     /// Its name.
@@ -106,6 +117,11 @@ impl Tool {
     /// Whether its calls run as tasks.
     pub fn task_support(&self) -> TaskSupport {
         self.inner.tasks
+    }
+
+    /// What a client has to be able to do, or its calls are refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
@@ -136,6 +152,11 @@ impl Tool {
             Run::Blocking(function) => function(),
         };
         reply.or_else(super::Failure::into_answer)
+    }
+
+    /// An error if the client cannot do what the tool needs.
+    pub(crate) fn check_needs(&self, client: &Peer) -> Result<(), Error> {
+        need::check(&self.inner.needs, client.revision, &client.client_capabilities)
     }
 
     /// Makes one call ready to run.
@@ -178,6 +199,7 @@ pub struct ToolBuilder {
     schemas: Schemas,
     cooperative: bool,
     tasks: TaskSupport,
+    needs: Vec<Need>,
     problem: Option<String>,
 }
 
@@ -324,6 +346,22 @@ impl ToolBuilder {
         self
     }
 
+    /// Something that a client has to be able to do: others are refused before the tool runs. May be said more than once.
+    ///
+    /// ```
+    /// use steadfast::{Context, Tool};
+    /// use steadfast::server::Need;
+    ///
+    /// Tool::new("summary").needs(Need::Sampling).handler(|ctx: Context| async move {
+    ///     let summary = ctx.sample("Say it in a word.").await?;
+    ///     Ok::<_, steadfast::ToolError>(summary.content)
+    /// });
+    /// ```
+    pub fn needs(mut self, need: Need) -> Self {
+        self.needs.push(need);
+        self
+    }
+
     /// Completes the tool with an `async` handler, which runs on the workers. See [`Handler`].
     ///
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
@@ -408,12 +446,12 @@ impl ToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
-        let Self { definition, cooperative, tasks, mut problem, .. } = self;
+        let Self { definition, cooperative, tasks, needs, mut problem, .. } = self;
         let mirrored = MirroredParams::of_schema(&definition.input_schema).unwrap_or_else(|bad| {
             problem.get_or_insert_with(|| bad.to_string());
             MirroredParams::default()
         });
-        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, problem, handler, mirrored }) }
+        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, needs, problem, handler, mirrored }) }
     }
 
     fn checks<R: IntoReply>(&mut self) -> Checks {

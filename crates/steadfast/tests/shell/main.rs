@@ -1,5 +1,6 @@
 //! Servers and clients together, in memory, over sockets and over child processes.
 
+mod asks;
 mod cancellation;
 mod eras;
 mod handlers;
