@@ -35,8 +35,8 @@ impl ServerBuilder {
             page_size: PAGE_SIZE,
             expects_resources: false,
             limits: Limits::default(),
-            state_keys: StateKeys::random(),
             tasks: TaskSettings::default(),
+            state_keys: StateKeys::random(),
         };
         Self { profile, parts: Parts::default() }
     }

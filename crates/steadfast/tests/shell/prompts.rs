@@ -11,7 +11,7 @@ use steadfast::server::{Audio, Image};
 use steadfast::transport::memory;
 use steadfast::{
     CompleteContext, CompleteParams, Completion, GetPromptParams, LoggingLevel, PaginatedParams, Prompt, PromptMessage,
-    Reference, Resource, ResourceContents, Revision, Role, TextResourceContents, code, request,
+    Reference, ResourceContents, Revision, Role, TextResourceContents, code, request,
 };
 
 use super::review::Raw;
@@ -130,7 +130,7 @@ async fn every_kind_of_content_can_be_in_a_prompt() {
         PromptMessage::assistant(Image::png([1, 2, 3])),
         PromptMessage::user(Audio::wav([1, 2, 3])),
         PromptMessage::user(Content::resource(contents)),
-        PromptMessage::user(Content::resource_link(Resource::new("test://a", "a"))),
+        PromptMessage::user(Content::resource_link(steadfast::model::Resource::new("test://a", "a"))),
     ];
     let expected = messages.clone();
     let prompt = Prompt::new("all").blocking_handler(move || messages.clone());

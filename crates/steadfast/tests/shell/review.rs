@@ -321,6 +321,9 @@ async fn a_cleanup_registered_after_the_end_is_dropped() {
 /// F9: a request that was cancelled while it waited for room leaves its waker, and its task, in the queue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_cancelled_while_they_wait_for_room_leave_nothing() {
+    if !alone("review::requests_cancelled_while_they_wait_for_room_leave_nothing") {
+        return;
+    }
     let large = Tool::new("large").handler(|| async { "x".repeat(400_000) });
     let server = Server::builder("test", "1").tool(large).tool(echo()).limits(small_outbox()).build();
     let mut peer = served(server, 65536);

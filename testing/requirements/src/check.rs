@@ -1,0 +1,138 @@
+//! Judges the manifest: what is named exists, what is demanded is accounted for, and the other way round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::manifest::{Manifest, Requirement, Side};
+
+/// Everything that is wrong with the manifest, given the tests that exist.
+pub fn complaints(manifests: &[Manifest], tests: &BTreeSet<String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut ids = BTreeSet::new();
+    for manifest in manifests {
+        for requirement in &manifest.requirements {
+            let mut complain = |words: String| complaints.push(format!("{}: {words}", requirement.id));
+            if !ids.insert(&requirement.id) {
+                complain("there are two of that name".to_owned());
+            }
+            entry(requirement, tests, &mut complain);
+        }
+        accounts(manifest, &mut complaints);
+    }
+    complaints
+}
+
+/// What can be said of an entry alone.
+fn entry(requirement: &Requirement, tests: &BTreeSet<String>, complain: &mut dyn FnMut(String)) {
+    let is_name = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+    if requirement.id.is_empty() || !requirement.id.chars().all(is_name) {
+        complain("an id has small letters, digits and hyphens".to_owned());
+    }
+    if requirement.at.is_empty() {
+        complain("it stands nowhere".to_owned());
+    }
+    if requirement.text.trim().is_empty() {
+        complain("it says nothing".to_owned());
+    }
+    let standings = [!requirement.tests.is_empty(), requirement.open.is_some(), requirement.beyond.is_some()];
+    let standings = standings.into_iter().filter(|&given| given).count();
+    match requirement.side {
+        Side::Client if standings != 0 => complain("what is demanded of clients is not judged yet".to_owned()),
+        Side::Server | Side::Both if standings != 1 => {
+            complain("it needs tests, or `open`, or `beyond`, and only one of them".to_owned());
+        }
+        _ => (),
+    }
+    for test in requirement.tests.iter().filter(|test| !tests.contains(*test)) {
+        complain(format!("there is no test {test}"));
+    }
+}
+
+/// Whether the entries of a file account for every normative word of its pages, and for no more.
+fn accounts(manifest: &Manifest, complaints: &mut Vec<String>) {
+    let mut wanted = BTreeMap::new();
+    for page in &manifest.pages {
+        for (heading, &words) in &page.words {
+            wanted.insert((page.revision, format!("{}#{heading}", page.path)), words);
+        }
+    }
+    let mut given = BTreeMap::<_, usize>::new();
+    for requirement in &manifest.requirements {
+        for (&revision, places) in &requirement.at {
+            for place in places.iter() {
+                let place = (revision, place.to_owned());
+                if !wanted.contains_key(&place) {
+                    complaints.push(format!("{}: {revision} has no words at {}", requirement.id, place.1));
+                }
+                *given.entry(place).or_default() += usize::from(!requirement.part);
+            }
+        }
+    }
+    for (place, words) in wanted {
+        let given = given.get(&place).copied().unwrap_or_default();
+        if given != words {
+            let (revision, place) = place;
+            complaints.push(format!(
+                "{}: {words} normative words at {revision} {place}, but entries for {given}",
+                manifest.name
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "[[page]]\nrevision = \"2026-07-28\"\npath = \"p\"\nwords = { top = 2 }\n";
+
+    fn complaints_of(entries: &str) -> Vec<String> {
+        let manifest: Manifest = toml::from_str(&format!("{PAGE}{entries}")).unwrap();
+        complaints(&[manifest], &BTreeSet::from(["a::test".to_owned()]))
+    }
+
+    fn entry(id: &str, place: &str, rest: &str) -> String {
+        let at = format!("at = {{ 2026-07-28 = {place} }}\nlevel = \"must\"\ntext = \"It does.\"");
+        format!("[[requirement]]\nid = \"{id}\"\n{at}\n{rest}\n")
+    }
+
+    const SHOWN: &str = "side = \"server\"\ntests = [\"a::test\"]";
+
+    #[test]
+    fn entries_that_account_for_every_word_are_good() {
+        let both = entry("a", "\"p#top\"", SHOWN) + &entry("b", "\"p#top\"", "side = \"client\"");
+        assert_eq!(complaints_of(&both), Vec::<String>::new());
+        assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", SHOWN)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_word_without_an_entry_and_an_entry_without_a_word_are_seen() {
+        assert!(complaints_of(&entry("a", "\"p#top\"", SHOWN))[0].contains("2 normative words"));
+        let part = format!("{SHOWN}\npart = true");
+        let three = entry("a", "[\"p#top\", \"p#top\"]", SHOWN) + &entry("b", "\"p#top\"", &part);
+        assert_eq!(complaints_of(&three), Vec::<String>::new());
+        let elsewhere = entry("a", "[\"p#top\", \"p#top\", \"p#else\"]", SHOWN);
+        assert!(complaints_of(&elsewhere)[0].contains("no words at p#else"));
+    }
+
+    #[test]
+    fn a_test_that_does_not_exist_is_seen() {
+        let gone = "side = \"server\"\ntests = [\"a::gone\"]";
+        assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", gone)), ["a: there is no test a::gone"]);
+    }
+
+    #[test]
+    fn an_entry_stands_in_one_way_only() {
+        for rest in
+            ["side = \"both\"", "side = \"server\"\nopen = \"x\"\nbeyond = \"y\"", "side = \"client\"\nopen = \"x\""]
+        {
+            assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", rest)).len(), 1, "{rest}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        let twice = entry("a", "\"p#top\"", SHOWN) + &entry("a", "\"p#top\"", SHOWN);
+        assert_eq!(complaints_of(&twice), ["a: there are two of that name"]);
+        assert_eq!(complaints_of(&entry("An Id", "[\"p#top\", \"p#top\"]", SHOWN)).len(), 1);
+    }
+}

@@ -1,0 +1,46 @@
+//! `docs/features.md`: the table of methods, for readers.
+
+use std::fmt::Write as _;
+
+use steadfast_model::{Carried, Method, Revision, Sender};
+
+/// Where the document is, from the root of the repository.
+pub const DOCUMENT: &str = "docs/features.md";
+
+const OPENING: &str = "\
+# Methods by revision
+
+Every request and notification of the protocol and of its tasks extension, and who may send it in which revision. This is
+the table that the code itself asks: a method that has no sender in a revision does not exist there, and is refused as
+unknown. *Needs* is what the receiver has to have declared; where a revision has no way to declare it (completions in
+2024-11-05) the method is free to use. *In a result* means that since 2026-07-28 a server does not send the request: it
+puts it into a result that asks for input, and the client tries again with the answer.
+
+Written by `cargo run -p requirements -- features` from `crates/steadfast-model/src/method.rs`. Change that instead.
+
+";
+
+/// The text of the document.
+pub fn document() -> String {
+    let mut text = OPENING.to_owned();
+    let revisions = Revision::ALL.map(|revision| revision.to_string()).join(" | ");
+    let _ = writeln!(text, "| method | kind | needs | {revisions} |");
+    let _ = writeln!(text, "|{}", "---|".repeat(3 + Revision::ALL.len()));
+    for &method in Method::ALL {
+        let kind = if method.is_notification() { "notification" } else { "request" };
+        let needs = method.capability().map(|capability| format!("{capability:?}").to_lowercase()).unwrap_or_default();
+        let places = Revision::ALL.map(|revision| place(method, revision)).join(" | ");
+        let _ = writeln!(text, "| `{method}` | {kind} | {needs} | {places} |");
+    }
+    text
+}
+
+fn place(method: Method, revision: Revision) -> &'static str {
+    match (method.carried_in(revision), method.sender_in(revision)) {
+        (Some(Carried::InputRequest), _) => "in a result",
+        (_, Some(Sender::Client)) => "client",
+        (_, Some(Sender::Server)) => "server",
+        (_, Some(Sender::Both)) => "either",
+        (_, None) => "",
+    }
+}
