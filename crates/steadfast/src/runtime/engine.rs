@@ -55,10 +55,10 @@ pub struct Ended {
 
 /// One connection at work.
 pub(crate) struct Engine<S> {
-    pub(super) connection: Connection,
+    pub(crate) connection: Connection,
     service: S,
-    pub(super) mailbox: Arc<Mailbox>,
-    pub(super) runtime: Arc<dyn Runtime>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) runtime: Arc<dyn Runtime>,
     pub(super) timer: Box<dyn Timer>,
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<Slot>>,
@@ -71,7 +71,7 @@ impl<S: Service> Engine<S> {
     /// An engine; `service` is given the way to it.
     pub(crate) fn new(
         service: impl FnOnce(&Arc<Mailbox>) -> S,
-        hello: Hello,
+        hello: impl Into<Arc<Hello>>,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {

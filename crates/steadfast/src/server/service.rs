@@ -47,6 +47,12 @@ impl ServerService {
         Self { server, _watcher: Some(watcher), within_task: false }
     }
 
+    /// For one request of 2026-07-28: what changes meanwhile is told to those who listen, and it does not.
+    #[cfg(feature = "http")]
+    pub(crate) fn for_exchange(server: Server) -> Self {
+        Self { server, _watcher: None, within_task: false }
+    }
+
     /// Runs the handler of a task once.
     pub(super) fn exchange_for_task(server: &Server, runtime: &Arc<dyn Runtime>, message: &[u8]) -> Exchange<Self> {
         let mut limits = server.limits().clone();
