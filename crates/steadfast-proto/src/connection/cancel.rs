@@ -41,7 +41,7 @@ impl Connection {
         let Some((_, inbound)) = self.take_out(key) else { return };
         self.statistics.cancelled += 1;
         if !crate::mutant!(KeepFramesOfCancelled) {
-            for ticket in inbound.logs.iter().copied().chain(inbound.progress.queued()) {
+            for ticket in inbound.tickets() {
                 self.outbox.withdraw(ticket);
             }
         }

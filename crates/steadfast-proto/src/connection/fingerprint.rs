@@ -37,6 +37,10 @@ impl Connection {
                 .iter()
                 .filter_map(|ticket| self.outbox.place(*ticket))
                 .for_each(|place| place.hash(&mut hasher));
+            inbound.method.hash(&mut hasher);
+            for (notice, ticket) in &inbound.notices {
+                (notice, self.outbox.place(*ticket)).hash(&mut hasher);
+            }
         }
         for (key, waiting) in self.outbound.iter() {
             let state = match waiting.state {

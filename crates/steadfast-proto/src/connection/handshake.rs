@@ -54,6 +54,11 @@ impl ServerHello {
         let decoration = Decoration::of_server(&info);
         Self { info, capabilities, instructions: None, decoration }
     }
+
+    /// What its results say of it in 2026-07-28.
+    pub(super) fn decoration(&self) -> &Decoration {
+        &self.decoration
+    }
 }
 
 /// What a client says of itself.

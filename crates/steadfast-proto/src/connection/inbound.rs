@@ -11,6 +11,7 @@
 //! it begins with the request and ends when the handler, its shields and its cleanups have really ended, which may be
 //! later. Limits count executions, so that cancelled work that goes on is still counted.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
@@ -41,6 +42,15 @@ pub(super) struct Inbound {
     pub(super) log_level: Option<steadfast_model::LoggingLevel>,
     /// Log messages of it that may still wait in the outbox.
     pub(super) logs: Vec<Ticket>,
+    /// Other notifications of it that may still wait, so that one is not queued twice.
+    pub(super) notices: BTreeMap<(Method, Box<str>), Ticket>,
+}
+
+impl Inbound {
+    /// Its notifications that may still wait in the outbox.
+    pub(super) fn tickets(&self) -> impl Iterator<Item = Ticket> {
+        self.logs.iter().copied().chain(self.progress.queued()).chain(self.notices.values().copied())
+    }
 }
 
 /// Commands.
@@ -96,7 +106,7 @@ impl Connection {
         let answer = match accepted {
             Ok((wire, method)) => match self.answer_itself(&id, method, params, &wire) {
                 Some(answer) => answer,
-                None => match self.admit(params) {
+                None => match self.admit(method, params) {
                     Ok(()) => return self.start(now, id, method, params, wire, batch),
                     Err(error) => Answer::error(&id, &error),
                 },
@@ -114,12 +124,15 @@ impl Connection {
     }
 
     /// Whether there is room for another execution.
-    fn admit(&self, params: &Params<'_>) -> Result<(), ErrorObject> {
+    fn admit(&self, method: Method, params: &Params<'_>) -> Result<(), ErrorObject> {
         if crate::mutant!(IgnoreLimit) {
             return Ok(());
         }
         if matches!(self.stage, Stage::Draining(_)) && !self.drains_for_peer() {
             return Err(ErrorObject::internal("shutting down: no new requests are taken"));
+        }
+        if method == Method::Listen {
+            self.admit_subscription()?;
         }
         let limit = self.limits.in_flight;
         if self.executions.len() >= limit {
@@ -181,6 +194,7 @@ impl Connection {
                 progress: Reported::default(),
                 log_level: wire.log_level,
                 logs: Vec::new(),
+                notices: BTreeMap::new(),
             }),
         );
         self.events.push_back(Event::Start(Request {
@@ -224,7 +238,7 @@ impl Connection {
     }
 
     /// Ends a request with an answer.
-    fn end_answered(&mut self, key: Key, answer: Answer) {
+    pub(super) fn end_answered(&mut self, key: Key, answer: Answer) {
         let Some((id, inbound)) = self.take_out(key) else { return };
         self.statistics.answered += 1;
         let mut body = answer.into_bytes();

@@ -28,6 +28,11 @@ pub struct Limits {
     pub calls: usize,
     /// Log messages of one request that may wait to be written; more are dropped and counted.
     pub queued_logs: usize,
+    /// Streams of notifications (`subscriptions/listen`) that may be open at once. They are the only requests without a
+    /// deadline. Few clients need more than one.
+    pub subscriptions: usize,
+    /// Resources and tasks whose changes are told: in one such stream, or by `resources/subscribe` before 2026-07-28.
+    pub subscribed: usize,
     /// The least time between two progress notifications of one request. What comes faster is merged into the newest.
     pub progress_interval: Duration,
     /// How long a handler may take before its request is answered with an error and it is stopped.
@@ -49,6 +54,8 @@ impl Default for Limits {
             outbox_bytes: 16 << 20,
             calls: 16_384,
             queued_logs: 64,
+            subscriptions: 64,
+            subscribed: 4_096,
             progress_interval: Duration::from_millis(5),
             handler_deadline: Some(Duration::from_secs(24 * 60 * 60)),
             drain_window: Duration::from_secs(1),

@@ -29,6 +29,7 @@ mod outbox;
 mod progress;
 mod state;
 mod statistics;
+mod subscription;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -84,12 +85,14 @@ pub struct Connection {
     /// Calls of ours that wait.
     outbound: Outbound,
     outbox: Outbox,
-    /// Notifications without content of their own that wait, so that one is not queued twice.
-    notices: BTreeMap<Method, Ticket>,
+    /// Notifications that belong to no request and wait, so that one is not queued twice.
+    notices: BTreeMap<(Method, Option<Box<str>>), Ticket>,
     events: VecDeque<Event>,
     timers: Timers,
     input_ended: bool,
     output_failed: bool,
+    /// It carries one request of the peer's, and ends with it.
+    one_exchange: bool,
     next_key: u64,
     statistics: Statistics,
 }
@@ -127,6 +130,7 @@ impl Connection {
             timers: Timers::default(),
             input_ended: false,
             output_failed: false,
+            one_exchange: false,
             next_key: 0,
             statistics: Statistics::default(),
         }
@@ -309,18 +313,35 @@ impl Connection {
         self.settle();
     }
 
+    /// Says that it carries one request of the peer's only, as HTTP does since 2026-07-28: its end is the end of a
+    /// subscription, and nothing else need say so.
+    pub fn carry_one_exchange(&mut self) {
+        self.one_exchange = true;
+    }
+
     /// Tells the peer something without parameters, once: while the same notification waits, it is not queued again.
     /// Returns whether the peer's revision has it and the peer is ready for it.
     pub fn notify_once(&mut self, method: Method) -> bool {
+        self.notify_once_of(method, None)
+    }
+
+    /// The same with parameters, the text of a JSON object: another text is another notification. How many different ones
+    /// wait is for the caller to bound.
+    pub fn notify_once_of(&mut self, method: Method, params: Option<&str>) -> bool {
         let Some(peer) = &self.peer else { return false };
         let sends = self.hello.may_send(method, peer.revision);
         if !self.initialized || !sends || self.stage.is_closed() {
             return false;
         }
-        let queued = self.notices.get(&method).is_some_and(|ticket| self.outbox.holds(*ticket));
+        let notice = (method, params.map(Box::from));
+        let queued = self.notices.get(&notice).is_some_and(|ticket| self.outbox.holds(*ticket));
         if !queued {
-            let ticket = self.outbox.push(encode::notification(method.name(), None), None);
-            self.notices.insert(method, ticket);
+            // What has left is forgotten now and then.
+            if self.notices.len() >= 64 && self.notices.len().is_power_of_two() {
+                self.notices.retain(|_, ticket| self.outbox.holds(*ticket));
+            }
+            let ticket = self.outbox.push(encode::notification(method.name(), params), None);
+            self.notices.insert(notice, ticket);
         }
         true
     }
@@ -417,6 +438,7 @@ impl Connection {
         }
         let window = now + self.limits.drain_window.min(self.limits.drain_deadline);
         self.stage = Stage::Draining(Drain { cause, window: Some(window), deadline: now + self.limits.drain_deadline });
+        self.end_subscriptions(cause);
     }
 
     /// The window is over: what is open is answered with an error, and every execution is told to stop.

@@ -95,6 +95,12 @@ impl World {
         self.started.last().unwrap().key
     }
 
+    fn call_modern(&mut self, id: impl Into<Value>) -> Key {
+        let params = json!({"name":"t","_meta":modern_meta()});
+        self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":params}));
+        self.started.last().unwrap().key
+    }
+
     fn cancel(&mut self, id: impl Into<Value>) {
         self.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":id.into()}}));
     }
@@ -900,4 +906,137 @@ fn an_array_of_answers_belongs_to_the_request_that_ended_last() {
     world.respond(keys[0]);
     let about = world.connection.poll_transmit().map(|transmit| transmit.about);
     assert_eq!(about, Some(Some(keys[0])));
+}
+
+/// Opens a stream of notifications.
+fn listen(world: &mut World, id: impl Into<Value>) -> Key {
+    world.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"subscriptions/listen",
+        "params":{"notifications":{},"_meta":modern_meta()}}));
+    world.started.last().unwrap().key
+}
+
+fn methods(messages: &[Value]) -> Vec<&str> {
+    messages.iter().map(|message| message["method"].as_str().unwrap_or("answer")).collect()
+}
+
+#[test]
+fn notifications_about_a_request_are_told_in_order_and_once_while_they_wait() {
+    let mut world = World::new(Limits::default());
+    let key = listen(&mut world, 1);
+    assert!(world.connection.notify_about(key, Method::SubscriptionAcknowledged, r#"{"notifications":{}}"#));
+    for _ in 0..3 {
+        assert!(world.connection.notify_about(key, Method::ResourceUpdated, r#"{"uri":"a:1"}"#));
+    }
+    assert!(world.connection.notify_about(key, Method::ResourceUpdated, r#"{"uri":"a:2"}"#));
+    let messages = world.wire();
+    let expected =
+        ["notifications/subscriptions/acknowledged"].into_iter().chain(["notifications/resources/updated"; 2]);
+    assert_eq!(methods(&messages), expected.collect::<Vec<_>>());
+    assert!(world.connection.notify_about(key, Method::ResourceUpdated, r#"{"uri":"a:1"}"#));
+    assert_eq!(world.wire().len(), 1, "what was written may be told again");
+}
+
+#[test]
+fn nothing_is_told_about_a_request_that_has_ended() {
+    let mut world = World::new(Limits::default());
+    let key = listen(&mut world, 1);
+    assert!(world.connection.notify_about(key, Method::ToolListChanged, "{}"));
+    world.cancel(1);
+    assert!(!world.connection.notify_about(key, Method::ToolListChanged, "{}"));
+    assert_eq!(world.wire(), Vec::<Value>::new(), "what waited is taken back");
+    assert_eq!(world.stopped, [(key, CancelReason::Peer)]);
+    let again = listen(&mut world, 1);
+    assert!(!world.connection.notify_about(key, Method::ToolListChanged, "{}"), "the id is another request's now");
+    assert!(world.connection.notify_about(again, Method::ToolListChanged, "{}"));
+}
+
+#[test]
+fn a_notification_that_the_revision_does_not_have_is_not_told() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(7);
+    assert!(!world.connection.notify_about(key, Method::SubscriptionAcknowledged, "{}"));
+    assert!(!world.connection.notify_about(key, Method::ListRoots, "{}"));
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+#[test]
+fn what_waits_about_a_request_is_bounded() {
+    let mut world = World::new(Limits { subscribed: 2, ..Limits::default() });
+    let key = listen(&mut world, 1);
+    let tell = |world: &mut World, number: u32| {
+        world.connection.notify_about(key, Method::ResourceUpdated, &json!({"uri": format!("a:{number}")}).to_string())
+    };
+    let told = (0..100).filter(|number| tell(&mut world, *number)).count();
+    assert_eq!(world.wire().len(), told);
+    assert!(told < 10, "{told}");
+    assert!(tell(&mut world, 1000));
+}
+
+#[test]
+fn a_shutdown_ends_subscriptions_at_once_with_a_result_and_a_cancellation() {
+    let mut world = World::new(Limits::default());
+    let (first, second) = (listen(&mut world, 1), listen(&mut world, "two"));
+    let call = world.call_modern(3);
+    world.connection.shut_down(world.now);
+    world.listen();
+    let messages = world.wire();
+    assert_eq!(methods(&messages), ["answer", "notifications/cancelled", "answer", "notifications/cancelled"]);
+    assert_eq!(messages[0]["result"]["resultType"], "complete");
+    assert_eq!(messages[0]["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+    assert_eq!(messages[2]["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "two");
+    assert_eq!((&messages[1]["params"]["requestId"], &messages[3]["params"]["requestId"]), (&json!(1), &json!("two")));
+    assert_eq!(world.stopped, [(first, CancelReason::Shutdown), (second, CancelReason::Shutdown)]);
+    assert!(world.connection.is_open(call), "other requests have the drain window");
+    assert!(!world.connection.notify_about(first, Method::ToolListChanged, "{}"));
+}
+
+#[test]
+fn the_end_of_input_ends_subscriptions_at_once() {
+    let mut world = World::new(Limits::default());
+    let key = listen(&mut world, 1);
+    world.connection.handle_end_of_input(world.now);
+    world.listen();
+    assert_eq!(methods(&world.wire()), ["answer", "notifications/cancelled"]);
+    assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
+    world.end(key);
+    assert_eq!(world.closed, Some(CloseCause::PeerClosed));
+}
+
+#[test]
+fn the_end_of_an_exchange_says_itself_that_its_subscription_has_ended() {
+    let mut world = World::new(Limits::default());
+    world.connection.carry_one_exchange();
+    listen(&mut world, 1);
+    world.connection.shut_down(world.now);
+    assert_eq!(methods(&world.wire()), ["answer"]);
+}
+
+#[test]
+fn subscriptions_are_limited_and_have_no_deadline() {
+    let mut world = World::new(Limits { subscriptions: 1, ..Limits::default() });
+    let key = listen(&mut world, 1);
+    world.connection.notify_about(key, Method::ToolListChanged, "{}");
+    world.wire();
+    assert_eq!(world.connection.poll_timeout(), None);
+    listen(&mut world, 2);
+    assert_eq!(world.wire()[0]["error"]["data"], json!({"limit": 1, "retryable": true}));
+    world.cancel(1);
+    listen(&mut world, 3);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    assert_eq!(world.connection.open_requests(), 1);
+}
+
+#[test]
+fn notifications_with_parameters_are_told_once_while_they_wait() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    for uri in ["a:1", "a:2", "a:1"] {
+        assert!(world.connection.notify_once_of(Method::ResourceUpdated, Some(&json!({ "uri": uri }).to_string())));
+    }
+    let messages = world.wire();
+    assert_eq!(messages.iter().map(|message| &message["params"]["uri"]).collect::<Vec<_>>(), ["a:1", "a:2"]);
+    for number in 0..10_000 {
+        world.connection.notify_once_of(Method::ResourceUpdated, Some(&json!({ "uri": number }).to_string()));
+        world.wire();
+    }
+    assert!(world.connection.notices.len() < 100, "what has left is forgotten");
 }

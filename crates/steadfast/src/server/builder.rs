@@ -36,7 +36,6 @@ impl ServerBuilder {
             expects_resources: false,
             limits: Limits::default(),
             tasks: TaskSettings::default(),
-            state_keys: StateKeys::random(),
         };
         Self { profile, parts: Parts::default() }
     }

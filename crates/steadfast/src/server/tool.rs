@@ -119,6 +119,11 @@ impl Tool {
         self.inner.tasks
     }
 
+    /// What a client has to be able to do, or its calls are refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
+    }
+
     /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
     /// an error, and [`ServerBuilder::build`](super::ServerBuilder::build) refuses it.
     pub fn problem(&self) -> Option<&str> {
