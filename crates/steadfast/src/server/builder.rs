@@ -35,7 +35,6 @@ impl ServerBuilder {
             page_size: PAGE_SIZE,
             expects_resources: false,
             limits: Limits::default(),
-            state_keys: StateKeys::random(),
             tasks: TaskSettings::default(),
         };
         Self { profile, parts: Parts::default() }
