@@ -6,6 +6,8 @@ mod eras;
 mod handlers;
 mod isolation;
 mod outcomes;
+#[cfg(feature = "http")]
+mod principals;
 mod prompts;
 mod review;
 mod tasks;
