@@ -63,6 +63,12 @@ impl Context {
         self.execution.as_ref().map_or_else(|| RequestId::from("detached"), |execution| execution.id.clone())
     }
 
+    /// Who asks, as the transport has established it: what `HttpOptions::identify` said of the request. Nobody on stdio, and
+    /// where that was not set.
+    pub fn principal(&self) -> Option<&str> {
+        self.execution.as_ref().and_then(|execution| execution.mailbox.principal())
+    }
+
     /// Who asks, as far as the client said.
     pub fn client(&self) -> ClientInfo<'_> {
         ClientInfo { execution: self.execution.as_deref() }

@@ -92,7 +92,8 @@ impl Shared {
                     if let Err(error) = self.check_headers(&lines, &method, &params) {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
-                    Decision::Run(Running::begin(self, runtime, &bytes, permit))
+                    let principal = self.options.principal(parts);
+                    Decision::Run(Running::begin(self, runtime, principal.as_deref(), &bytes, permit))
                 }
                 // There is none that would have an effect: hanging up is the cancellation.
                 Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),
