@@ -12,8 +12,8 @@ async fn note(path: String, folder: u8, #[arg(default = 1)] page: u32, _ctx: Con
 }
 
 #[resource("words://all")]
-fn words(#[state] words: Arc<Vec<String>>) -> steadfast::Result<String> {
-    Ok(words.first().ok_or("there are no words")?.clone())
+fn words(#[state] all: Arc<Vec<String>>) -> steadfast::Result<String> {
+    Ok(all.first().ok_or("there are no words")?.clone())
 }
 
 struct Weather {

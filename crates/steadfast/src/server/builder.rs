@@ -36,6 +36,7 @@ impl ServerBuilder {
             expects_resources: false,
             limits: Limits::default(),
             tasks: TaskSettings::default(),
+            state_keys: StateKeys::random(),
         };
         Self { profile, parts: Parts::default() }
     }

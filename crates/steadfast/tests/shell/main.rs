@@ -4,6 +4,8 @@ mod asks;
 mod cancellation;
 mod eras;
 mod handlers;
+#[cfg(feature = "http")]
+mod http;
 mod isolation;
 mod outcomes;
 mod prompts;
