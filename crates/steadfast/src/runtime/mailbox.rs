@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use serde_json::Value;
-use steadfast_model::{LoggingLevel, Method, Revision};
+use steadfast_model::{LoggingLevel, Revision};
 use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
 use steadfast_proto::encode::Answer;
 
 use super::calls::Slot;
+use super::notices::Notices;
 use super::room::Room;
 
 /// Something for the driver to do.
@@ -32,8 +33,8 @@ pub(crate) enum Letter {
     SpeakModern(Box<Peer>),
     /// Nobody waits for this call any more.
     CancelCall(CallKey),
-    /// Tell the peer this, once.
-    Notify(Method),
+    /// Tell the peer all of these.
+    Notices(Arc<Notices>),
     /// Shut down, with the drain window or without.
     ShutDown { at_once: bool },
 }

@@ -104,7 +104,7 @@ pub(super) fn fill(
         Some(range) => Arguments::within(request.params.into_text(), range),
         None => Arguments::none(),
     };
-    let job = prompt.start(arguments, Context::new(Arc::clone(&execution)));
+    let job = prompt.start(arguments, Context::new(Arc::clone(&execution), server));
     let server = server.clone();
     let encode = move |reply: PromptReply, execution: &Execution| {
         let size = |result: &model::GetPromptResult| {

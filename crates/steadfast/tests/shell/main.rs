@@ -9,6 +9,7 @@ mod http;
 mod isolation;
 mod outcomes;
 mod prompts;
+mod resources;
 mod review;
 mod tasks;
 
