@@ -184,7 +184,9 @@ impl Session {
         state.deliver(now, None);
         if sweep {
             let all: Vec<u64> = state.posts.keys().copied().collect();
-            all.into_iter().for_each(|post| state.settle(post));
+            for post in all {
+                state.settle(post);
+            }
         } else if let Some(post) = post {
             state.settle(post);
         }
@@ -276,7 +278,9 @@ impl State {
             touched.extend(number);
         }
         self.engine.connection.handle_flushed();
-        touched.into_iter().for_each(|post| self.settle(post));
+        for post in touched {
+            self.settle(post);
+        }
     }
 
     fn append(&mut self, now: Moment, stream: StreamKey, message: &[u8], droppable: bool) {
