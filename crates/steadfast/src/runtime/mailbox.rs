@@ -34,6 +34,8 @@ pub(crate) enum Letter {
     CancelCall(CallKey),
     /// Tell the peer this, once.
     Notify(Method),
+    /// The handler of this request lets its client's connection go.
+    ReleaseStream { key: Key },
     /// Shut down, with the drain window or without.
     ShutDown { at_once: bool },
 }
