@@ -41,6 +41,13 @@ pub(crate) enum Started {
     Answered(Answer),
     /// It runs.
     Running(Arc<Execution>),
+    /// It is a stream of notifications that has begun, and this is what its acknowledgement says.
+    Listening {
+        /// What lasts as long as the stream.
+        execution: Arc<Execution>,
+        /// The text of the parameters.
+        acknowledged: Box<str>,
+    },
 }
 
 /// How a connection ended.
@@ -220,9 +227,7 @@ impl<S: Service> Engine<S> {
                 self.calls.remove(&call);
                 self.connection.cancel_call(call, None);
             }
-            Letter::Notify(method) => {
-                self.connection.notify_once(method);
-            }
+            Letter::Notices(notices) => notices.hand_over(&mut self.connection),
             Letter::ReleaseStream { key } => {
                 if let Some(released) = &mut self.released_streams {
                     released.push(key);
@@ -257,6 +262,11 @@ impl<S: Service> Engine<S> {
         let key = request.key;
         match self.service.start(request, &self.mailbox, &self.runtime) {
             Started::Running(execution) => drop(self.executions.insert(key, execution)),
+            Started::Listening { execution, acknowledged } => {
+                self.executions.insert(key, execution);
+                // Here and now, so that it goes before all that the stream is told.
+                self.connection.notify_about(key, Method::SubscriptionAcknowledged, &acknowledged);
+            }
             Started::Answered(answer) => {
                 let now = self.runtime.now();
                 self.connection.respond(now, key, answer);

@@ -20,6 +20,7 @@ impl<S: Service> Exchange<S> {
     /// Gives a new engine its one message.
     pub(crate) fn begin(mut engine: Engine<S>, message: &[u8]) -> Self {
         let now = engine.runtime.now();
+        engine.connection.carry_one_exchange();
         engine.connection.handle_message(now, message);
         engine.act();
         Self { engine: Some(engine) }

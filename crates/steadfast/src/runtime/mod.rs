@@ -24,6 +24,7 @@ mod io_thread;
 mod log;
 mod lull;
 mod mailbox;
+mod notices;
 mod room;
 mod threads;
 mod tokio;
@@ -46,6 +47,7 @@ pub(crate) use execution::{Execution, Shielded};
 pub(crate) use fence::{Job, launch};
 pub(crate) use io_thread::handle as io_handle;
 pub(crate) use mailbox::{Letter, Mailbox};
+pub(crate) use notices::Notices;
 
 /// Work to be polled to its end.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -13,6 +13,7 @@ use steadfast_model::{
 };
 use steadfast_proto::connection::{CancelReason, Progress};
 
+use super::Server;
 use crate::error::{Error, Outcome};
 use crate::runtime::{CallOptions, Execution, Letter, PendingCall, Shielded};
 
@@ -39,6 +40,7 @@ use crate::runtime::{CallOptions, Execution, Letter, PendingCall, Shielded};
 #[derive(Clone)]
 pub struct Context {
     execution: Option<Arc<Execution>>,
+    server: Option<Server>,
 }
 
 /// How long a call to the client may take unless told. A person may have to answer it.
@@ -46,14 +48,14 @@ pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Who asks.
 impl Context {
-    pub(crate) fn new(execution: Arc<Execution>) -> Self {
-        Self { execution: Some(execution) }
+    pub(crate) fn new(execution: Arc<Execution>, server: &Server) -> Self {
+        Self { execution: Some(execution), server: Some(server.clone()) }
     }
 
     /// A context without a request behind it, for tests: progress and log go nowhere, nobody cancels, and there is no
     /// client to call.
     pub fn detached() -> Self {
-        Self { execution: None }
+        Self { execution: None, server: None }
     }
 
     /// The id of the request, as the client chose it.
@@ -61,9 +63,30 @@ impl Context {
         self.execution.as_ref().map_or_else(|| RequestId::from("detached"), |execution| execution.id.clone())
     }
 
+    /// Who asks, as the transport has established it: what `HttpOptions::identify` said of the request. Nobody on stdio, and
+    /// where that was not set.
+    pub fn principal(&self) -> Option<&str> {
+        self.execution.as_ref().and_then(|execution| execution.mailbox.principal())
+    }
+
     /// Who asks, as far as the client said.
     pub fn client(&self) -> ClientInfo<'_> {
         ClientInfo { execution: self.execution.as_deref() }
+    }
+}
+
+/// The server that it runs in.
+impl Context {
+    /// The server, to change what it offers; `None` if there is none around the handler, as in tests of it alone.
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    /// Tells the clients that asked for it that the resource at this URI has changed: see [`Server::resource_updated`].
+    pub fn resource_updated(&self, uri: &str) {
+        if let Some(server) = &self.server {
+            server.resource_updated(uri);
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod serve;
 mod service;
 mod signals;
 mod strings;
+mod subscriptions;
 pub mod tasks;
 mod tool;
 mod validation;

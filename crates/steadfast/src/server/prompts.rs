@@ -99,12 +99,12 @@ pub(super) fn fill(
     let Some(prompt) = server.prompt(&name) else {
         return refuse(&request, format!("there is no prompt named `{}`", excerpt(&name)));
     };
-    let execution = round::execution(server, &request, None, mailbox, runtime);
+    let execution = round::execution(server, &request, mailbox, runtime);
     let arguments = match request.params.range_of("arguments") {
         Some(range) => Arguments::within(request.params.into_text(), range),
         None => Arguments::none(),
     };
-    let job = prompt.start(arguments, Context::new(Arc::clone(&execution)));
+    let job = prompt.start(arguments, Context::new(Arc::clone(&execution), server));
     let server = server.clone();
     let encode = move |reply: PromptReply, execution: &Execution| {
         let size = |result: &model::GetPromptResult| {

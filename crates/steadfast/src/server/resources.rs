@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use steadfast_model as model;
 use steadfast_model::{
-    ErrorObject, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, ResourceContents, era,
+    Cache, ErrorObject, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, ResourceContents, era,
 };
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
@@ -143,6 +143,12 @@ impl Server {
         self.inner.watchers.tell(&Change::Updated(uri.into()));
     }
 
+    /// Whether a URI names something that may be read: a resource, or what a template may stand for.
+    pub(crate) fn has_resource(&self, uri: &str) -> bool {
+        self.resource_list().find(uri).is_some()
+            || self.resource_template_list().iter().any(|template| template.start(uri).is_some())
+    }
+
     /// The list of resources as it is now.
     pub(crate) fn resource_list(&self) -> Arc<Catalog<Resource>> {
         self.inner.resources.now()
@@ -168,13 +174,16 @@ pub(super) fn read(
     let Some(uri) = request.params.get_string("uri") else {
         return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
     };
-    let execution = round::execution(server, request, None, mailbox, runtime);
-    let ctx = Context::new(Arc::clone(&execution));
+    let execution = round::execution(server, request, mailbox, runtime);
+    let ctx = Context::new(Arc::clone(&execution), server);
     let Some((job, cooperative)) = begin(server, &uri, ctx) else {
         return refuse(&ErrorObject::resource_not_found(&uri));
     };
+    let resumed = round::is_resumed(request);
     let server = server.clone();
     let encode = move |reply: ResourceReply, execution: &Execution| {
+        // What answers to questions led to is nobody else's, and is not there to be had again.
+        let reply = reply.map(|result| if resumed { result.with_cache(Cache::default()) } else { result });
         let size = |result: &ReadResourceResult| result.contents.iter().map(size_of).sum();
         encode(reply, size, execution, &server)
     };

@@ -21,7 +21,6 @@ use crate::runtime::{Asks, Execution, Keeper, Mailbox, Memory, Runtime};
 pub(crate) fn execution(
     server: &Server,
     request: &Request,
-    principal: Option<&str>,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
 ) -> Arc<Execution> {
@@ -31,8 +30,8 @@ pub(crate) fn execution(
             id: request.id.clone(),
             method: request.method,
             params: request.params.text().into(),
-            principal: principal.map(Into::into),
-            resumed: came_with(request, STATE) || came_with(request, RESPONSES),
+            principal: mailbox.principal().map(Into::into),
+            resumed: is_resumed(request),
         };
         Box::new(Asks::new(Box::new(carrier)))
     });
@@ -50,7 +49,12 @@ fn may_take_rounds(request: &Request) -> bool {
     };
     asking
         && request.peer.revision.is_modern()
-        && (can_answer(&request.peer.client_capabilities) || came_with(request, STATE) || came_with(request, RESPONSES))
+        && (can_answer(&request.peer.client_capabilities) || is_resumed(request))
+}
+
+/// Whether something of an earlier round came with it.
+pub(crate) fn is_resumed(request: &Request) -> bool {
+    came_with(request, STATE) || came_with(request, RESPONSES)
 }
 
 fn came_with(request: &Request, member: &str) -> bool {

@@ -3,7 +3,7 @@
 //! Nothing here runs user code or blocks. Lists are answered at once; a tool is found by its name and started; its
 //! arguments are read where it runs.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::era::{self, Decoration};
@@ -13,9 +13,10 @@ use steadfast_proto::connection::{Hello, Request, ServerHello};
 use steadfast_proto::encode::Answer;
 
 use super::failure::Failure;
-use super::{Arguments, Catalog, Change, Context, Item, Reply, Run, Server, Watcher};
+use super::subscriptions::{self, Subscriptions};
+use super::{Arguments, Catalog, Context, Item, Reply, Run, Server};
 use super::{prompts, resources, round, tasks};
-use crate::runtime::{Engine, Exchange, Execution, Job, Letter, Mailbox, Runtime, Service, Started, launch};
+use crate::runtime::{Engine, Exchange, Execution, Job, Mailbox, Runtime, Service, Started, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
 const GRACE: Duration = Duration::from_secs(30);
@@ -23,28 +24,16 @@ const GRACE: Duration = Duration::from_secs(30);
 /// One connection's view of a server.
 pub(crate) struct ServerService {
     server: Server,
-    /// Tells the peer what has changed, for as long as the connection lives.
-    _watcher: Option<Arc<Watcher>>,
+    /// What the peer is told of changes; none if it lives for one request.
+    subscriptions: Option<Subscriptions>,
     /// What it runs is a task already.
     within_task: bool,
 }
 
 impl ServerService {
     pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
-        let mailbox: Weak<Mailbox> = Arc::downgrade(mailbox);
-        let watcher: Arc<Watcher> = Arc::new(move |change| {
-            let method = match change {
-                Change::Tools => Method::ToolListChanged,
-                Change::Prompts => Method::PromptListChanged,
-                Change::Resources | Change::Updated(_) => Method::ResourceListChanged,
-            };
-            if let Some(mailbox) = mailbox.upgrade() {
-                // If the connection is closed nobody wants to know.
-                let _ = mailbox.post(Letter::Notify(method));
-            }
-        });
-        server.watch(&watcher);
-        Self { server, _watcher: Some(watcher), within_task: false }
+        let subscriptions = Subscriptions::new(&server, &server.capabilities(), mailbox);
+        Self { server, subscriptions: Some(subscriptions), within_task: false }
     }
 
     /// For one request of 2026-07-28: what changes meanwhile is told to those who listen, and it does not.
@@ -54,13 +43,22 @@ impl ServerService {
     }
 
     /// Runs the handler of a task once.
-    pub(super) fn exchange_for_task(server: &Server, runtime: &Arc<dyn Runtime>, message: &[u8]) -> Exchange<Self> {
+    pub(super) fn exchange_for_task(
+        server: &Server,
+        owner: Option<&str>,
+        runtime: &Arc<dyn Runtime>,
+        message: &[u8],
+    ) -> Exchange<Self> {
         let mut limits = server.limits().clone();
         // A task has as long as its store keeps it.
         limits.handler_deadline = None;
-        let service = Self { server: server.clone(), _watcher: None, within_task: true };
+        let service = Self { server: server.clone(), subscriptions: None, within_task: true };
         let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
-        Exchange::begin(Engine::new(|_| service, hello, limits, Arc::clone(runtime)), message)
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(owner);
+            service
+        };
+        Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message)
     }
 
     /// Lists a catalog, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
@@ -74,6 +72,13 @@ impl ServerService {
             }),
             Err(error) => Answer::error(&request.id, &era::error_for(request.peer.revision, error.object())),
         }
+    }
+
+    fn subscribe(&self, request: &Request, answer: impl Fn(&Subscriptions, &Server, &Request) -> Answer) -> Started {
+        Started::Answered(match &self.subscriptions {
+            Some(subscriptions) => answer(subscriptions, &self.server, request),
+            None => Answer::error(&request.id, &ErrorObject::method_not_found(request.method.name())),
+        })
     }
 
     fn call_tool(&self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
@@ -95,12 +100,12 @@ impl ServerService {
                 tasks::Course::Refused(error) => return Started::Answered(Answer::error(&request.id, &error)),
             }
         }
-        let execution = round::execution(&self.server, &request, None, mailbox, runtime);
+        let execution = round::execution(&self.server, &request, mailbox, runtime);
         let arguments = match request.params.range_of("arguments") {
             Some(range) => Arguments::within(request.params.into_text(), range),
             None => Arguments::none(),
         };
-        let job = match tool.start(arguments, Context::new(Arc::clone(&execution))) {
+        let job = match tool.start(arguments, Context::new(Arc::clone(&execution), &self.server)) {
             Run::Future(future) => Job::Future(future),
             Run::Blocking(function) => Job::Blocking(function),
         };
@@ -123,6 +128,9 @@ impl Service for ServerService {
             Method::ListResourceTemplates => {
                 Started::Answered(self.list(&self.server.resource_template_list(), &request))
             }
+            Method::Subscribe => self.subscribe(&request, Subscriptions::subscribe),
+            Method::Unsubscribe => self.subscribe(&request, Subscriptions::unsubscribe),
+            Method::Listen => subscriptions::listen(&self.server, &request, mailbox, runtime),
             Method::Complete => prompts::complete(&self.server, &request, mailbox, runtime),
             Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
                 tasks::serve(&self.server, &request, mailbox, runtime)

@@ -8,7 +8,10 @@ mod handlers;
 mod http;
 mod isolation;
 mod outcomes;
+#[cfg(feature = "http")]
+mod principals;
 mod prompts;
+mod resources;
 mod review;
 mod tasks;
 

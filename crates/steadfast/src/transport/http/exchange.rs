@@ -16,7 +16,7 @@ use super::body::HttpBody;
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use crate::runtime::{Engine, Exchange, Runtime, Timer};
+use crate::runtime::{Engine, Exchange, Mailbox, Runtime, Timer};
 use crate::server::ServerService;
 
 /// Waits for the first message, and answers with JSON if there is no other.
@@ -71,11 +71,20 @@ pub(super) struct Running {
 
 impl Running {
     /// Gives an engine of its own the request.
-    pub(super) fn begin(shared: Arc<Shared>, runtime: Arc<dyn Runtime>, message: &[u8], permit: Permit) -> Self {
-        let service = ServerService::for_exchange(shared.server.clone());
+    pub(super) fn begin(
+        shared: Arc<Shared>,
+        runtime: Arc<dyn Runtime>,
+        principal: Option<&str>,
+        message: &[u8],
+        permit: Permit,
+    ) -> Self {
+        let server = shared.server.clone();
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(principal);
+            ServerService::for_exchange(server)
+        };
         let limits = shared.limits.clone();
-        let mut engine = Engine::new(|_| service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
-        engine.connection.carry_one_exchange();
+        let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         let exchange = Exchange::begin(engine, message);
         Self { shared, runtime, exchange, timer: None, closing: None, told: false, _permit: permit }
     }

@@ -92,7 +92,8 @@ impl HttpOptions {
     }
 
     /// Says who sent a request, for example from what an authentication layer left in its extensions. A session belongs to
-    /// whoever opened it: to others it does not exist.
+    /// whoever opened it: to others it does not exist. So do tasks, and the state of requests of several rounds. Handlers see it
+    /// as [`Context::principal`](crate::Context::principal).
     pub fn identify(mut self, identify: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
         self.identify = Some(Arc::new(identify));
         self

@@ -92,7 +92,9 @@ impl Shared {
                     if let Err(error) = self.check_headers(&lines, &method, &params) {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
-                    Decision::Run(Box::new(Running::begin(self, runtime, &bytes, permit)))
+                    let principal = self.options.principal(parts);
+                    let running = Running::begin(self, runtime, principal.as_deref(), &bytes, permit);
+                    Decision::Run(Box::new(running))
                 }
                 // There is none that would have an effect: hanging up is the cancellation.
                 Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),

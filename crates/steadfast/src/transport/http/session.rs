@@ -28,7 +28,7 @@ pub(super) use driver::Driver;
 pub(super) use stream::{Outcome, SessionStream, Waiting};
 
 use super::service::Shared;
-use crate::runtime::{Engine, Runtime};
+use crate::runtime::{Engine, Mailbox, Runtime};
 use crate::server::ServerService;
 
 /// More than so many unread messages that may be dropped, and they are: progress, log messages and notices, so that nobody's
@@ -102,7 +102,10 @@ impl Session {
         getrandom::fill(&mut random)?;
         let server = shared.server.clone();
         let limits = shared.limits.clone();
-        let service = |mailbox: &_| ServerService::new(server, mailbox);
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(principal.as_deref());
+            ServerService::new(server, mailbox)
+        };
         let mut engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         engine.release_streams();
         let mut log = EventLog::new(shared.options.log.clone());

@@ -1,0 +1,188 @@
+//! What peers are told of changes: all of them of the lists, before 2026-07-28, and of the resources that they subscribed
+//! to; since then what each stream asked for, and nothing else.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steadfast_model::era::{self, Decoration, Encode};
+use steadfast_model::{
+    EmptyParams, EmptyResult, ErrorObject, Method, RequestId, ResourceParams, Revision, ServerCapabilities,
+    SubscriptionFilter, SubscriptionParams,
+};
+use steadfast_proto::connection::Request;
+use steadfast_proto::encode::Answer;
+
+use super::{Change, Server, Watcher};
+use crate::runtime::{Execution, Job, Mailbox, Notices, Runtime, Started, launch};
+
+/// What the peer of a connection of an older revision is told.
+pub(super) struct Subscriptions {
+    uris: Arc<Mutex<BTreeSet<String>>>,
+    most: usize,
+    /// Has it told, for as long as the connection lives.
+    _watcher: Arc<Watcher>,
+}
+
+impl Subscriptions {
+    /// For a connection to which that was declared.
+    pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<Mailbox>) -> Self {
+        let told = SubscriptionFilter::new()
+            .with_tools_list_changed(declared.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)))
+            .with_prompts_list_changed(
+                declared.prompts.as_ref().is_some_and(|prompts| prompts.list_changed == Some(true)),
+            )
+            .with_resources_list_changed(tells_resources(declared));
+        let uris: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let notices = Notices::new(mailbox, None);
+        let watcher: Arc<Watcher> = {
+            let uris = Arc::clone(&uris);
+            Arc::new(move |change| {
+                let Some(method) = wanted(change, &told, &lock(&uris)) else { return };
+                let params = match change {
+                    // No parameters of these differ by revision.
+                    Change::Updated(uri) => {
+                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(&**uri), &Decoration::none()))
+                    }
+                    _ => None,
+                };
+                notices.post(method, params);
+            })
+        };
+        server.watch(&watcher);
+        Self { uris, most: server.limits().subscribed, _watcher: watcher }
+    }
+
+    /// The answer to `resources/subscribe`.
+    pub(super) fn subscribe(&self, server: &Server, request: &Request) -> Answer {
+        let uri = match uri_of(request) {
+            Ok(uri) => uri,
+            Err(answer) => return answer,
+        };
+        if !server.has_resource(&uri) {
+            return refuse(request, &ErrorObject::resource_not_found(&uri));
+        }
+        let mut uris = lock(&self.uris);
+        if uris.len() >= self.most && !uris.contains(&uri) {
+            let message = format!("{} resources are subscribed to, which is the limit", self.most);
+            let error = ErrorObject::internal(message).with_data(serde_json::json!({ "limit": self.most }));
+            return refuse(request, &error);
+        }
+        uris.insert(uri);
+        drop(uris);
+        done(server, request)
+    }
+
+    /// The answer to `resources/unsubscribe`. What was not subscribed to is not after this either.
+    pub(super) fn unsubscribe(&self, server: &Server, request: &Request) -> Answer {
+        match uri_of(request) {
+            Ok(uri) => {
+                lock(&self.uris).remove(&uri);
+                done(server, request)
+            }
+            Err(answer) => answer,
+        }
+    }
+}
+
+/// Opens a stream of notifications, for as long as the request lives.
+pub(super) fn listen(
+    server: &Server,
+    request: &Request,
+    mailbox: &Arc<Mailbox>,
+    runtime: &Arc<dyn Runtime>,
+) -> Started {
+    let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
+        Ok(params) => params.notifications,
+        Err(error) => {
+            let message = format!("params of subscriptions/listen: {error}");
+            return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+        }
+    };
+    let most = server.limits().subscribed;
+    if asked.resource_subscriptions.len() > most {
+        let message = format!("a subscription may name {most} resources, which is the limit");
+        return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+    }
+    let honoured = honour(asked, &server.capabilities());
+    let decoration = Decoration::of_subscription(&request.id);
+    let revision = request.peer.revision;
+    let acknowledged = params_text(revision, &SubscriptionParams::new(honoured.clone()), &decoration);
+    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
+    let watcher = watcher_of(honoured, revision, &request.id, Notices::new(mailbox, Some(request.key)));
+    server.watch(&watcher);
+    let lasting = Job::Future(Box::pin(async move {
+        let _watcher = watcher;
+        // It is ended from outside: by the peer, or with the connection.
+        std::future::pending::<Infallible>().await
+    }));
+    launch(Arc::clone(&execution), lasting, |never, _| match never {}, None);
+    Started::Listening { execution, acknowledged }
+}
+
+/// Has the changes told that a stream wants to hear of.
+fn watcher_of(filter: SubscriptionFilter, revision: Revision, id: &RequestId, notices: Arc<Notices>) -> Arc<Watcher> {
+    let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
+    let decoration = Decoration::of_subscription(id);
+    let of_a_list = params_text(revision, &EmptyParams::new(), &decoration);
+    Arc::new(move |change| {
+        let Some(method) = wanted(change, &filter, &uris) else { return };
+        let params = match change {
+            Change::Updated(uri) => params_text(revision, &ResourceParams::new(&**uri), &decoration),
+            _ => of_a_list.clone(),
+        };
+        notices.post(method, Some(params));
+    })
+}
+
+/// What of it is offered here.
+fn honour(asked: SubscriptionFilter, declared: &ServerCapabilities) -> SubscriptionFilter {
+    let mut honoured = SubscriptionFilter::new();
+    honoured.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked && declared.tools.is_some());
+    honoured.prompts_list_changed = asked.prompts_list_changed.filter(|asked| *asked && declared.prompts.is_some());
+    if tells_resources(declared) {
+        honoured.resources_list_changed = asked.resources_list_changed.filter(|asked| *asked);
+        honoured.resource_subscriptions = asked.resource_subscriptions;
+    }
+    honoured
+}
+
+fn tells_resources(declared: &ServerCapabilities) -> bool {
+    declared.resources.as_ref().is_some_and(|resources| resources.list_changed == Some(true))
+}
+
+/// How a change is told, if it is wanted.
+fn wanted(change: &Change, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
+    let (method, wanted) = match change {
+        Change::Tools => (Method::ToolListChanged, filter.tools()),
+        Change::Prompts => (Method::PromptListChanged, filter.prompts()),
+        Change::Resources => (Method::ResourceListChanged, filter.resources()),
+        Change::Updated(uri) => (Method::ResourceUpdated, uris.contains(&**uri)),
+    };
+    wanted.then_some(method)
+}
+
+fn params_text(revision: Revision, params: &impl Encode, decoration: &Decoration) -> Box<str> {
+    let mut text = Vec::new();
+    // The parameters are types of ours with string keys: they can be written.
+    let _ = era::write_params(revision, params, decoration, &mut text);
+    String::from_utf8(text).unwrap_or_default().into()
+}
+
+fn uri_of(request: &Request) -> Result<String, Answer> {
+    let uri = request.params.get_string("uri").map(std::borrow::Cow::into_owned);
+    uri.ok_or_else(|| refuse(request, &ErrorObject::invalid_params("params.uri must be the URI of a resource")))
+}
+
+fn done(server: &Server, request: &Request) -> Answer {
+    let revision = request.peer.revision;
+    Answer::result(&request.id, |out| era::write_result(revision, &EmptyResult::default(), server.decoration(), out))
+}
+
+fn refuse(request: &Request, error: &ErrorObject) -> Answer {
+    Answer::error(&request.id, &era::error_for(request.peer.revision, error))
+}
+
+fn lock(uris: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
+    uris.lock().unwrap_or_else(PoisonError::into_inner)
+}
