@@ -35,6 +35,8 @@ pub(crate) enum Letter {
     CancelCall(CallKey),
     /// Tell the peer all of these.
     Notices(Arc<Notices>),
+    /// The handler of this request lets its client's connection go.
+    ReleaseStream { key: Key },
     /// Shut down, with the drain window or without.
     ShutDown { at_once: bool },
 }

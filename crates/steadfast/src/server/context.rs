@@ -134,6 +134,20 @@ impl Context {
     }
 }
 
+/// The connection.
+impl Context {
+    /// Lets the client's connection go while the call goes on: the client comes back for the answer by itself. For calls that
+    /// take long, where a connection that is held open for nothing costs more than one that is opened again.
+    ///
+    /// It has an effect over HTTP in revision 2025-11-25, where clients know how to come back, and none anywhere else.
+    pub fn release_connection(&self) {
+        if let Some(execution) = &self.execution {
+            // If the connection is closed there is nothing to let go.
+            let _ = execution.mailbox.post(Letter::ReleaseStream { key: execution.key });
+        }
+    }
+}
+
 /// Cancellation.
 impl Context {
     /// Whether nobody waits for the answer any more. For a plain `fn`, which cannot be stopped from outside: look now and

@@ -20,7 +20,7 @@ use crate::runtime::{Engine, Exchange, Mailbox, Runtime, Timer};
 use crate::server::ServerService;
 
 /// Waits for the first message, and answers with JSON if there is no other.
-pub(super) async fn answer(mut running: Running) -> Response<HttpBody> {
+pub(super) async fn answer(mut running: Box<Running>) -> Response<HttpBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
         if let Poll::Ready(message) = running.poll_message(cx) {
@@ -83,7 +83,7 @@ impl Running {
             mailbox.identify(principal);
             ServerService::for_exchange(server)
         };
-        let limits = shared.server.limits().clone();
+        let limits = shared.limits.clone();
         let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         let exchange = Exchange::begin(engine, message);
         Self { shared, runtime, exchange, timer: None, closing: None, told: false, _permit: permit }
@@ -125,7 +125,7 @@ impl Running {
 
 /// The events of one request.
 pub(super) struct ExchangeStream {
-    running: Running,
+    running: Box<Running>,
     /// Messages that are not written yet.
     ready: VecDeque<Vec<u8>>,
     over: bool,
