@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use steadfast::prelude::*;
 use steadfast::transport::Transport;
+use steadfast::transport::http::HttpOptions;
 use steadfast::transport::stream::Stream;
 use steadfast::{Error, Limits, Outcome};
 
@@ -60,7 +61,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     match (options.unix, options.tcp, options.http) {
         (Some(path), _, _) => on_unix(server, limits, path).await,
         (None, Some(address), _) => on_tcp(server, limits, address).await,
-        (None, None, Some(address)) => on_http(server, address).await,
+        (None, None, Some(address)) => on_http(server, limits, address).await,
         (None, None, None) => {
             welcome::at_a_terminal();
             server.serve_stdio().with_limits(limits).await
@@ -68,9 +69,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-async fn on_http(server: Server, address: SocketAddr) -> Result<(), Error> {
+async fn on_http(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
     refuse_the_public(address)?;
-    let serving = server.serve_http(address);
+    let serving = server.serve_http(address).with_options(HttpOptions::new().with_limits(limits));
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
         eprintln!("steadfast: listening on http://{address}/mcp");

@@ -50,9 +50,10 @@ pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, c
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let arguments = function.arguments().map(|argument| {
         let Argument { name, kind, description, complete, .. } = argument;
-        let required = match argument.default {
-            None => quote! { ::steadfast::__private::is_required::<#kind>() },
-            Some(_) => quote! { false },
+        let required = if argument.default.is_none() {
+            quote! { ::steadfast::__private::is_required::<#kind>() }
+        } else {
+            quote! { false }
         };
         let complete = complete.iter().map(|complete| quote_spanned! {complete.span()=> .complete(#name, #complete) });
         quote! { .argument(#name, #description, #required) #(#complete)* }

@@ -34,7 +34,7 @@ impl Notes {
     /// All titles.
     #[resource("notes://all", mime_type = "text/plain")]
     async fn titles(&self) -> String {
-        self.lock().keys().map(|title| format!("{title}\n")).collect()
+        self.lock().keys().cloned().collect::<Vec<_>>().join("\n")
     }
 
     /// A note. The variables of the URI are parameters; `None` says that there is no such resource.

@@ -86,6 +86,8 @@ struct Stream<B> {
     /// Counts cursors; the newest is the one that reads.
     cursors: u64,
     closed: bool,
+    /// Which cursor ends at which place although the stream goes on.
+    cut: Option<(u64, u64)>,
 }
 
 impl<B> Stream<B> {
@@ -119,7 +121,7 @@ pub enum Read<B> {
     Waiting,
     /// The stream has ended and all of it was read.
     Ended,
-    /// Another cursor reads this stream now.
+    /// It is to read no further: the stream was cut, or another cursor reads it now.
     Superseded,
     /// The next event is not kept any more.
     Lost,
@@ -168,7 +170,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     pub fn open(&mut self) -> StreamKey {
         let key = StreamKey(self.next_stream);
         self.next_stream += 1;
-        let stream = Stream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false };
+        let stream = Stream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false, cut: None };
         self.streams.insert(key, stream);
         key
     }
@@ -222,7 +224,8 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     pub fn read(&mut self, cursor: &mut Cursor) -> Read<B> {
         // A stream that is not there any more has ended, and its last event was read or has expired.
         let Some(stream) = self.streams.get_mut(&cursor.stream) else { return Read::Ended };
-        if cursor.number != stream.cursors {
+        let cut = stream.cut.is_some_and(|(number, place)| number == cursor.number && cursor.next >= place);
+        if cut || cursor.number != stream.cursors {
             return Read::Superseded;
         }
         let Some(place) = cursor.next.checked_sub(stream.first) else { return Read::Lost };
@@ -237,10 +240,10 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         }
     }
 
-    /// Takes a stream away from its reader, which may come back with the id of what it saw last.
-    pub fn detach(&mut self, key: StreamKey) {
+    /// Cuts a stream off for its reader, behind what it has by now. It may come back with the id of what it saw last.
+    pub fn cut(&mut self, key: StreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
-            stream.cursors += 1;
+            stream.cut = Some((stream.cursors, stream.next()));
         }
     }
 
@@ -373,6 +376,19 @@ mod tests {
         assert_eq!(log.read(&mut old), Read::Superseded);
         assert_eq!(log.read(&mut new), Read::Event(b"b".to_vec()));
         assert!(log.is_current(&new) && !log.is_current(&old));
+    }
+
+    #[test]
+    fn a_cut_ends_a_reader_behind_what_it_has_and_not_the_stream() {
+        let mut log = log();
+        let stream = log.open();
+        let mut cursor = log.attach(stream).unwrap();
+        let id = append(&mut log, stream, "a");
+        log.cut(stream);
+        append(&mut log, stream, "b");
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], Read::Superseded));
+        let mut again = log.resume(&id).unwrap();
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], Read::Waiting));
     }
 
     #[test]

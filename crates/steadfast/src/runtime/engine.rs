@@ -72,6 +72,8 @@ pub(crate) struct Engine<S> {
     letters: Vec<Letter>,
     odd: OddLog,
     ended: Option<Ended>,
+    /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
+    released_streams: Option<Vec<Key>>,
 }
 
 impl<S: Service> Engine<S> {
@@ -95,7 +97,20 @@ impl<S: Service> Engine<S> {
             letters: Vec::new(),
             odd: OddLog::default(),
             ended: None,
+            released_streams: None,
         }
+    }
+
+    /// Takes note of requests whose handlers let their client's connection go.
+    #[cfg(feature = "http")]
+    pub(crate) fn release_streams(&mut self) {
+        self.released_streams = Some(Vec::new());
+    }
+
+    /// The requests whose handlers have let go since it was asked last.
+    #[cfg(feature = "http")]
+    pub(crate) fn released_streams(&mut self) -> Vec<Key> {
+        self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// How the connection ended, once it has.
@@ -213,6 +228,11 @@ impl<S: Service> Engine<S> {
                 self.connection.cancel_call(call, None);
             }
             Letter::Notices(notices) => notices.hand_over(&mut self.connection),
+            Letter::ReleaseStream { key } => {
+                if let Some(released) = &mut self.released_streams {
+                    released.push(key);
+                }
+            }
             Letter::ShutDown { at_once: false } => self.connection.shut_down(now),
             Letter::ShutDown { at_once: true } => self.connection.shut_down_now(now),
         }

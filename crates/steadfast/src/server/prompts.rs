@@ -99,7 +99,7 @@ pub(super) fn fill(
     let Some(prompt) = server.prompt(&name) else {
         return refuse(&request, format!("there is no prompt named `{}`", excerpt(&name)));
     };
-    let execution = round::execution(server, &request, None, mailbox, runtime);
+    let execution = round::execution(server, &request, mailbox, runtime);
     let arguments = match request.params.range_of("arguments") {
         Some(range) => Arguments::within(request.params.into_text(), range),
         None => Arguments::none(),

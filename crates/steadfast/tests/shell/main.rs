@@ -8,6 +8,8 @@ mod handlers;
 mod http;
 mod isolation;
 mod outcomes;
+#[cfg(feature = "http")]
+mod principals;
 mod prompts;
 mod resources;
 mod review;

@@ -16,11 +16,11 @@ use super::body::HttpBody;
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use crate::runtime::{Engine, Exchange, Runtime, Timer};
+use crate::runtime::{Engine, Exchange, Mailbox, Runtime, Timer};
 use crate::server::ServerService;
 
 /// Waits for the first message, and answers with JSON if there is no other.
-pub(super) async fn answer(mut running: Running) -> Response<HttpBody> {
+pub(super) async fn answer(mut running: Box<Running>) -> Response<HttpBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
         if let Poll::Ready(message) = running.poll_message(cx) {
@@ -71,10 +71,20 @@ pub(super) struct Running {
 
 impl Running {
     /// Gives an engine of its own the request.
-    pub(super) fn begin(shared: Arc<Shared>, runtime: Arc<dyn Runtime>, message: &[u8], permit: Permit) -> Self {
-        let service = ServerService::for_exchange(shared.server.clone());
-        let limits = shared.server.limits().clone();
-        let engine = Engine::new(|_| service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
+    pub(super) fn begin(
+        shared: Arc<Shared>,
+        runtime: Arc<dyn Runtime>,
+        principal: Option<&str>,
+        message: &[u8],
+        permit: Permit,
+    ) -> Self {
+        let server = shared.server.clone();
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(principal);
+            ServerService::for_exchange(server)
+        };
+        let limits = shared.limits.clone();
+        let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         let exchange = Exchange::begin(engine, message);
         Self { shared, runtime, exchange, timer: None, closing: None, told: false, _permit: permit }
     }
@@ -115,7 +125,7 @@ impl Running {
 
 /// The events of one request.
 pub(super) struct ExchangeStream {
-    running: Running,
+    running: Box<Running>,
     /// Messages that are not written yet.
     ready: VecDeque<Vec<u8>>,
     over: bool,

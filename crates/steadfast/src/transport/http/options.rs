@@ -5,18 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
+use steadfast_proto::connection::Limits;
 use steadfast_proto::http::guard::Guard;
 use steadfast_proto::http::resume::LogLimits;
 
 type Identify = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-/// How a server behaves on HTTP. The limits of a connection are those of the server.
+/// How a server behaves on HTTP.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
     /// Who may talk to the server from a browser, and under which name. Unless it is set: pages of this machine, and the
     /// names of this machine if the server listens on the loopback interface only.
     pub guard: Option<Guard>,
+    /// The limits of connections, if they are not the server's. The number of requests and their bytes are also those of the
+    /// whole service.
+    pub limits: Option<Limits>,
     /// Sessions at once (before 2026-07-28). Past it `initialize` is refused with 503.
     pub sessions: usize,
     /// A session without an open response and without a request for so long is ended. 10 minutes: clients that are alive
@@ -46,6 +50,7 @@ impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             guard: None,
+            limits: None,
             sessions: 10_000,
             session_idle: Duration::from_secs(600),
             log: LogLimits::default(),
@@ -67,6 +72,12 @@ impl HttpOptions {
         Self::default()
     }
 
+    /// With other limits than the server's.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
     /// Lets in what this guard lets in, and nothing else.
     pub fn with_guard(mut self, guard: Guard) -> Self {
         self.guard = Some(guard);
@@ -81,7 +92,8 @@ impl HttpOptions {
     }
 
     /// Says who sent a request, for example from what an authentication layer left in its extensions. A session belongs to
-    /// whoever opened it: to others it does not exist.
+    /// whoever opened it: to others it does not exist. So do tasks, and the state of requests of several rounds. Handlers see it
+    /// as [`Context::principal`](crate::Context::principal).
     pub fn identify(mut self, identify: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
         self.identify = Some(Arc::new(identify));
         self

@@ -26,7 +26,7 @@ use crate::runtime::Runtime;
 enum Decision {
     Respond(Response<HttpBody>),
     /// A request of 2026-07-28.
-    Run(Running),
+    Run(Box<Running>),
     /// A request of a session.
     Wait(Waiting),
 }
@@ -60,7 +60,7 @@ impl Shared {
             return reply::overloaded("as many requests are in flight as may be; send it again when one has ended");
         };
         let deadline = runtime.now() + self.options.body_timeout;
-        let limit = self.server.limits().message_bytes;
+        let limit = self.limits.message_bytes;
         let bytes = match read_body(body, limit, &mut permit, || runtime.timer(), deadline).await {
             Ok(bytes) => bytes,
             Err(unread) => return reply::refuse(unread.status(), unread.message()),
@@ -78,7 +78,7 @@ impl Shared {
 
     fn decide(self: Arc<Self>, runtime: Arc<dyn Runtime>, parts: &Parts, bytes: Bytes, permit: Permit) -> Decision {
         let lines = Lines(&parts.headers);
-        let message = match envelope::read(&bytes, self.server.limits().depth) {
+        let message = match envelope::read(&bytes, self.limits.depth) {
             Ok(message) => message,
             Err(refusal) => {
                 let id = refusal.salvaged.id.as_ref();
@@ -92,7 +92,9 @@ impl Shared {
                     if let Err(error) = self.check_headers(&lines, &method, &params) {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
-                    Decision::Run(Running::begin(self, runtime, &bytes, permit))
+                    let principal = self.options.principal(parts);
+                    let running = Running::begin(self, runtime, principal.as_deref(), &bytes, permit);
+                    Decision::Run(Box::new(running))
                 }
                 // There is none that would have an effect: hanging up is the cancellation.
                 Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),
@@ -133,11 +135,11 @@ impl Shared {
         }
         let session = match self.session_of(parts, id) {
             Ok(session) => session,
-            Err(response) => return response.into(),
+            Err(response) => return Decision::Respond(*response),
         };
         let (ids, sweep) = match message {
             Message::Request { id, .. } => (vec![id.clone()], false),
-            Message::Batch(batch) => (ids_of(*batch, self.server.limits().depth), true),
+            Message::Batch(batch) => (ids_of(*batch, self.limits.depth), true),
             Message::Notification { method, .. } => (Vec::new(), *method == Method::Cancelled.name()),
             Message::Answer { .. } => (Vec::new(), false),
         };
@@ -195,7 +197,7 @@ impl Shared {
         }
         let session = match self.session_of(parts, None) {
             Ok(session) => session,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let stream = match lines.single(name::LAST_EVENT_ID) {
             Single::Absent => session.listen(),
@@ -222,15 +224,15 @@ impl Shared {
                 session.end();
                 reply::empty(StatusCode::NO_CONTENT)
             }
-            Err(response) => response,
+            Err(response) => *response,
         }
     }
 
     /// The session that a request belongs to, or the response for one that belongs to none.
-    fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<Arc<Session>, Response<HttpBody>> {
+    fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<Arc<Session>, Box<Response<HttpBody>>> {
         let lines = Lines(&parts.headers);
         let refuse = |message: &'static str| {
-            Err(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message)))
+            Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
         };
         match lines.single(name::PROTOCOL_VERSION) {
             Single::Absent => {}
@@ -248,7 +250,7 @@ impl Shared {
         };
         let principal = self.options.principal(parts);
         let found = self.sessions.find(session).filter(|session| session.belongs_to(principal.as_deref()));
-        found.ok_or_else(|| session_gone(id))
+        found.ok_or_else(|| Box::new(session_gone(id)))
     }
 }
 

@@ -101,7 +101,7 @@ impl ServingHttp {
         listener.set_nonblocking(true).map_err(not_begun)?;
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime::current().map_err(not_begun)?);
         let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
-        let drain = self.server.limits().drain_deadline;
+        let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
         let service = HttpService::with(self.server, self.options, guard, OnceLock::from(runtime));
         let io = io_handle().map_err(not_begun)?;
         let on_signals = self.shutdown.is_none();

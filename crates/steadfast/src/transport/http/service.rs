@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use http::{Method as HttpMethod, Request, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::ErrorObject;
-use steadfast_proto::connection::Hello;
+use steadfast_proto::connection::{Hello, Limits};
 use steadfast_proto::http::guard::{Barred, Guard};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -38,6 +38,7 @@ pub(super) struct Shared {
     pub(super) server: Server,
     pub(super) hello: Arc<Hello>,
     pub(super) options: HttpOptions,
+    pub(super) limits: Limits,
     pub(super) guard: Guard,
     pub(super) load: Arc<Load>,
     pub(super) sessions: Arc<Sessions>,
@@ -81,11 +82,13 @@ impl HttpService {
         guard: Guard,
         runtime: OnceLock<Arc<dyn Runtime>>,
     ) -> Self {
+        let limits = options.limits.clone().unwrap_or_else(|| server.limits().clone());
         let shared = Shared {
             hello: Arc::new(server.hello()),
-            load: Load::new(server.limits()),
+            load: Load::new(&limits),
             sessions: Arc::new(Sessions::new(options.sessions)),
             closing: Closing::default(),
+            limits,
             server,
             options,
             guard,

@@ -28,7 +28,7 @@ pub(super) use driver::Driver;
 pub(super) use stream::{Outcome, SessionStream, Waiting};
 
 use super::service::Shared;
-use crate::runtime::{Engine, Runtime};
+use crate::runtime::{Engine, Mailbox, Runtime};
 use crate::server::ServerService;
 
 /// More than so many unread messages that may be dropped, and they are: progress, log messages and notices, so that nobody's
@@ -79,6 +79,8 @@ struct Post {
     to: To,
     /// All its requests have ended.
     done: bool,
+    /// Its handler has let go of the client.
+    released: bool,
     waker: Option<Waker>,
 }
 
@@ -99,9 +101,13 @@ impl Session {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random)?;
         let server = shared.server.clone();
-        let limits = server.limits().clone();
-        let service = |mailbox: &_| ServerService::new(server, mailbox);
-        let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
+        let limits = shared.limits.clone();
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(principal.as_deref());
+            ServerService::new(server, mailbox)
+        };
+        let mut engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
+        engine.release_streams();
         let mut log = EventLog::new(shared.options.log.clone());
         let standalone = log.open();
         let state = State {
@@ -181,7 +187,9 @@ impl Session {
         state.deliver(now, None);
         if sweep {
             let all: Vec<u64> = state.posts.keys().copied().collect();
-            all.into_iter().for_each(|post| state.settle(post));
+            for post in all {
+                state.settle(post);
+            }
         } else if let Some(post) = post {
             state.settle(post);
         }
@@ -235,7 +243,8 @@ impl State {
     fn open_post(&mut self) -> u64 {
         let number = self.next_post;
         self.next_post += 1;
-        self.posts.insert(number, Post { keys: Vec::new(), to: To::Held(Vec::new()), done: false, waker: None });
+        let to = To::Held(Vec::new());
+        self.posts.insert(number, Post { keys: Vec::new(), to, done: false, released: false, waker: None });
         number
     }
 
@@ -273,7 +282,12 @@ impl State {
             touched.extend(number);
         }
         self.engine.connection.handle_flushed();
-        touched.into_iter().for_each(|post| self.settle(post));
+        for post in touched {
+            self.settle(post);
+        }
+        for key in self.engine.released_streams() {
+            self.release(key);
+        }
     }
 
     fn append(&mut self, now: Moment, stream: StreamKey, message: &[u8], droppable: bool) {
@@ -288,11 +302,9 @@ impl State {
         self.wake_reader(stream);
     }
 
-    /// An event without a message, so that the client has an id to come back with. Older clients would take it for a
-    /// message that they cannot read.
+    /// An event without a message, so that the client has an id to come back with.
     fn prime(&mut self, now: Moment, stream: StreamKey, retry: Duration) {
-        let revision = self.engine.connection.peer().map(|peer| peer.revision);
-        if revision != Some(Revision::V2025_11_25) {
+        if !self.primes() {
             return;
         }
         self.log.append(now, stream, |id| {
@@ -300,6 +312,30 @@ impl State {
             sse::Event { id: Some(&id.to_string()), retry: Some(retry), data: Some(b""), name: None }.write(&mut out);
             out.into()
         });
+    }
+
+    /// A handler lets its client go, which comes back for the answer. Only clients that were primed know how.
+    fn release(&mut self, key: Key) {
+        if !self.primes() {
+            return;
+        }
+        let Some(post) = self.routes.get(&key).and_then(|number| self.posts.get_mut(number)) else { return };
+        match post.to {
+            To::Stream(stream) => {
+                self.log.cut(stream);
+                self.wake_reader(stream);
+            }
+            To::Held(_) => {
+                post.released = true;
+                post.waker.take().into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
+    /// Whether clients of this revision expect an event without a message. Older ones would take it for a message that they
+    /// cannot read.
+    fn primes(&self) -> bool {
+        self.engine.connection.peer().is_some_and(|peer| peer.revision == Revision::V2025_11_25)
     }
 
     /// Ends a POST whose requests have all ended.

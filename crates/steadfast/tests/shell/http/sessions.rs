@@ -87,6 +87,28 @@ async fn a_slow_call_is_primed_and_its_answer_can_be_had_again_and_again() {
 }
 
 #[tokio::test]
+async fn a_handler_that_lets_its_client_go_is_answered_when_the_client_comes_back() {
+    let gate = Signal::default();
+    let waiting = gate.clone();
+    let tool = Tool::new("released").handler(move |ctx: Context| {
+        let gate = waiting.clone();
+        async move {
+            ctx.release_connection();
+            gate.wait().await;
+            "at last"
+        }
+    });
+    let service = service([tool]);
+    let session = open(&service, "2025-11-25").await;
+    let mut events = Events::of(Sent::in_session(&session, &call(1, "released", json!({}))).to(&service).await);
+    let primed = events.next().await.unwrap();
+    assert_eq!(events.next().await, None, "the connection is closed, the call goes on");
+    let resumed = Events::of(get(&session).with("last-event-id", &primed.id.unwrap()).to(&service).await);
+    gate.set();
+    assert_eq!(resumed.all().await[0]["result"]["content"][0]["text"], "at last");
+}
+
+#[tokio::test]
 async fn older_revisions_are_not_primed() {
     let gate = Signal::default();
     let service = service([gated(&gate)]);

@@ -36,7 +36,7 @@ impl Running {
 fn bytes(address: SocketAddr, sent: Sent) -> Vec<u8> {
     let mut head = format!("{} /mcp HTTP/1.1\r\n", sent.method);
     for (name, value) in sent.without("host").with("host", &address.to_string()).headers {
-        head += &format!("{name}: {value}\r\n");
+        head.extend([&name, ": ", &value, "\r\n"].map(str::to_owned));
     }
     head.into_bytes()
 }

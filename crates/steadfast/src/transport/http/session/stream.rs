@@ -54,7 +54,7 @@ impl Future for Waiting {
             state.posts.remove(&waiting.post);
             return Poll::Ready(Outcome::Answer(answer));
         }
-        if !post.done && messages.is_empty() {
+        if !post.done && !post.released && messages.is_empty() {
             post.waker = Some(cx.waker().clone());
             let timer = waiting.timer.get_or_insert_with(|| {
                 let mut timer = session.runtime.timer();
@@ -92,11 +92,14 @@ impl State {
         self.prime(now, stream, session.timing.retry);
         let post = self.posts.get_mut(&number)?;
         let To::Held(messages) = std::mem::replace(&mut post.to, To::Stream(stream)) else { return None };
-        let done = post.done;
+        let (done, released) = (post.done, post.released);
         for message in messages {
             self.append(now, stream, &message, false);
         }
         let cursor = self.log.attach(stream)?;
+        if released {
+            self.log.cut(stream);
+        }
         if done {
             self.posts.remove(&number);
             self.log.close(stream);
