@@ -5,16 +5,16 @@
 use steadfast::prelude::*;
 use steadfast::tool;
 
-/// Adds the tools to the server that they change. They hold it, so that it lives as long as the process.
-pub(super) fn add_to(server: &Server) {
-    server.add_tool(test_trigger_tool_change(server.clone()));
-    server.add_tool(test_trigger_prompt_change(server.clone()));
+pub(super) fn tools() -> [Tool; 2] {
+    [test_trigger_tool_change(), test_trigger_prompt_change()]
 }
 
 /// Changes the list of tools.
 #[tool]
-async fn test_trigger_tool_change(#[state] server: Server) -> &'static str {
-    if let Some(tool) = server.tool("test_simple_text") {
+async fn test_trigger_tool_change(ctx: Context) -> &'static str {
+    if let Some(server) = ctx.server()
+        && let Some(tool) = server.tool("test_simple_text")
+    {
         server.add_tool(tool);
     }
     "The list of tools has changed"
@@ -22,8 +22,10 @@ async fn test_trigger_tool_change(#[state] server: Server) -> &'static str {
 
 /// Changes the list of prompts.
 #[tool]
-async fn test_trigger_prompt_change(#[state] server: Server) -> &'static str {
-    if let Some(prompt) = server.prompt("test_simple_prompt") {
+async fn test_trigger_prompt_change(ctx: Context) -> &'static str {
+    if let Some(server) = ctx.server()
+        && let Some(prompt) = server.prompt("test_simple_prompt")
+    {
         server.add_prompt(prompt);
     }
     "The list of prompts has changed"

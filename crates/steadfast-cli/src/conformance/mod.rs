@@ -20,7 +20,7 @@ use steadfast::Server;
 
 /// The server with all fixtures.
 pub(crate) fn server() -> Server {
-    let server = Server::builder("steadfast-conformance", env!("CARGO_PKG_VERSION"))
+    Server::builder("steadfast-conformance", env!("CARGO_PKG_VERSION"))
         .title("Steadfast conformance fixtures")
         .instructions("What the conformance suite calls. It is of no other use.")
         .tools(content::tools())
@@ -28,13 +28,12 @@ pub(crate) fn server() -> Server {
         .tools(schemas::tools())
         .tools(asks::tools())
         .tools(needs::tools())
+        .tools(changes::tools())
         .tools(rounds::tools())
         .tools(tasks::tools())
         .resources(resources::resources())
         .resource_templates(resources::templates())
         .prompts(prompts::prompts())
         .prompts(rounds::prompts())
-        .build();
-    changes::add_to(&server);
-    server
+        .build()
 }

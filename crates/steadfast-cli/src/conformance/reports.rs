@@ -1,4 +1,4 @@
-//! Tools that report while they run: progress and log messages.
+//! Tools that report while they run: progress and log messages; and one that has its client come back for the answer.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use steadfast::{LoggingLevel, tool};
 /// Far enough apart that two reports are not merged into one.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-pub(super) fn tools() -> [Tool; 3] {
-    [test_tool_with_progress(), test_tool_with_logging(), test_logging_tool()]
+pub(super) fn tools() -> [Tool; 4] {
+    [test_tool_with_progress(), test_tool_with_logging(), test_logging_tool(), test_reconnection()]
 }
 
 /// Reports progress in three steps.
@@ -39,4 +39,12 @@ async fn test_tool_with_logging(ctx: Context) -> &'static str {
 async fn test_logging_tool(ctx: Context) -> &'static str {
     ctx.log(LoggingLevel::Error, "Only for who asked for log messages");
     "Logged"
+}
+
+/// Closes the response, and answers when the client has come back.
+#[tool(read_only)]
+async fn test_reconnection(ctx: Context) -> &'static str {
+    ctx.close_stream();
+    tokio::time::sleep(BETWEEN * 2).await;
+    "Reconnection test completed successfully"
 }
