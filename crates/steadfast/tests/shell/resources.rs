@@ -220,7 +220,11 @@ async fn a_handler_can_tell_of_a_change() {
 
 #[tokio::test]
 async fn subscriptions_of_a_connection_are_limited() {
-    let limits = || Limits { subscribed: 1, ..Limits::default() };
+    let limits = || {
+        let mut limits = Limits::default();
+        limits.subscribed = 1;
+        limits
+    };
     let server = Server::builder("test", "1").limits(limits()).resource_template(weather()).build();
     let mut raw = served(server);
     raw.open("2025-11-25").await;
