@@ -1,6 +1,7 @@
 //! The `steadfast` command.
 #![forbid(unsafe_code)]
 
+mod conformance;
 mod log;
 mod reference;
 mod serve;

@@ -7,20 +7,24 @@ use std::time::Duration;
 use clap::Args;
 use steadfast::prelude::*;
 use steadfast::transport::Transport;
+use steadfast::transport::http::HttpOptions;
 use steadfast::transport::stream::Stream;
 use steadfast::{Error, Limits, Outcome};
 
 use crate::reference::Reference;
-use crate::welcome;
+use crate::{conformance, welcome};
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Listen on a Unix socket at this path instead of standard input and output.
-    #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["tcp", "http"])]
     unix: Option<PathBuf>,
     /// Listen on this address instead of standard input and output. Only loopback addresses: there is no encryption.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "http")]
     tcp: Option<SocketAddr>,
+    /// Serve Streamable HTTP at /mcp on this address. Only loopback addresses: there is no encryption.
+    #[arg(long, value_name = "ADDR")]
+    http: Option<SocketAddr>,
     /// The longest message taken, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().message_bytes)]
     max_frame: usize,
@@ -33,6 +37,9 @@ pub(crate) struct Options {
     /// How long running calls may go on to answer after the client has closed its end, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     drain: u64,
+    /// Serve what the official conformance suite looks for instead of the reference server.
+    #[arg(long)]
+    conformance: bool,
 }
 
 impl Options {
@@ -50,15 +57,26 @@ impl Options {
 
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let limits = options.limits();
-    let server = Reference.into_server();
-    match (options.unix, options.tcp) {
-        (Some(path), _) => on_unix(server, limits, path).await,
-        (None, Some(address)) => on_tcp(server, limits, address).await,
-        (None, None) => {
+    let server = if options.conformance { conformance::server() } else { Reference.into_server() };
+    match (options.unix, options.tcp, options.http) {
+        (Some(path), _, _) => on_unix(server, limits, path).await,
+        (None, Some(address), _) => on_tcp(server, limits, address).await,
+        (None, None, Some(address)) => on_http(server, limits, address).await,
+        (None, None, None) => {
             welcome::at_a_terminal();
             server.serve_stdio().with_limits(limits).await
         }
     }
+}
+
+async fn on_http(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
+    refuse_the_public(address)?;
+    let serving = server.serve_http(address).with_options(HttpOptions::new().with_limits(limits));
+    // Without an address there is nothing to say: serving says why.
+    if let Some(address) = serving.local_address() {
+        eprintln!("steadfast: listening on http://{address}/mcp");
+    }
+    serving.await
 }
 
 #[cfg(unix)]
@@ -86,15 +104,18 @@ async fn on_unix(_server: Server, _limits: Limits, _path: PathBuf) -> Result<(),
 }
 
 async fn on_tcp(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
-    if !address.ip().is_loopback() {
-        return Err(Error::usage(format!(
-            "{address} is not a loopback address, and there is no encryption and no login here"
-        )));
-    }
+    refuse_the_public(address)?;
     let listener = tokio::net::TcpListener::bind(address).await.map_err(not_begun)?;
     eprintln!("steadfast: serving on {}", listener.local_addr().map_err(not_begun)?);
     let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
     each(server, limits, accept).await
+}
+
+fn refuse_the_public(address: SocketAddr) -> Result<(), Error> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{address} is not a loopback address, and there is no encryption and no login here")))
 }
 
 /// Serves every peer that comes, until a signal.

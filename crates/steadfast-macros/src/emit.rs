@@ -1,4 +1,4 @@
-//! The expressions that make a `Tool` or a `Prompt`.
+//! The expressions that make a `Tool`, a `Prompt` or a `Resource`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
-use crate::options::{DefaultValue, Described, PromptOptions, ToolOptions};
+use crate::options::{DefaultValue, Described, PromptOptions, ResourceOptions, ToolOptions};
 use crate::parameter::{Argument, Parameter};
 use crate::signature::{Function, Kind};
 
@@ -22,7 +22,7 @@ pub(crate) struct Callee {
 
 /// The expression that makes the tool.
 pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, callee: &Callee) -> TokenStream {
-    let builder = described(&quote! { ::steadfast::Tool::new }, function, &options.described, docs);
+    let builder = described(&quote! { ::steadfast::Tool::new }, None, function, &options.described, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let hints: Vec<TokenStream> = [
         options.read_only.map(|hint| quote! { .with_read_only_hint(#hint) }),
@@ -36,25 +36,55 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
     let annotations =
         (!hints.is_empty()).then(|| quote! { .annotations(::steadfast::__private::ToolAnnotations::new()#(#hints)*) });
     let properties = properties(function);
-    let given = quote! { #builder #annotations #cooperative, #properties };
+    let needs = &options.needs;
+    let needs = quote! { #(.needs(::steadfast::__private::Need::#needs))* };
+    let task = options.task.iter();
+    let task = quote! { #(.task(::steadfast::server::tasks::TaskSupport::#task))* };
+    let given = quote! { #builder #annotations #needs #cooperative #task, #properties };
     run(function, callee, if function.is_async { "on_workers" } else { "on_threads" }, &given)
 }
 
 /// The expression that makes the prompt.
 pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, callee: &Callee) -> TokenStream {
-    let builder = described(&quote! { ::steadfast::Prompt::new }, function, &options.described, docs);
+    let builder = described(&quote! { ::steadfast::Prompt::new }, None, function, &options.described, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let arguments = function.arguments().map(|argument| {
         let Argument { name, kind, description, complete, .. } = argument;
-        let required = match argument.default {
-            None => quote! { ::steadfast::__private::is_required::<#kind>() },
-            Some(_) => quote! { false },
+        let required = if argument.default.is_none() {
+            quote! { ::steadfast::__private::is_required::<#kind>() }
+        } else {
+            quote! { false }
         };
         let complete = complete.iter().map(|complete| quote_spanned! {complete.span()=> .complete(#name, #complete) });
         quote! { .argument(#name, #description, #required) #(#complete)* }
     });
     let given = quote! { #builder #cooperative #(#arguments)* };
     run(function, callee, if function.is_async { "prompt_on_workers" } else { "prompt_on_threads" }, &given)
+}
+
+/// The expression that makes the resource, or the template of some.
+pub(crate) fn resource(function: &Function, options: &ResourceOptions, docs: &str, callee: &Callee) -> TokenStream {
+    let fixed = options.uri.variables.is_empty();
+    let begin = if fixed {
+        quote! { ::steadfast::Resource::new }
+    } else {
+        quote! { ::steadfast::ResourceTemplate::new }
+    };
+    let builder = described(&begin, Some(&options.uri.text), function, &options.described, docs);
+    let mime_type = options.mime_type.iter();
+    let cooperative = options.cooperative.then(|| quote! { .cooperative() });
+    let completed = function.arguments().filter_map(|argument| {
+        let (name, complete) = (&argument.name, argument.complete.as_ref()?);
+        Some(quote_spanned! {complete.span()=> .complete(#name, #complete) })
+    });
+    let given = quote! { #builder #(.mime_type(#mime_type))* #cooperative #(#completed)* };
+    let taker = match (fixed, function.is_async) {
+        (true, true) => "resource_on_workers",
+        (true, false) => "resource_on_threads",
+        (false, true) => "template_on_workers",
+        (false, false) => "template_on_threads",
+    };
+    run(function, callee, taker, &given)
 }
 
 /// The call that completes a builder with the function: `run` names who takes it, and `given` is what comes before.
@@ -94,14 +124,21 @@ fn run(function: &Function, callee: &Callee, run: &str, given: &TokenStream) -> 
 }
 
 /// A builder with what is said about every kind of thing.
-fn described(begin: &TokenStream, function: &Function, options: &Described, docs: &str) -> TokenStream {
+fn described(
+    begin: &TokenStream,
+    uri: Option<&LitStr>,
+    function: &Function,
+    options: &Described,
+    docs: &str,
+) -> TokenStream {
+    let uri = uri.into_iter();
     let name = options.name.as_ref().unwrap_or(&function.default_name);
     let title = options.title.iter();
     let description = options.description.as_ref().map_or_else(|| docs.to_owned(), LitStr::value);
     let description = Some(description).filter(|text| !text.is_empty()).into_iter();
     let icons = &options.icons;
     quote! {
-        #begin(#name)
+        #begin(#(#uri,)* #name)
             #(.title(#title))*
             #(.description(#description))*
             #(.icon(::steadfast::__private::Icon::new(#icons)))*
@@ -182,6 +219,7 @@ fn checks(function: &Function) -> TokenStream {
         let assert = match function.kind {
             Kind::Tool => quote_spanned! {place=> assert_parameter },
             Kind::Prompt => quote_spanned! {place=> assert_prompt_parameter },
+            Kind::Resource => quote_spanned! {place=> assert_resource_parameter },
         };
         quote_spanned! {place=> let _ = ::steadfast::__private::#assert::<#kind>; }
     });

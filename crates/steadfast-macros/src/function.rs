@@ -1,12 +1,12 @@
-//! `#[tool]` and `#[prompt]` on a function.
+//! `#[tool]`, `#[prompt]` and `#[resource]` on a function.
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, LitStr, Result};
+use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, Result};
 
 use crate::docs;
-use crate::emit::{self, Callee};
-use crate::options::{PromptOptions, ToolOptions};
+use crate::emit::Callee;
+use crate::made::Made;
 use crate::parameter::{self, Parameter};
 use crate::signature::{Function, Kind, allowed_lints};
 
@@ -41,8 +41,9 @@ fn try_expand(kind: Kind, options: TokenStream, function: &mut ItemFn) -> Result
     let states: Vec<_> = understood.parameters.iter().filter_map(state).collect();
     let captured = states.iter().map(|(name, _)| (*name).clone()).collect();
     let callee = Callee { path: quote! { #name #turbofish }, receiver: None, captured };
-    let made = made.emit(&understood, &docs, &callee);
-    let kind = kind.made();
+    made.check(&understood)?;
+    let expression = made.emit(&understood, &docs, &callee);
+    let kind = made.kind();
 
     let (outside, inside): (Vec<&Attribute>, Vec<&Attribute>) = function.attrs.iter().partition(|a| is_outside(a));
     let allowed = allowed_lints();
@@ -59,40 +60,9 @@ fn try_expand(kind: Kind, options: TokenStream, function: &mut ItemFn) -> Result
             #(#inside)*
             #allowed
             #signature #block
-            #made
+            #expression
         }
     })
-}
-
-/// The options of what a function is made into.
-pub(crate) enum Made {
-    Tool(ToolOptions),
-    Prompt(PromptOptions),
-}
-
-impl Made {
-    pub(crate) fn parse(kind: Kind, options: TokenStream) -> Result<Self> {
-        match kind {
-            Kind::Tool => ToolOptions::parse(options).map(Self::Tool),
-            Kind::Prompt => PromptOptions::parse(options).map(Self::Prompt),
-        }
-    }
-
-    /// The expression that makes it.
-    pub(crate) fn emit(&self, function: &Function, docs: &str, callee: &Callee) -> TokenStream {
-        match self {
-            Self::Tool(options) => emit::tool(function, options, docs, callee),
-            Self::Prompt(options) => emit::prompt(function, options, docs, callee),
-        }
-    }
-
-    /// The name that it is given, if it is not that of the function.
-    pub(crate) fn name(self) -> Option<LitStr> {
-        match self {
-            Self::Tool(options) => options.described.name,
-            Self::Prompt(options) => options.described.name,
-        }
-    }
 }
 
 fn state(parameter: &Parameter) -> Option<(&Ident, &syn::Type)> {
@@ -102,7 +72,7 @@ fn state(parameter: &Parameter) -> Option<(&Ident, &syn::Type)> {
     }
 }
 
-/// Attributes of the function that makes the tool or prompt; all others belong to the function that it runs.
+/// Attributes of the function that makes the tool, prompt or resource; all others belong to the function that it runs.
 fn is_outside(attribute: &Attribute) -> bool {
     ["doc", "cfg", "deprecated", "must_use"].iter().any(|name| attribute.path().is_ident(name))
 }

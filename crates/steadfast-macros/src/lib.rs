@@ -8,16 +8,19 @@
 mod docs;
 mod emit;
 mod function;
+mod made;
 mod options;
 mod parameter;
 mod server;
 mod signature;
+mod uri;
 
 use proc_macro::TokenStream;
 
 use signature::Kind;
 
-/// Makes a server of an `impl` block: each method with `#[tool]` is a tool, each with `#[prompt]` a prompt.
+/// Makes a server of an `impl` block: each method with `#[tool]` is a tool, each with `#[prompt]` a prompt, and each with
+/// `#[resource]` a resource.
 ///
 /// ```
 /// use steadfast::{Context, Tool, server};
@@ -123,7 +126,10 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
 /// - `read_only`, `destructive`, `idempotent`, `open_world`: hints, also as `destructive = false`.
+/// - `needs = sampling`, `needs(elicitation, roots)`: what a client has to be able to do; others are refused before the tool
+///   runs. There are `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`.
 /// - `cancel = cooperative`: a cancellation does not stop the handler at once; it sees `ctx.cancelled()` and ends.
+/// - `task = optional`, `task = required`: calls run as tasks for clients that know them; with `required` others are refused.
 /// - `icon = "https://.."`: may be given several times.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -184,4 +190,57 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Prompt, options.into(), item.into()).into()
+}
+
+/// Makes a resource of a function, or of a method of an `impl` block with `#[server]`. The URI comes first; with variables
+/// in it (RFC 6570), it is the template of many resources, and each variable is a parameter of the function.
+///
+/// ```
+/// use steadfast::{IntoServer, resource, server};
+///
+/// struct Weather;
+///
+/// #[server]
+/// impl Weather {
+///     /// The weather in a city now.
+///     #[resource("weather://{city}/now{?unit}", mime_type = "text/plain")]
+///     async fn now(&self, city: String, unit: Option<String>) -> String {
+///         format!("20 {} in {city}", unit.unwrap_or("C".into()))
+///     }
+///
+///     /// All cities.
+///     #[resource("weather://cities", title = "Cities")]
+///     async fn cities(&self) -> &'static str {
+///         "Bergen, Oslo"
+///     }
+/// }
+///
+/// /// A file of the notes folder.
+/// #[resource("notes:///{name}", name = "note")]
+/// fn note(name: String) -> std::io::Result<Vec<u8>> {
+///     std::fs::read(format!("notes/{name}"))
+/// }
+///
+/// let server = Weather.into_server();
+/// server.add_resource_template(note());
+/// assert!(server.resource("weather://cities").is_some());
+/// assert_eq!(server.resource_templates().len(), 2);
+/// ```
+///
+/// A function becomes `fn note() -> ResourceTemplate`, or `-> Resource` if the URI is fixed. What it returns is
+/// `IntoResource`: text, bytes, JSON, contents, an `Option` (`None`: there is no such resource), or a `Result` of these.
+///
+/// # Parameters
+///
+/// The variables of the URI, in any order; those that may be absent are an `Option`, or have `#[arg(default = ..)]`.
+/// Numbers, bools and the names of an enum are read from their text; a URI in which they are none names no resource.
+/// `Context`, `#[state]` and `#[arg(complete = ..)]` are as for [`macro@prompt`].
+///
+/// # Options
+///
+/// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
+/// - `mime_type = ".."`; `cancel = cooperative`; `icon = "https://.."`.
+#[proc_macro_attribute]
+pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
+    function::expand(Kind::Resource, options.into(), item.into()).into()
 }

@@ -1,10 +1,12 @@
-//! The options in `#[server(..)]`, `#[tool(..)]`, `#[prompt(..)]` and `#[arg(..)]`.
+//! The options in `#[server(..)]`, `#[tool(..)]`, `#[prompt(..)]`, `#[resource(..)]` and `#[arg(..)]`.
 
 use proc_macro2::{Span, TokenStream};
 use syn::meta::ParseNestedMeta;
-use syn::parse::Parser;
+use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, Ident, LitBool, LitStr, Meta, Result, Token, parenthesized};
+
+use crate::uri::Uri;
 
 /// What is said about every kind of thing.
 #[derive(Default)]
@@ -21,7 +23,10 @@ impl Described {
         match name_of(meta).as_str() {
             "name" => {
                 let name = text(meta, self.name.is_some())?;
-                check_name(noun, &name)?;
+                // A resource is found by its URI, so its name may be anything.
+                if noun != "resource" {
+                    check_name(noun, &name)?;
+                }
                 self.name = Some(name);
             }
             "title" => self.title = Some(text(meta, self.title.is_some())?),
@@ -42,6 +47,10 @@ pub(crate) struct ToolOptions {
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
     pub(crate) cooperative: bool,
+    /// Variants of `Need`.
+    pub(crate) needs: Vec<Ident>,
+    /// A variant of `TaskSupport`.
+    pub(crate) task: Option<Ident>,
 }
 
 impl ToolOptions {
@@ -62,10 +71,22 @@ impl ToolOptions {
             "idempotent" => self.idempotent = Some(flag(meta, self.idempotent.is_some())?),
             "open_world" => self.open_world = Some(flag(meta, self.open_world.is_some())?),
             "cancel" => self.cooperative = cooperative(meta)?,
+            "needs" => {
+                if meta.input.peek(Token![=]) {
+                    self.needs.push(need(&meta.value()?.parse()?)?);
+                } else {
+                    let names;
+                    parenthesized!(names in meta.input);
+                    for name in Punctuated::<Ident, Token![,]>::parse_terminated(&names)? {
+                        self.needs.push(need(&name)?);
+                    }
+                }
+            }
+            "task" => self.task = Some(task(&meta.value()?.parse()?)?),
             _ => {
                 return Err(meta.error(
                     "unknown option: `#[tool]` has `name`, `title`, `description`, `read_only`, `destructive`, \
-                     `idempotent`, `open_world`, `cancel` and `icon`",
+                     `idempotent`, `open_world`, `needs`, `cancel`, `task` and `icon`",
                 ));
             }
         }
@@ -98,6 +119,50 @@ impl PromptOptions {
                 return Err(
                     meta.error("unknown option: `#[prompt]` has `name`, `title`, `description`, `cancel` and `icon`")
                 );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `#[resource("..", ..)]`
+pub(crate) struct ResourceOptions {
+    pub(crate) uri: Uri,
+    pub(crate) described: Described,
+    pub(crate) mime_type: Option<LitStr>,
+    pub(crate) cooperative: bool,
+}
+
+impl ResourceOptions {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let first = |input: ParseStream<'_>| {
+            let missing = "write where it is: `#[resource(\"weather://{city}/now\")]`";
+            let uri: LitStr = input.parse().map_err(|error| Error::new(error.span(), missing))?;
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+            Ok((uri, input.parse::<TokenStream>()?))
+        };
+        let (uri, rest) = first.parse2(tokens)?;
+        let uri = Uri::understand(uri)?;
+        let mut options = Self { uri, described: Described::default(), mime_type: None, cooperative: false };
+        let parser = syn::meta::parser(|meta| options.take(&meta));
+        parser.parse2(rest)?;
+        Ok(options)
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if self.described.take("resource", meta)? {
+            return Ok(());
+        }
+        match name_of(meta).as_str() {
+            "mime_type" => self.mime_type = Some(text(meta, self.mime_type.is_some())?),
+            "cancel" => self.cooperative = cooperative(meta)?,
+            _ => {
+                return Err(meta.error(
+                    "unknown option: `#[resource]` has, after the URI, `name`, `title`, `description`, `mime_type`, \
+                     `cancel` and `icon`",
+                ));
             }
         }
         Ok(())
@@ -225,6 +290,32 @@ fn text(meta: &ParseNestedMeta<'_>, given: bool) -> Result<LitStr> {
     }
     let value = meta.value()?;
     value.parse().map_err(|_| value.error("write a text in quotes"))
+}
+
+/// The variant of `TaskSupport` that the word stands for.
+fn task(name: &Ident) -> Result<Ident> {
+    let variant = match name.to_string().as_str() {
+        "optional" => "Optional",
+        "required" => "Required",
+        _ => return Err(Error::new(name.span(), "write `task = optional` or `task = required`")),
+    };
+    Ok(Ident::new(variant, name.span()))
+}
+
+/// The variant of `Need` that is meant.
+fn need(name: &Ident) -> Result<Ident> {
+    let variant = match name.to_string().as_str() {
+        "elicitation" => "Elicitation",
+        "elicitation_url" => "ElicitationUrl",
+        "sampling" => "Sampling",
+        "sampling_tools" => "SamplingTools",
+        "roots" => "Roots",
+        _ => {
+            let message = "a tool can need `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`";
+            return Err(Error::new(name.span(), message));
+        }
+    };
+    Ok(Ident::new(variant, name.span()))
 }
 
 fn flag(meta: &ParseNestedMeta<'_>, given: bool) -> Result<bool> {

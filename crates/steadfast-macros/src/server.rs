@@ -9,15 +9,15 @@ use syn::{
 
 use crate::docs;
 use crate::emit::Callee;
-use crate::function::Made;
+use crate::made::Made;
 use crate::options::ServerOptions;
 use crate::parameter::{self, Parameter};
 use crate::signature::{Function, Kind, Problems, allowed_lints};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
-        let message = "`#[server]` goes on an `impl` block, whose methods with `#[tool]` are the tools, and those with \
-                       `#[prompt]` the prompts";
+        let message = "`#[server]` goes on an `impl` block, whose methods with `#[tool]`, `#[prompt]` and `#[resource]` \
+                       are what it serves";
         return Error::new_spanned(&item, message).into_compile_error();
     };
     let written = try_expand(options, &mut block).unwrap_or_else(Error::into_compile_error);
@@ -44,11 +44,16 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
         method.sig.inputs.iter_mut().for_each(parameter::strip);
         method.attrs.push(allowed_lints());
         let Some(listed) = listed else { continue };
-        let same = |other: &&Listed| other.kind == kind && other.name.value() == listed.name.value();
+        let same = |other: &&Listed| other.kind == kind && other.key.value() == listed.key.value();
         if let Some(twin) = items.iter().filter(same).find(|other| !other.conditional) {
-            let (noun, name) = (kind.noun(), twin.name.value());
-            let message = format!("there is a {noun} named `{name}` already: give this one another `name`");
-            problems.add(Error::new(listed.name.span(), message));
+            let (noun, key) = (kind.noun(), twin.key.value());
+            let message = match kind {
+                Kind::Tool | Kind::Prompt => {
+                    format!("there is a {noun} named `{key}` already: give this one another `name`")
+                }
+                Kind::Resource => format!("there is a resource at `{key}` already: give this one another URI"),
+            };
+            problems.add(Error::new(listed.key.span(), message));
         }
         items.push(listed);
     }
@@ -63,10 +68,11 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
     Ok(quote! { #list #server })
 }
 
-/// A method that is a tool or a prompt.
+/// A method that is a tool, a prompt or a resource.
 struct Listed {
     kind: Kind,
-    name: LitStr,
+    /// What tells it from others of its kind.
+    key: LitStr,
     /// Whether it may be compiled out.
     conditional: bool,
     /// The statement that adds it to the server.
@@ -97,6 +103,7 @@ fn listed(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<
         return Err(Error::new_spanned(parameter, message));
     }
     let function = Function::understand(kind, &mut method.sig)?;
+    made.check(&function)?;
     if let Some(Parameter::State { name, .. }) =
         function.parameters.iter().find(|parameter| matches!(parameter, Parameter::State { .. }))
     {
@@ -109,13 +116,13 @@ fn listed(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<
     let name = &method.sig.ident;
     let callee = Callee { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
     let expression = made.emit(&function, &docs::text(&method.attrs), &callee);
-    let adder = Ident::new(noun, Span::call_site());
+    let adder = made.adder();
     let conditions: Vec<&Attribute> = method.attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();
     Ok(Listed {
         kind,
         conditional: !conditions.is_empty(),
         add: quote! { #(#conditions)* let __server = __server.#adder(#expression); },
-        name: made.name().unwrap_or(function.default_name),
+        key: made.key(&function),
     })
 }
 

@@ -1,8 +1,7 @@
-//! The signature of a function that is a tool or a prompt.
+//! The signature of a function that is a tool, a prompt or a resource.
 
-use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, FnArg, Ident, LitStr, Receiver, Result, ReturnType, Signature, Type, parse_quote};
+use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Signature, Type, parse_quote};
 
 use crate::parameter::{self, Argument, Parameter};
 
@@ -14,10 +13,11 @@ const MOST_ARGUMENTS: usize = 16;
 pub(crate) enum Kind {
     Tool,
     Prompt,
+    Resource,
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Tool, Self::Prompt];
+    const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
 
     /// What an attribute makes, by the last part of its path.
     pub(crate) fn of(attribute: &Attribute) -> Option<Self> {
@@ -30,16 +30,8 @@ impl Kind {
         match self {
             Self::Tool => "tool",
             Self::Prompt => "prompt",
+            Self::Resource => "resource",
         }
-    }
-
-    /// The type that is made.
-    pub(crate) fn made(self) -> Ident {
-        let name = match self {
-            Self::Tool => "Tool",
-            Self::Prompt => "Prompt",
-        };
-        Ident::new(name, Span::call_site())
     }
 }
 
@@ -87,12 +79,6 @@ impl Function {
                 let message = format!("there is an argument named `{}` already", argument.name.value());
                 problems.add(Error::new(argument.name.span(), message));
             }
-        }
-        if let Some(complete) = arguments.iter().find_map(|argument| argument.complete.as_ref())
-            && kind == Kind::Tool
-        {
-            let message = "the arguments of a tool are not completed, as nobody types them: leave `complete` out";
-            problems.add(Error::new_spanned(complete, message));
         }
         problems.finish()?;
         let name = signature.ident.to_string();

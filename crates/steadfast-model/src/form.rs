@@ -239,6 +239,49 @@ impl FormField {
         self.description = Some(description.into());
         self
     }
+
+    /// This field with what is there at first. A value that the field could not hold is left out.
+    ///
+    /// ```
+    /// use steadfast_model::FormField;
+    /// let field = FormField::integer().with_range(1, 9).with_default(3);
+    /// assert_eq!(serde_json::to_string(&field).unwrap(), r#"{"type":"integer","minimum":1,"maximum":9,"default":3}"#);
+    /// ```
+    pub fn with_default(mut self, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        let text = || value.as_str().map(str::to_owned);
+        match &mut self.kind {
+            FormKind::Text { default, .. } | FormKind::Choice { default, .. } => *default = text(),
+            FormKind::Number { default, .. } => *default = value.as_number().cloned(),
+            FormKind::Boolean { default } => *default = value.as_bool(),
+            FormKind::Choices { default, .. } => *default = Vec::deserialize(value).ok(),
+        }
+        self
+    }
+
+    /// This text with its shortest and longest length. Other fields have none.
+    pub fn with_length(mut self, shortest: u64, longest: u64) -> Self {
+        if let FormKind::Text { min_length, max_length, .. } = &mut self.kind {
+            (*min_length, *max_length) = (Some(shortest), Some(longest));
+        }
+        self
+    }
+
+    /// This number with its least and greatest value. Other fields have none.
+    pub fn with_range(mut self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
+        if let FormKind::Number { minimum, maximum, .. } = &mut self.kind {
+            (*minimum, *maximum) = (least.into().as_number().cloned(), greatest.into().as_number().cloned());
+        }
+        self
+    }
+
+    /// These choices with the fewest and the most that may be made. Other fields have none.
+    pub fn with_count(mut self, fewest: u64, most: u64) -> Self {
+        if let FormKind::Choices { min_items, max_items, .. } = &mut self.kind {
+            (*min_items, *max_items) = (Some(fewest), Some(most));
+        }
+        self
+    }
 }
 
 mod wire;

@@ -146,6 +146,14 @@ impl ResourceContents {
         self
     }
 
+    /// The text, if they are text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(contents) => Some(&contents.text),
+            Self::Blob(_) => None,
+        }
+    }
+
     /// Where the resource is.
     pub fn uri(&self) -> &str {
         match self {

@@ -72,7 +72,7 @@ impl Answer {
 }
 
 /// An error that answers no request that could be named. JSON-RPC writes `"id":null`; from 2025-11-25 on MCP leaves it out.
-pub(crate) fn error_without_id(error: &ErrorObject, null_id: bool) -> Vec<u8> {
+pub fn error_without_id(error: &ErrorObject, null_id: bool) -> Vec<u8> {
     let mut body = Vec::with_capacity(160);
     body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
     if null_id {

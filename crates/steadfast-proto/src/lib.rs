@@ -7,13 +7,15 @@
 //! - [`frame`]: where one message ends and the next begins;
 //! - [`envelope`]: what one message is, and [`salvage`]: what can still be read of a bad one;
 //! - [`connection`]: the life of requests in both directions, where the laws are kept;
-//! - [`encode`]: messages as bytes.
+//! - [`encode`]: messages as bytes;
+//! - [`http`]: what Streamable HTTP adds, as decisions about values.
 #![forbid(unsafe_code)]
 
 pub mod connection;
 pub mod encode;
 pub mod envelope;
 pub mod frame;
+pub mod http;
 mod json;
 mod moment;
 #[doc(hidden)]

@@ -34,7 +34,7 @@
 //!
 //! # Features
 //!
-//! - `macros` (default): [`macro@server`], [`macro@tool`] and [`macro@prompt`].
+//! - `macros` (default): [`macro@server`], [`macro@tool`], [`macro@prompt`] and [`macro@resource`].
 //! - `schema-validation` (default): arguments of tools with a schema written by hand, and structured results, are checked
 //!   against it. Without it such a schema is for the client only.
 #![forbid(unsafe_code)]
@@ -64,7 +64,7 @@ pub use server::{
     ServerBuilder, Structured, Tool, ToolError,
 };
 #[cfg(feature = "macros")]
-pub use steadfast_macros::{prompt, server, tool};
+pub use steadfast_macros::{prompt, resource, server, tool};
 
 /// The result of a tool: any error goes through `?`.
 pub type Result<T, E = ToolError> = std::result::Result<T, E>;

@@ -6,4 +6,4 @@ pub use crate::{
     Client, Content, Context, IntoServer, Prompt, PromptMessage, Serve, Server, Structured, Tool, ToolError,
 };
 #[cfg(feature = "macros")]
-pub use crate::{prompt, server, tool};
+pub use crate::{prompt, resource, server, tool};

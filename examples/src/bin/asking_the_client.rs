@@ -1,7 +1,8 @@
 //! A tool that asks the client something while it runs: here, which folders it works in.
 //!
-//! Servers may ask in revisions up to 2025-11-25. A call to the client ends with the request that made it: if that one is
-//! cancelled, or the connection closes, the tool learns it at once.
+//! Up to 2025-11-25 that is a call to the client, which ends with the request that made it: if that one is cancelled, or the
+//! connection closes, the tool learns it at once. Since 2026-07-28 the request itself ends with the question, and the tool
+//! runs again when the client has come back with the answer. The tool is the same.
 
 use serde_json::json;
 use steadfast::client::Era;

@@ -82,6 +82,17 @@ fn cancellation() {
 }
 
 #[test]
+fn features() {
+    let output = output_of(env!("CARGO_BIN_EXE_features"), "");
+    assert_says(&output, &["tool: wrote shopping", "titles at notes://all", "note at notes://note/{title}"]);
+    assert_says(
+        &output,
+        &["holds Some(\"milk, bread, rope\")", "notes://note/nothing: ", "completed: [\"shorten\", \"sort\"]"],
+    );
+    assert_says(&output, &["Please sort this note. Use at most 3 words.", "Bad argument `words`"]);
+}
+
+#[test]
 fn tools_at_run_time() {
     let output = output_of(env!("CARGO_BIN_EXE_tools_at_run_time"), "");
     assert_says(&output, &["tools: roll_red, roll_blue\n", "6 sides: 1", "1 sides: ", "minimum"]);

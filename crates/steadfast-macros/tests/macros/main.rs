@@ -1,8 +1,9 @@
-//! What `#[server]` and `#[tool]` make, and what they say to mistakes.
+//! What the macros make, and what they say to mistakes.
 
 mod functions;
 mod methods;
 mod prompts;
+mod resources;
 mod schemas;
 
 use serde_json::Value;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
+use steadfast::server::Need;
 use steadfast::{Context, Error, IntoServer, Structured, server};
 
 use crate::{called, complaint};
@@ -20,7 +21,7 @@ struct Counter {
 #[server(parts(admin, strange))]
 impl Counter {
     /// Counts up.
-    #[tool(title = "Up", idempotent = false, destructive = false)]
+    #[tool(title = "Up", needs = elicitation_url, needs(sampling, roots), idempotent = false, destructive = false)]
     async fn up(&self, by: Option<u32>) -> u32 {
         self.count.fetch_add(by.unwrap_or(self.step), Ordering::Relaxed)
     }
@@ -118,6 +119,7 @@ fn options_reach_the_description() {
     assert_eq!(up.definition().description.as_deref(), Some("Counts up."));
     let hints = up.definition().annotations.clone().unwrap();
     assert_eq!((hints.idempotent_hint, hints.destructive_hint, hints.read_only_hint), (Some(false), Some(false), None));
+    assert_eq!(up.needs(), [Need::ElicitationUrl, Need::Sampling, Need::Roots]);
     let divide = server.tool("count.divide").unwrap();
     assert!(divide.is_cooperative() && !up.is_cooperative());
     assert_eq!(divide.definition().icons.len(), 2);

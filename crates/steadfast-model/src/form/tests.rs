@@ -36,3 +36,18 @@ fn what_is_no_field_is_refused_and_passed_over() {
     assert_eq!(form.fields().count(), 1);
     assert_eq!(form.0["x"], 1);
 }
+
+#[test]
+fn a_field_made_by_hand_says_all_that_a_field_can() {
+    let written = |field: FormField| serde_json::to_string(&field).unwrap();
+    assert_eq!(
+        written(FormField::string().with_length(1, 9).with_default("a")),
+        r#"{"type":"string","minLength":1,"maxLength":9,"default":"a"}"#
+    );
+    assert_eq!(
+        written(FormField::choices(["a", "b"]).with_count(1, 2).with_default(vec!["a"])),
+        r#"{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string","enum":["a","b"]},"default":["a"]}"#
+    );
+    assert_eq!(written(FormField::boolean().with_default(true)), r#"{"type":"boolean","default":true}"#);
+    assert_eq!(written(FormField::boolean().with_default("yes")), r#"{"type":"boolean"}"#);
+}

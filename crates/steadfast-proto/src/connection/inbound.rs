@@ -73,6 +73,11 @@ impl Connection {
         self.settle();
     }
 
+    /// The key of the request that is open under this id.
+    pub fn key_of(&self, id: &RequestId) -> Option<Key> {
+        self.inbound.get(id).map(|inbound| inbound.key)
+    }
+
     /// Whether a request is still open.
     pub fn is_open(&self, key: Key) -> bool {
         self.running(key).is_some()

@@ -220,7 +220,9 @@ impl Asks {
         state.over = true;
         let pending = std::mem::take(&mut state.pending);
         drop(state);
-        pending.into_iter().for_each(|pending| pending.waker.wake());
+        for pending in pending {
+            pending.waker.wake();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

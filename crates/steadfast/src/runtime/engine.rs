@@ -62,23 +62,25 @@ pub struct Ended {
 
 /// One connection at work.
 pub(crate) struct Engine<S> {
-    pub(super) connection: Connection,
+    pub(crate) connection: Connection,
     service: S,
-    pub(super) mailbox: Arc<Mailbox>,
-    pub(super) runtime: Arc<dyn Runtime>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) runtime: Arc<dyn Runtime>,
     pub(super) timer: Box<dyn Timer>,
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<Slot>>,
     letters: Vec<Letter>,
     odd: OddLog,
     ended: Option<Ended>,
+    /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
+    released_streams: Option<Vec<Key>>,
 }
 
 impl<S: Service> Engine<S> {
     /// An engine; `service` is given the way to it.
     pub(crate) fn new(
         service: impl FnOnce(&Arc<Mailbox>) -> S,
-        hello: Hello,
+        hello: impl Into<Arc<Hello>>,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
@@ -95,7 +97,20 @@ impl<S: Service> Engine<S> {
             letters: Vec::new(),
             odd: OddLog::default(),
             ended: None,
+            released_streams: None,
         }
+    }
+
+    /// Takes note of requests whose handlers let their client's connection go.
+    #[cfg(feature = "http")]
+    pub(crate) fn release_streams(&mut self) {
+        self.released_streams = Some(Vec::new());
+    }
+
+    /// The requests whose handlers have let go since it was asked last.
+    #[cfg(feature = "http")]
+    pub(crate) fn released_streams(&mut self) -> Vec<Key> {
+        self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// How the connection ended, once it has.
@@ -213,6 +228,11 @@ impl<S: Service> Engine<S> {
                 self.connection.cancel_call(call, None);
             }
             Letter::Notices(notices) => notices.hand_over(&mut self.connection),
+            Letter::ReleaseStream { key } => {
+                if let Some(released) = &mut self.released_streams {
+                    released.push(key);
+                }
+            }
             Letter::ShutDown { at_once: false } => self.connection.shut_down(now),
             Letter::ShutDown { at_once: true } => self.connection.shut_down_now(now),
         }

@@ -239,6 +239,23 @@ where
         timer.poll(cx).is_ready()
     }
 
+    /// Calls a handler that is a plain function.
+    fn call(&mut self, function: Box<dyn FnOnce() -> T + Send>) -> Stage<T> {
+        if let Err(refusal) = open(&self.execution) {
+            drop_quietly(function);
+            return self.deliver(refusal);
+        }
+        if let Some(asks) = self.execution.asks() {
+            asks.set_blocking();
+        }
+        let called = catch_unwind(AssertUnwindSafe(function)).map_err(Panic::new);
+        stop_asking(&self.execution);
+        match called {
+            Ok(value) => self.answer(value),
+            Err(Panic) => self.answer_panic(),
+        }
+    }
+
     /// Polls the handler.
     fn turn(
         &mut self,
@@ -415,23 +432,7 @@ where
     if let (Stage::Gate(_), true) = (&fence.stage, ready)
         && let Stage::Gate(Job::Blocking(function)) = std::mem::replace(&mut fence.stage, Stage::Ending(None))
     {
-        fence.stage = match open(&fence.execution) {
-            Err(refusal) => {
-                drop_quietly(function);
-                fence.deliver(refusal)
-            }
-            Ok(()) => {
-                if let Some(asks) = fence.execution.asks() {
-                    asks.set_blocking();
-                }
-                let called = catch_unwind(AssertUnwindSafe(function)).map_err(Panic::new);
-                stop_asking(&fence.execution);
-                match called {
-                    Ok(value) => fence.answer(value),
-                    Err(Panic) => fence.answer_panic(),
-                }
-            }
-        };
+        fence.stage = fence.call(function);
     }
     if !matches!(fence.stage, Stage::Over) {
         fence.spawn();

@@ -1,7 +1,7 @@
 //! What handlers and callers tell the driver: in order, without waiting, without awaiting.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Waker};
 
 use serde_json::Value;
@@ -35,6 +35,8 @@ pub(crate) enum Letter {
     CancelCall(CallKey),
     /// Tell the peer all of these.
     Notices(Arc<Notices>),
+    /// The handler of this request lets its client's connection go.
+    ReleaseStream { key: Key },
     /// Shut down, with the drain window or without.
     ShutDown { at_once: bool },
 }
@@ -44,6 +46,8 @@ pub(crate) struct Mailbox {
     state: Mutex<State>,
     room: Room,
     next_call: AtomicU64,
+    /// Whose connection it is, if the transport knows.
+    principal: OnceLock<Arc<str>>,
     /// Buffers of large answers that were written, for the next ones.
     spare: Mutex<Vec<Vec<u8>>>,
 }
@@ -68,6 +72,7 @@ impl Mailbox {
             state: Mutex::default(),
             room: Room::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
+            principal: OnceLock::new(),
             spare: Mutex::default(),
         })
     }
@@ -88,6 +93,19 @@ impl Mailbox {
             driver.wake();
         }
         Ok(())
+    }
+
+    /// Says whose connection it is, once.
+    pub(crate) fn identify(&self, principal: Option<&str>) {
+        if let Some(principal) = principal {
+            // Whoever was named first stays.
+            let _ = self.principal.set(principal.into());
+        }
+    }
+
+    /// Whose connection it is, as the transport has established it.
+    pub(crate) fn principal(&self) -> Option<&str> {
+        self.principal.get().map(|principal| &**principal)
     }
 
     /// A key for a call that nobody else has.

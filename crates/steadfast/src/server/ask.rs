@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
@@ -23,7 +25,9 @@ use super::need::{self, Need};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Asked, Execution};
 
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Answering<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
+
+type Begin<A> = Box<dyn FnOnce(Manner) -> Answering<A> + Send>;
 
 /// A question to the client: await it.
 ///
@@ -31,8 +35,8 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 #[must_use = "nothing is asked until this is awaited"]
 pub struct Ask<A> {
     manner: Manner,
-    begin: Option<Box<dyn FnOnce(Manner) -> BoxFuture<Result<A, Error>> + Send>>,
-    running: Option<BoxFuture<Result<A, Error>>>,
+    begin: Option<Begin<A>>,
+    running: Option<Answering<A>>,
 }
 
 /// How a question is asked.
@@ -389,7 +393,7 @@ fn elicited<T>(told: &Told<request::Elicit>, read: impl FnOnce() -> Result<T, St
 fn fresh_id() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal("there are no random numbers").with_source(error))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// Each use of a tool is answered by the message that follows, which holds nothing else: models are refused otherwise.

@@ -63,6 +63,12 @@ impl Context {
         self.execution.as_ref().map_or_else(|| RequestId::from("detached"), |execution| execution.id.clone())
     }
 
+    /// Who asks, as the transport has established it: what `HttpOptions::identify` said of the request. Nobody on stdio, and
+    /// where that was not set.
+    pub fn principal(&self) -> Option<&str> {
+        self.execution.as_ref().and_then(|execution| execution.mailbox.principal())
+    }
+
     /// Who asks, as far as the client said.
     pub fn client(&self) -> ClientInfo<'_> {
         ClientInfo { execution: self.execution.as_deref() }
@@ -125,6 +131,20 @@ impl Context {
         let logger = logger.map(str::to_owned);
         // If the connection is closed nobody wants to hear it.
         let _ = execution.mailbox.post(Letter::Log { key: execution.key, level, logger, data });
+    }
+}
+
+/// The connection.
+impl Context {
+    /// Lets the client's connection go while the call goes on: the client comes back for the answer by itself. For calls that
+    /// take long, where a connection that is held open for nothing costs more than one that is opened again.
+    ///
+    /// It has an effect over HTTP in revision 2025-11-25, where clients know how to come back, and none anywhere else.
+    pub fn release_connection(&self) {
+        if let Some(execution) = &self.execution {
+            // If the connection is closed there is nothing to let go.
+            let _ = execution.mailbox.post(Letter::ReleaseStream { key: execution.key });
+        }
     }
 }
 

@@ -71,6 +71,12 @@ pub use tool::{Tool, ToolBuilder};
 pub(crate) use arguments::Arguments;
 pub(crate) use catalog::{Catalog, Item, Live};
 pub(crate) use handler::Run;
+#[cfg(feature = "http")]
+pub(crate) use serve::not_begun;
+#[cfg(feature = "http")]
+pub(crate) use service::ServerService;
+#[cfg(feature = "http")]
+pub(crate) use signals::listen as listen_for_signals;
 pub(crate) use watch::{Change, Watcher};
 
 use watch::Watchers;

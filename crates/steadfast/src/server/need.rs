@@ -1,6 +1,6 @@
 //! What a handler needs of its client.
 
-use steadfast_model::{ClientCapabilities, Revision};
+use steadfast_model::{ClientCapabilities, ElicitationCapability, Revision};
 
 use crate::error::Error;
 
@@ -30,8 +30,8 @@ impl Need {
         let elicitation = capabilities.elicitation.as_ref();
         let sampling = capabilities.sampling.as_ref();
         match self {
-            Self::Elicitation => elicitation.is_some_and(|elicitation| elicitation.has_form()),
-            Self::ElicitationUrl => elicitation.is_some_and(|elicitation| elicitation.has_url()),
+            Self::Elicitation => elicitation.is_some_and(ElicitationCapability::has_form),
+            Self::ElicitationUrl => elicitation.is_some_and(ElicitationCapability::has_url),
             Self::Sampling => sampling.is_some(),
             Self::SamplingTools => sampling.is_some_and(|sampling| sampling.tools.is_some()),
             Self::Roots => capabilities.roots.is_some(),

@@ -9,12 +9,16 @@ pub use steadfast_model::{Icon, ToolAnnotations};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::contents::IntoResource;
 use super::context::Context;
 use super::messages::IntoPrompt;
+pub use super::need::Need;
 pub use super::parameters::Parameters;
 use super::parameters::may_be_absent;
 use super::prompt::{Prompt, PromptBuilder};
 use super::reply::IntoReply;
+use super::resource::{Resource, ResourceBuilder};
+use super::resource_template::{ResourceTemplate, ResourceTemplateBuilder};
 pub use super::schema::Properties;
 use super::tool::{Tool, ToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
@@ -71,6 +75,64 @@ where
     prompt.blocking_parameters_handler(names, function)
 }
 
+/// Completes a resource whose parameters are read by name, on the workers.
+pub fn resource_on_workers<P, F, Answer>(
+    resource: ResourceBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> Resource
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoResource,
+{
+    resource.parameters_handler(names, function)
+}
+
+/// Completes a resource whose parameters are read by name, on the threads that may block.
+pub fn resource_on_threads<P, F, Answer>(
+    resource: ResourceBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> Resource
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: IntoResource,
+{
+    resource.blocking_parameters_handler(names, function)
+}
+
+/// Completes a resource template whose variables are read by name, on the workers.
+pub fn template_on_workers<P, F, Answer>(
+    template: ResourceTemplateBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> ResourceTemplate
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoResource,
+{
+    template.parameters_handler(names, function)
+}
+
+/// Completes a resource template whose variables are read by name, on the threads that may block.
+pub fn template_on_threads<P, F, Answer>(
+    template: ResourceTemplateBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> ResourceTemplate
+where
+    P: Parameters,
+    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+    Answer: IntoResource,
+{
+    template.blocking_parameters_handler(names, function)
+}
+
 /// Whether an argument of this type has to be given.
 pub fn is_required<T: DeserializeOwned>() -> bool {
     !may_be_absent::<T>()
@@ -88,6 +150,19 @@ impl<T: DeserializeOwned + Send + 'static> PromptParameter for T {}
 
 /// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
 pub const fn assert_prompt_parameter<T: PromptParameter>() {}
+
+/// A type that can be a variable of a resource's URI.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a variable of a resource's URI",
+    label = "not readable from a string",
+    note = "derive `serde::Deserialize` for it"
+)]
+pub trait ResourceParameter: DeserializeOwned + Send + 'static {}
+
+impl<T: DeserializeOwned + Send + 'static> ResourceParameter for T {}
+
+/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
+pub const fn assert_resource_parameter<T: ResourceParameter>() {}
 
 /// A type that can be a parameter of a tool.
 #[diagnostic::on_unimplemented(

@@ -98,12 +98,14 @@ impl Prompt {
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// use std::collections::BTreeMap;
+    ///
+    /// use serde_json::json;
     /// use steadfast::{Prompt, PromptMessage};
     ///
     /// let prompt = Prompt::new("greet").argument("name", "Whom", true).handler(
     ///     |arguments: BTreeMap<String, String>| async move { format!("Greet {}.", arguments["name"]) },
     /// );
-    /// let result = prompt.fill([("name", "Ada")].map(|(name, value)| (name, value)).into_iter().collect::<BTreeMap<_, _>>()).await.unwrap();
+    /// let result = prompt.fill(json!({ "name": "Ada" })).await.unwrap();
     /// assert_eq!(result.messages, [PromptMessage::user("Greet Ada.")]);
     ///
     /// let error = prompt.fill(()).await.unwrap_err();

@@ -174,7 +174,7 @@ pub(super) fn read(
     let Some(uri) = request.params.get_string("uri") else {
         return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
     };
-    let execution = round::execution(server, request, None, mailbox, runtime);
+    let execution = round::execution(server, request, mailbox, runtime);
     let ctx = Context::new(Arc::clone(&execution), server);
     let Some((job, cooperative)) = begin(server, &uri, ctx) else {
         return refuse(&ErrorObject::resource_not_found(&uri));

@@ -21,7 +21,6 @@ use crate::runtime::{Asks, Execution, Keeper, Mailbox, Memory, Runtime};
 pub(crate) fn execution(
     server: &Server,
     request: &Request,
-    principal: Option<&str>,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
 ) -> Arc<Execution> {
@@ -31,7 +30,7 @@ pub(crate) fn execution(
             id: request.id.clone(),
             method: request.method,
             params: request.params.text().into(),
-            principal: principal.map(Into::into),
+            principal: mailbox.principal().map(Into::into),
             resumed: is_resumed(request),
         };
         Box::new(Asks::new(Box::new(carrier)))

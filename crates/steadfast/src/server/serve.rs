@@ -42,6 +42,23 @@ pub trait Serve: IntoServer + Sized {
         serving
     }
 
+    /// Serves everyone who comes, over Streamable HTTP at `/mcp`, until it is shut down.
+    ///
+    /// On a loopback address only this machine is let in: `Host` and `Origin` are checked. SIGTERM and SIGINT begin a
+    /// shutdown, which drains; a second one ends the process at once.
+    ///
+    /// ```no_run
+    /// # use steadfast::prelude::*;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), steadfast::Error> {
+    /// Server::builder("clock", "1.0.0").build().serve_http("127.0.0.1:3210").await
+    /// # }
+    /// ```
+    #[cfg(feature = "http")]
+    fn serve_http(self, address: impl std::net::ToSocketAddrs) -> crate::transport::http::ServingHttp {
+        crate::transport::http::ServingHttp::new(self.into_server(), address)
+    }
+
     /// Serves one peer on a transport until one of the two is done.
     ///
     /// ```
@@ -59,6 +76,15 @@ pub trait Serve: IntoServer + Sized {
 }
 
 impl<T: IntoServer> Serve for T {}
+
+impl Server {
+    /// What it says of itself when a connection opens.
+    pub(crate) fn hello(&self) -> Hello {
+        let mut hello = ServerHello::new(self.info().clone(), self.capabilities());
+        hello.instructions = self.instructions().map(str::to_owned);
+        Hello::Server(hello)
+    }
+}
 
 /// A server about to serve: await it.
 #[must_use = "nothing is served until this is awaited"]
@@ -128,23 +154,20 @@ impl Serving {
             Some(runtime) => (runtime, false),
             None => (Arc::new(TokioRuntime::current().map_err(not_begun)?) as Arc<dyn Runtime>, true),
         };
-        let mut hello = ServerHello::new(self.server.info().clone(), self.server.capabilities());
-        hello.instructions = self.server.instructions().map(str::to_owned);
+        let hello = self.server.hello();
         let server = self.server;
-        let driver = Driver::new(
-            transport,
-            |mailbox| ServerService::new(server, mailbox),
-            Hello::Server(hello),
-            self.limits,
-            runtime,
-        );
+        let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), hello, self.limits, runtime);
         let mailbox = Arc::clone(driver.mailbox());
         if !apart {
             return Ok(until(driver, self.shutdown, mailbox).await);
         }
         let io = io_handle().map_err(not_begun)?;
         if self.on_signals {
-            super::signals::listen(io, Arc::downgrade(&mailbox)).map_err(not_begun)?;
+            let mailbox = Arc::downgrade(&mailbox);
+            let begin = move || {
+                mailbox.upgrade().is_some_and(|mailbox| mailbox.post(Letter::ShutDown { at_once: false }).is_ok())
+            };
+            super::signals::listen(io, begin).map_err(not_begun)?;
         }
         // Dropping the future that waits here drops the connection: the guard shuts it down.
         let end_process = Arc::new(AtomicBool::new(self.end_process));
@@ -202,7 +225,7 @@ impl Drop for Guard {
     }
 }
 
-fn not_begun(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn not_begun(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::transport(Outcome::NotSent, error)
 }
 

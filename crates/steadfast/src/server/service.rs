@@ -36,14 +36,29 @@ impl ServerService {
         Self { server, subscriptions: Some(subscriptions), within_task: false }
     }
 
+    /// For one request of 2026-07-28: what changes meanwhile is told to those who listen, and it does not.
+    #[cfg(feature = "http")]
+    pub(crate) fn for_exchange(server: Server) -> Self {
+        Self { server, subscriptions: None, within_task: false }
+    }
+
     /// Runs the handler of a task once.
-    pub(super) fn exchange_for_task(server: &Server, runtime: &Arc<dyn Runtime>, message: &[u8]) -> Exchange<Self> {
+    pub(super) fn exchange_for_task(
+        server: &Server,
+        owner: Option<&str>,
+        runtime: &Arc<dyn Runtime>,
+        message: &[u8],
+    ) -> Exchange<Self> {
         let mut limits = server.limits().clone();
         // A task has as long as its store keeps it.
         limits.handler_deadline = None;
         let service = Self { server: server.clone(), subscriptions: None, within_task: true };
         let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
-        Exchange::begin(Engine::new(|_| service, hello, limits, Arc::clone(runtime)), message)
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(owner);
+            service
+        };
+        Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message)
     }
 
     /// Lists a catalog, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
@@ -85,7 +100,7 @@ impl ServerService {
                 tasks::Course::Refused(error) => return Started::Answered(Answer::error(&request.id, &error)),
             }
         }
-        let execution = round::execution(&self.server, &request, None, mailbox, runtime);
+        let execution = round::execution(&self.server, &request, mailbox, runtime);
         let arguments = match request.params.range_of("arguments") {
             Some(range) => Arguments::within(request.params.into_text(), range),
             None => Arguments::none(),

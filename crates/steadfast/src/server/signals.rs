@@ -1,21 +1,18 @@
 //! SIGTERM and SIGINT: the first begins a shutdown, the second ends the process.
 
 use std::io;
-use std::sync::Weak;
 
 use tokio::runtime::Handle;
 
-use crate::runtime::{Letter, Mailbox};
-
-/// Listens on the thread of the drivers, which no handler can block.
-pub(super) fn listen(io: &Handle, mailbox: Weak<Mailbox>) -> io::Result<()> {
+/// Listens on the thread of the drivers, which no handler can block. `begin` begins a shutdown, and says whether there was
+/// anything to shut down.
+pub(crate) fn listen(io: &Handle, begin: impl FnOnce() -> bool + Send + 'static) -> io::Result<()> {
     let _inside = io.enter();
     let mut signals = Signals::new()?;
     io.spawn(async move {
         let mut code = signals.next().await;
-        let told = mailbox.upgrade().is_some_and(|mailbox| mailbox.post(Letter::ShutDown { at_once: false }).is_ok());
         // If nothing is served any more, there is nothing to shut down first.
-        if told {
+        if begin() {
             code = signals.next().await;
         }
         std::process::exit(code);

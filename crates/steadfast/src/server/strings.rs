@@ -144,13 +144,13 @@ impl<'de> Text<'de> {
     /// The reader's own type says whether the number fits.
     fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
         let text = self.0.trim();
-        if let Ok(number) = text.parse() {
+        if let Ok(number) = text.parse::<u64>() {
             visitor.visit_u64(number)
-        } else if let Ok(number) = text.parse() {
+        } else if let Ok(number) = text.parse::<i64>() {
             visitor.visit_i64(number)
-        } else if let Ok(number) = text.parse() {
+        } else if let Ok(number) = text.parse::<u128>() {
             visitor.visit_u128(number)
-        } else if let Ok(number) = text.parse() {
+        } else if let Ok(number) = text.parse::<i128>() {
             visitor.visit_i128(number)
         } else {
             self.is_no(&visitor)

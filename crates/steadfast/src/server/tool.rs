@@ -9,6 +9,7 @@ use serde_json::Value;
 use steadfast_model as model;
 use steadfast_model::{CallToolResult, Icon, JsonObject, ListToolsResult, Meta, ToolAnnotations};
 use steadfast_proto::connection::Peer;
+use steadfast_proto::http::params::MirroredParams;
 
 use super::arguments::Arguments;
 use super::catalog::Item;
@@ -56,6 +57,9 @@ struct Inner {
     needs: Vec<Need>,
     problem: Option<String>,
     handler: Arc<dyn Start>,
+    /// Its arguments that HTTP clients mirror into headers.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "checked all the same"))]
+    mirrored: MirroredParams,
 }
 
 impl Tool {
@@ -104,9 +108,20 @@ impl Tool {
         self.inner.cooperative
     }
 
+    /// Its arguments that HTTP clients mirror into headers.
+    #[cfg(feature = "http")]
+    pub(crate) fn mirrored(&self) -> &MirroredParams {
+        &self.inner.mirrored
+    }
+
     /// Whether its calls run as tasks.
     pub fn task_support(&self) -> TaskSupport {
         self.inner.tasks
+    }
+
+    /// What a client has to be able to do, or its calls are refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
@@ -431,8 +446,12 @@ impl ToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
-        let Self { definition, cooperative, tasks, needs, problem, .. } = self;
-        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, needs, problem, handler }) }
+        let Self { definition, cooperative, tasks, needs, mut problem, .. } = self;
+        let mirrored = MirroredParams::of_schema(&definition.input_schema).unwrap_or_else(|bad| {
+            problem.get_or_insert_with(|| bad.to_string());
+            MirroredParams::default()
+        });
+        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, needs, problem, handler, mirrored }) }
     }
 
     fn checks<R: IntoReply>(&mut self) -> Checks {

@@ -22,6 +22,8 @@ mod channel;
 pub mod child;
 #[cfg(unix)]
 mod descriptors;
+#[cfg(feature = "http")]
+pub mod http;
 mod input;
 pub mod memory;
 mod output;

@@ -4,8 +4,12 @@ mod asks;
 mod cancellation;
 mod eras;
 mod handlers;
+#[cfg(feature = "http")]
+mod http;
 mod isolation;
 mod outcomes;
+#[cfg(feature = "http")]
+mod principals;
 mod prompts;
 mod resources;
 mod review;

@@ -11,7 +11,7 @@ use steadfast::server::{Audio, Image};
 use steadfast::transport::memory;
 use steadfast::{
     CompleteContext, CompleteParams, Completion, GetPromptParams, LoggingLevel, PaginatedParams, Prompt, PromptMessage,
-    Reference, ResourceContents, Revision, Role, TextResourceContents, code, request,
+    Reference, ResourceContents, ResourceTemplate, Revision, Role, TextResourceContents, code, model, request,
 };
 
 use super::review::Raw;
@@ -130,7 +130,7 @@ async fn every_kind_of_content_can_be_in_a_prompt() {
         PromptMessage::assistant(Image::png([1, 2, 3])),
         PromptMessage::user(Audio::wav([1, 2, 3])),
         PromptMessage::user(Content::resource(contents)),
-        PromptMessage::user(Content::resource_link(steadfast::model::Resource::new("test://a", "a"))),
+        PromptMessage::user(Content::resource_link(model::Resource::new("test://a", "a"))),
     ];
     let expected = messages.clone();
     let prompt = Prompt::new("all").blocking_handler(move || messages.clone());
@@ -215,6 +215,29 @@ async fn arguments_of_prompts_are_completed() {
         let none = complete(&client, CompleteParams::new(reference(), "days", "")).await.unwrap();
         assert!(none.values.is_empty());
     }
+}
+
+#[tokio::test]
+async fn variables_of_templates_are_completed() {
+    let template = ResourceTemplate::new("trip://{city}/{day}", "trip")
+        .complete("city", ["Bergen", "Bern", "Oslo"])
+        .complete("day", |typed: String, context: CompleteContext| async move {
+            vec![format!("{typed} in {}", context.argument("city").unwrap_or("nowhere"))]
+        })
+        .handler(|| async { "" });
+    let server = Server::builder("test", "1.0.0").resource_template(template).build();
+    let reference = || Reference::resource("trip://{city}/{day}");
+    for era in ERAS {
+        let client = connect(&server, era).await;
+        let found = complete(&client, CompleteParams::new(reference(), "city", "be")).await.unwrap();
+        assert_eq!(found.values, ["Bergen", "Bern"]);
+        let (refused, message) = complete(&client, CompleteParams::new(reference(), "hour", "")).await.unwrap_err();
+        assert!(refused == code::INVALID_PARAMS && message.contains("`hour`"), "{message}");
+    }
+    let context = CompleteContext::new(BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]));
+    let client = connect(&server, Era::Modern).await;
+    let found = complete(&client, CompleteParams::new(reference(), "day", "1").with_context(context)).await.unwrap();
+    assert_eq!(found.values, ["1 in Oslo"]);
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@ use steadfast::{prompt, server};
 struct Place;
 
 #[prompt]
-async fn returns(topic: String) -> u64 {
+async fn returns(_topic: String) -> u64 {
     7
 }
 
 #[prompt]
-async fn takes(place: Place) -> String {
+async fn takes(_place: Place) -> String {
     String::new()
 }
 

@@ -25,6 +25,9 @@ async fn sixth(#[arg] days: u8) -> u8 {
 #[tool(name = "seventh", name = "eighth")]
 async fn seventh() {}
 
+#[tool(needs = feet)]
+async fn ninth() {}
+
 struct Thing;
 
 #[server(nome = "thing")]

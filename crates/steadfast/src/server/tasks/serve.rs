@@ -30,9 +30,8 @@ pub(in crate::server) enum Course {
 pub(in crate::server) fn course_of(tool: &Tool, peer: &Peer) -> Course {
     let knows_tasks = peer.revision.is_modern() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.task_support() {
-        TaskSupport::Never => Course::Inline,
         TaskSupport::Optional | TaskSupport::Required if knows_tasks => Course::Task,
-        TaskSupport::Optional => Course::Inline,
+        TaskSupport::Never | TaskSupport::Optional => Course::Inline,
         TaskSupport::Required => Course::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
     }
 }
@@ -45,7 +44,8 @@ pub(in crate::server) fn begin(
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
 ) -> Started {
-    let new = match read_call(tool, request) {
+    let owner = mailbox.principal().map(str::to_owned);
+    let new = match read_call(tool, owner.clone(), request) {
         Ok(new) => new,
         Err(error) => return Started::Answered(Answer::error(&request.id, &error)),
     };
@@ -55,7 +55,7 @@ pub(in crate::server) fn begin(
         let record = tasks.create(new).await?;
         let id = record.id().to_owned();
         let around = Arc::clone(&inner);
-        let begin = move |message: &[u8]| ServerService::exchange_for_task(&server, &around, message);
+        let begin = move |message: &[u8]| ServerService::exchange_for_task(&server, owner.as_deref(), &around, message);
         inner.spawn(Box::pin(run(tasks, id, Arc::clone(&inner), begin)));
         Ok(TaskReply::Created(CreateTaskResult::new(record.shown.task)))
     })
@@ -83,11 +83,13 @@ pub(in crate::server) fn serve(
         (_, Err(error)) => return refuse(&error),
     };
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
+    let owner = mailbox.principal().map(str::to_owned);
     start(request, mailbox, runtime, async move {
+        let owner = owner.as_deref();
         match method {
-            Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, None).await?.shown))),
-            Method::UpdateTask => tasks.answer(&id, None, answers).await.map(|()| TaskReply::Done),
-            _ => tasks.cancel(&id, None).await.map(|()| TaskReply::Done),
+            Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
+            Method::UpdateTask => tasks.answer(&id, owner, answers).await.map(|()| TaskReply::Done),
+            _ => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
         }
     })
 }
@@ -123,7 +125,7 @@ fn start(
     Started::Running(execution)
 }
 
-fn read_call(tool: &Tool, request: &Request) -> Result<NewTask, ErrorObject> {
+fn read_call(tool: &Tool, owner: Option<String>, request: &Request) -> Result<NewTask, ErrorObject> {
     let bad = |member: &str| ErrorObject::invalid_params(format!("params.{member} must be an object"));
     let arguments = request.params.get("arguments").map(serde_json::from_str::<JsonObject>);
     let mut client = request.peer.client_capabilities.clone();
@@ -134,7 +136,7 @@ fn read_call(tool: &Tool, request: &Request) -> Result<NewTask, ErrorObject> {
         tool: tool.name().to_owned(),
         arguments: arguments.transpose().map_err(|_| bad("arguments"))?,
         client,
-        owner: None,
+        owner,
         answers: read_answers(request)?.unwrap_or_default(),
         state: request.params.get_string("requestState").map(std::borrow::Cow::into_owned),
     })

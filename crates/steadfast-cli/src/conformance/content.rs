@@ -1,0 +1,61 @@
+//! Tools that answer with each kind of content, and one that fails.
+
+use steadfast::prelude::*;
+use steadfast::server::{Audio, Image};
+use steadfast::{ResourceContents, tool};
+
+use super::media::{PNG, WAV};
+
+/// A text comes first: the suite calls the first tool of the list without arguments, and it has to succeed.
+pub(super) fn tools() -> [Tool; 6] {
+    [
+        test_simple_text(),
+        test_image_content(),
+        test_audio_content(),
+        test_embedded_resource(),
+        test_multiple_content_types(),
+        test_error_handling(),
+    ]
+}
+
+/// Answers with a text.
+#[tool(read_only)]
+async fn test_simple_text() -> &'static str {
+    "This is a simple text response for testing."
+}
+
+/// Answers with a picture.
+#[tool(read_only)]
+async fn test_image_content() -> Image {
+    Image::png(PNG)
+}
+
+/// Answers with a sound.
+#[tool(read_only)]
+async fn test_audio_content() -> Audio {
+    Audio::wav(WAV)
+}
+
+/// Answers with a resource inside the result.
+#[tool(read_only)]
+async fn test_embedded_resource() -> Content {
+    let text = "This is an embedded resource content.";
+    Content::resource(ResourceContents::text("test://embedded-resource", text).with_mime_type("text/plain"))
+}
+
+/// Answers with a text, a picture and a resource.
+#[tool(read_only)]
+async fn test_multiple_content_types() -> [Content; 3] {
+    let data = ResourceContents::text("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
+    [
+        Content::text("Multiple content types test:"),
+        Image::png(PNG).into(),
+        Content::resource(data.with_mime_type("application/json")),
+    ]
+}
+
+/// Fails, in a way that a model can read.
+#[tool(read_only)]
+async fn test_error_handling() -> steadfast::Result<String> {
+    Err(ToolError::new("This tool intentionally returns an error for testing"))
+}

@@ -1,0 +1,12 @@
+//! A tool for clients that have a model, and only for them.
+
+use steadfast::Tool;
+use steadfast::server::Need;
+
+pub(super) fn tools() -> [Tool; 1] {
+    [Tool::new("test_missing_capability")
+        .description("Needs a client that declared sampling.")
+        .read_only()
+        .needs(Need::Sampling)
+        .handler(async || "The client has declared sampling")]
+}

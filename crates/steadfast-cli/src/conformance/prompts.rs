@@ -1,0 +1,60 @@
+//! Prompts with and without arguments, with each kind of content.
+
+use serde::Deserialize;
+use steadfast::prelude::*;
+use steadfast::server::Image;
+use steadfast::{Prompt, PromptMessage, ResourceContents};
+
+use super::media::PNG;
+
+pub(super) fn prompts() -> [Prompt; 4] {
+    [simple(), with_arguments(), with_embedded_resource(), with_image()]
+}
+
+fn simple() -> Prompt {
+    Prompt::new("test_simple_prompt")
+        .description("A text.")
+        .handler(|| async { "This is a simple prompt for testing." })
+}
+
+#[derive(Deserialize)]
+struct Two {
+    arg1: String,
+    arg2: String,
+}
+
+fn with_arguments() -> Prompt {
+    Prompt::new("test_prompt_with_arguments")
+        .description("A text with two arguments in it.")
+        .argument("arg1", "The first", true)
+        .argument("arg2", "The second", true)
+        .complete("arg1", ["test", "testing", "testament"])
+        .handler(
+            |Two { arg1, arg2 }: Two| async move { format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'") },
+        )
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Which {
+    resource_uri: String,
+}
+
+fn with_embedded_resource() -> Prompt {
+    Prompt::new("test_prompt_with_embedded_resource")
+        .description("A resource, and what to do with it.")
+        .argument("resourceUri", "The resource's address", true)
+        .handler(|Which { resource_uri }: Which| async move {
+            let resource = ResourceContents::text(resource_uri, "Embedded resource content for testing.");
+            [
+                PromptMessage::user(Content::resource(resource.with_mime_type("text/plain"))),
+                PromptMessage::user("Please process the embedded resource above."),
+            ]
+        })
+}
+
+fn with_image() -> Prompt {
+    Prompt::new("test_prompt_with_image").description("A picture, and what to do with it.").handler(|| async {
+        [PromptMessage::user(Image::png(PNG)), PromptMessage::user("Please analyze the image above.")]
+    })
+}

@@ -1,0 +1,50 @@
+//! Tools that report while they run: progress and log messages; and one that has its client come back for the answer.
+
+use std::time::Duration;
+
+use steadfast::prelude::*;
+use steadfast::{LoggingLevel, tool};
+
+/// Far enough apart that two reports are not merged into one.
+const BETWEEN: Duration = Duration::from_millis(50);
+
+pub(super) fn tools() -> [Tool; 4] {
+    [test_tool_with_progress(), test_tool_with_logging(), test_logging_tool(), test_reconnection()]
+}
+
+/// Reports progress in three steps.
+#[tool(read_only)]
+async fn test_tool_with_progress(ctx: Context) -> &'static str {
+    ctx.progress_of(0.0, 100.0);
+    for done in [50.0, 100.0] {
+        tokio::time::sleep(BETWEEN).await;
+        ctx.progress_of(done, 100.0);
+    }
+    "Tool with progress executed successfully"
+}
+
+/// Writes three log messages.
+#[tool(read_only)]
+async fn test_tool_with_logging(ctx: Context) -> &'static str {
+    ctx.log(LoggingLevel::Info, "Tool execution started");
+    for message in ["Tool processing data", "Tool execution completed"] {
+        tokio::time::sleep(BETWEEN).await;
+        ctx.log(LoggingLevel::Info, message);
+    }
+    "Tool with logging executed successfully"
+}
+
+/// Writes a log message, which nobody is to see who did not ask for it.
+#[tool(read_only)]
+async fn test_logging_tool(ctx: Context) -> &'static str {
+    ctx.log(LoggingLevel::Error, "Only for who asked for log messages");
+    "Logged"
+}
+
+/// Closes the response, and answers when the client has come back.
+#[tool(read_only)]
+async fn test_reconnection(ctx: Context) -> &'static str {
+    ctx.release_connection();
+    tokio::time::sleep(BETWEEN * 2).await;
+    "Reconnection test completed successfully"
+}

@@ -1,0 +1,39 @@
+//! Resources that are always there, and a family of them.
+
+use serde::Deserialize;
+use serde_json::json;
+use steadfast::{Resource, ResourceTemplate};
+
+use super::media::PNG;
+
+pub(super) fn resources() -> [Resource; 3] {
+    [
+        Resource::new("test://static-text", "Static text")
+            .description("A text that never changes.")
+            .mime_type("text/plain")
+            .text("This is the content of the static text resource."),
+        Resource::new("test://static-binary", "Static picture")
+            .description("A picture that never changes.")
+            .mime_type("image/png")
+            .blob(PNG),
+        Resource::new("test://watched-resource", "Watched text")
+            .description("A text that clients subscribe to.")
+            .mime_type("text/plain")
+            .text("This is the content of the watched resource."),
+    ]
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+}
+
+pub(super) fn templates() -> [ResourceTemplate; 1] {
+    [ResourceTemplate::new("test://template/{id}/data", "Data by id")
+        .description("The data of an id.")
+        .mime_type("application/json")
+        .handler(|Entry { id }: Entry| async move {
+            let data = format!("Data for ID: {id}");
+            json!({ "id": id, "templateTest": true, "data": data }).to_string()
+        })]
+}

@@ -1,0 +1,134 @@
+//! Tools and a prompt that ask before they answer: on 2026-07-28, requests that take several rounds.
+
+use serde::Deserialize;
+use steadfast::prelude::*;
+use steadfast::schemars::{self, JsonSchema};
+use steadfast::server::Ask;
+use steadfast::{CreateMessageParams, CreateMessageResult, Prompt, SamplingMessage, tool};
+
+pub(super) fn tools() -> [Tool; 8] {
+    [
+        test_input_required_result_elicitation(),
+        test_input_required_result_sampling(),
+        test_input_required_result_list_roots(),
+        test_input_required_result_request_state(),
+        test_input_required_result_multiple_inputs(),
+        test_input_required_result_multi_round(),
+        test_input_required_result_tampered_state(),
+        test_input_required_result_capabilities(),
+    ]
+}
+
+pub(super) fn prompts() -> [Prompt; 1] {
+    [Prompt::new("test_input_required_result_prompt").description("Asks the user what it is about.").handler(
+        |ctx: Context| async move {
+            let about = ctx.elicit::<About>("What should the prompt be about?").key("user_context").await?;
+            Ok::<_, ToolError>(format!("Use this context: {}", about.context))
+        },
+    )]
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Color {
+    color: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Confirmation {
+    ok: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct About {
+    context: String,
+}
+
+/// Asks for a name.
+#[tool(read_only)]
+async fn test_input_required_result_elicitation(ctx: Context) -> steadfast::Result<String> {
+    let Name { name } = ctx.elicit("What is your name?").key("user_name").await?;
+    Ok(format!("Hello, {name}!"))
+}
+
+/// Asks the model.
+#[tool(read_only)]
+async fn test_input_required_result_sampling(ctx: Context) -> steadfast::Result<String> {
+    let answer = sample(&ctx, "What is the capital of France?").key("capital_question").await?;
+    Ok(format!("LLM response: {}", text(&answer)))
+}
+
+/// Asks for the roots.
+#[tool(read_only)]
+async fn test_input_required_result_list_roots(ctx: Context) -> steadfast::Result<String> {
+    let answer = ctx.roots().key("client_roots").await?;
+    let roots: Vec<&str> = answer.roots.iter().map(|root| root.uri.as_str()).collect();
+    Ok(format!("Roots: {}", roots.join(", ")))
+}
+
+/// Asks for a confirmation.
+#[tool(read_only)]
+async fn test_input_required_result_request_state(ctx: Context) -> steadfast::Result<String> {
+    let Confirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
+    Ok(format!("state-ok: {ok}"))
+}
+
+/// Asks the user, the model and for the roots, all at once.
+#[tool(read_only)]
+async fn test_input_required_result_multiple_inputs(ctx: Context) -> steadfast::Result<String> {
+    let (name, greeting, roots) = tokio::try_join!(
+        ctx.elicit::<Name>("What is your name?").key("user_name"),
+        sample(&ctx, "Generate a greeting").key("greeting"),
+        ctx.roots().key("client_roots"),
+    )?;
+    Ok(format!("{}: {} ({} roots)", name.name, text(&greeting), roots.roots.len()))
+}
+
+/// Asks for a name, and then for a color.
+#[tool(read_only)]
+async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::Result<String> {
+    let Name { name } = ctx.elicit("Step 1: What is your name?").key("step1").await?;
+    let Color { color } = ctx.elicit("Step 2: What is your favorite color?").key("step2").await?;
+    Ok(format!("{name} likes {color}"))
+}
+
+/// Asks for a confirmation, and answers nobody who changed what it has to remember.
+#[tool(read_only)]
+async fn test_input_required_result_tampered_state(ctx: Context) -> steadfast::Result<String> {
+    let Confirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
+    Ok(format!("confirmed: {ok}"))
+}
+
+/// Asks what the client can be asked: its user, its model, or both.
+#[tool(read_only)]
+async fn test_input_required_result_capabilities(ctx: Context) -> steadfast::Result<String> {
+    let capabilities = ctx.client().capabilities().cloned().unwrap_or_default();
+    let user = async {
+        match capabilities.elicitation {
+            Some(_) => ctx.elicit::<Name>("What is your name?").key("user_name").await.map(|answer| Some(answer.name)),
+            None => Ok(None),
+        }
+    };
+    let model = async {
+        match capabilities.sampling {
+            Some(_) => sample(&ctx, "Generate a greeting").key("greeting").await.map(|answer| Some(text(&answer))),
+            None => Ok(None),
+        }
+    };
+    let (user, model) = tokio::try_join!(user, model)?;
+    let answers: Vec<String> = user.into_iter().chain(model).collect();
+    Ok(format!("Answers: {}", answers.join(", ")))
+}
+
+fn sample(ctx: &Context, question: &str) -> Ask<CreateMessageResult> {
+    ctx.sample(CreateMessageParams::new(vec![SamplingMessage::user(question)], 100))
+}
+
+fn text(answer: &CreateMessageResult) -> String {
+    let texts: Vec<&str> = answer.content.iter().filter_map(Content::as_text).collect();
+    texts.join("\n")
+}

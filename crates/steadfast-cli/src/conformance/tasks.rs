@@ -1,0 +1,99 @@
+//! Tools that run as tasks, and one that never does.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use steadfast::prelude::*;
+use steadfast::schemars::{self, JsonSchema};
+use steadfast::server::tasks::TaskSupport;
+use steadfast::{Error, tool};
+
+pub(super) fn tools() -> [Tool; 6] {
+    [greet(), slow_compute(), failing_job(), protocol_error_job(), confirm_delete(), multi_input()]
+}
+
+/// Says hello, at once.
+#[tool(read_only)]
+async fn greet(
+    /// Whom to greet
+    name: String,
+) -> String {
+    format!("Hello, {name}!")
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Work {
+    /// How long it takes
+    seconds: f64,
+    /// What it is called
+    label: Option<String>,
+}
+
+fn slow_compute() -> Tool {
+    Tool::new("slow_compute")
+        .description("Takes its time.")
+        .read_only()
+        .task(TaskSupport::Optional)
+        .input::<Work>()
+        .handler(async |Work { seconds, label }: Work| {
+            let time = Duration::try_from_secs_f64(seconds)?;
+            tokio::time::sleep(time).await;
+            let label = label.unwrap_or_else(|| "unnamed".to_owned());
+            Ok::<_, ToolError>(format!("Computed {label} in {seconds} s"))
+        })
+}
+
+fn failing_job() -> Tool {
+    Tool::new("failing_job")
+        .description("Fails after a second, in a way that a model can read.")
+        .task(TaskSupport::Required)
+        .handler(async || {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Err::<String, _>(ToolError::new("The job has failed, as it always does"))
+        })
+}
+
+fn protocol_error_job() -> Tool {
+    Tool::new("protocol_error_job")
+        .description("Ends with an error of the protocol.")
+        .task(TaskSupport::Required)
+        .handler(async || Err::<String, _>(Error::internal("The job could not be run")))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Which {
+    /// What would be deleted
+    filename: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Confirmation {
+    confirm: bool,
+}
+
+fn confirm_delete() -> Tool {
+    Tool::new("confirm_delete")
+        .description("Deletes nothing, once the user has agreed to it.")
+        .task(TaskSupport::Required)
+        .input::<Which>()
+        .handler(|Which { filename }: Which, ctx: Context| async move {
+            let Confirmation { confirm } = ctx.elicit(format!("Delete {filename}?")).await?;
+            Ok::<_, ToolError>(format!("{filename}: {}", if confirm { "deleted" } else { "kept" }))
+        })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+fn multi_input() -> Tool {
+    Tool::new("multi_input").description("Asks the user two things at once.").task(TaskSupport::Required).handler(
+        |ctx: Context| async move {
+            let first = ctx.elicit::<Name>("What is your first name?");
+            let last = ctx.elicit::<Name>("What is your last name?");
+            let (first, last) = tokio::try_join!(first, last)?;
+            Ok::<_, ToolError>(format!("{} {}", first.name, last.name))
+        },
+    )
+}

@@ -1,0 +1,413 @@
+//! Server-sent events, as Streamable HTTP has them: an encoder for servers, a decoder for clients.
+//!
+//! The encoder writes one event into one buffer, so that it leaves in one write. The decoder takes bytes in any split and
+//! any of the three line ends, never holds more than its limit, and never fails: an event that is longer is read to its end
+//! without being kept, and given as [`Decoded::TooLong`]. Neither looks at what the data says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One event to write. Absent members are not written.
+///
+/// ```
+/// use steadfast_proto::frame::sse::Event;
+/// let mut out = Vec::new();
+/// Event { id: Some("0-1"), data: Some(b"{}"), ..Event::default() }.write(&mut out);
+/// assert_eq!(out, b"id: 0-1\ndata: {}\n\n");
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// What a client names to get what comes after this event.
+    pub id: Option<&'a str>,
+    /// The kind of event; absent means `message`.
+    pub name: Option<&'a str>,
+    /// How long a client is to wait before it connects again.
+    pub retry: Option<Duration>,
+    /// The data. Without it a client takes note of the other members and sees no event.
+    pub data: Option<&'a [u8]>,
+}
+
+impl Event<'_> {
+    /// Appends the event, whole.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.reserve(self.data.map_or(0, <[u8]>::len) + 64);
+        if let Some(id) = self.id {
+            field(b"id", one_line(id), out);
+        }
+        if let Some(name) = self.name {
+            field(b"event", one_line(name), out);
+        }
+        if let Some(retry) = self.retry {
+            field(b"retry", retry.as_millis().to_string().as_bytes(), out);
+        }
+        if let Some(data) = self.data {
+            each_line(data, |line| field(b"data", line, out));
+        }
+        out.push(b'\n');
+    }
+}
+
+/// Appends a comment, which clients ignore: something to send so that nobody between takes the stream for dead.
+pub fn write_comment(text: &str, out: &mut Vec<u8>) {
+    each_line(text.as_bytes(), |line| field(b"", line, out));
+    out.push(b'\n');
+}
+
+fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.push(b':');
+    if !value.is_empty() {
+        out.push(b' ');
+        out.extend_from_slice(value);
+    }
+    out.push(b'\n');
+}
+
+/// An id or a name is one line; what would begin another is left off, rather than taken for a field.
+fn one_line(text: &str) -> &[u8] {
+    let end = text.find(['\n', '\r', '\0']).unwrap_or(text.len());
+    text.as_bytes().get(..end).unwrap_or_default()
+}
+
+fn each_line(mut text: &[u8], mut line: impl FnMut(&[u8])) {
+    while let Some(end) = memchr::memchr2(b'\n', b'\r', text) {
+        let (before, rest) = text.split_at_checked(end).unwrap_or_default();
+        line(before);
+        text = rest.strip_prefix(b"\r\n").or_else(|| rest.get(1..)).unwrap_or_default();
+    }
+    line(text);
+}
+
+/// What the decoder found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decoded {
+    /// An event.
+    Message(Message),
+    /// An event longer than the limit; its bytes are gone.
+    TooLong,
+}
+
+/// An event that was received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The id of the newest event that had one: what to name when connecting again.
+    pub id: Option<Arc<str>>,
+    /// The kind of event; empty means `message`.
+    pub name: String,
+    /// The data; empty for an event that only sets the id.
+    pub data: Vec<u8>,
+}
+
+/// Splits a stream of bytes into events.
+///
+/// ```
+/// use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+/// let mut decoder = SseDecoder::new(1024);
+/// let mut input: &[u8] = b": hello\r\nid: 7\rda";
+/// assert_eq!(decoder.next(&mut input), None);
+/// let mut input: &[u8] = b"ta: {}\n\n";
+/// let Some(Decoded::Message(message)) = decoder.next(&mut input) else { panic!() };
+/// assert_eq!((message.id.as_deref(), &*message.data), (Some("7"), &b"{}"[..]));
+/// ```
+#[derive(Debug, Clone)]
+pub struct SseDecoder {
+    limit: usize,
+    /// The beginning of a line whose end has not come. Of a comment, its colon.
+    line: Vec<u8>,
+    /// The lines of data so far, each with a newline behind it.
+    data: Vec<u8>,
+    name: String,
+    id: Option<Arc<str>>,
+    retry: Option<Duration>,
+    /// No line has ended yet: the first may begin with a byte order mark.
+    at_start: bool,
+    /// The last line ended with a carriage return: a line feed now belongs to it.
+    after_return: bool,
+    /// The line that is being read is dropped.
+    line_too_long: bool,
+    /// The event that is being read is dropped.
+    too_long: bool,
+}
+
+impl SseDecoder {
+    /// A decoder for events of at most about `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            line: Vec::new(),
+            data: Vec::new(),
+            name: String::new(),
+            id: None,
+            retry: None,
+            at_start: true,
+            after_return: false,
+            line_too_long: false,
+            too_long: false,
+        }
+    }
+
+    /// The id to name when connecting again, of an event that has ended.
+    pub fn last_event_id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// How long to wait before connecting again, if the server said.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// How many bytes of an unfinished event are held.
+    pub fn held(&self) -> usize {
+        self.line.len() + self.data.len() + self.name.len()
+    }
+
+    /// The next event, taking bytes from the front of `input`. `None` when `input` is used up. What is unfinished when the
+    /// stream ends is no event.
+    pub fn next(&mut self, input: &mut &[u8]) -> Option<Decoded> {
+        loop {
+            // An empty piece says nothing about what the next one begins with.
+            if !input.is_empty() && std::mem::take(&mut self.after_return) {
+                *input = input.strip_prefix(b"\n").unwrap_or(input);
+            }
+            let Some(end) = memchr::memchr2(b'\n', b'\r', input) else {
+                let rest = std::mem::take(input);
+                self.hold(rest);
+                return None;
+            };
+            let (line, rest) = input.split_at_checked(end)?;
+            self.hold(line);
+            self.after_return = rest.first() == Some(&b'\r');
+            *input = rest.get(1..).unwrap_or_default();
+            let found = self.end_line();
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    fn hold(&mut self, bytes: &[u8]) {
+        let Some(first) = self.line.first().or_else(|| bytes.first()) else { return };
+        if *first == b':' && !self.line_too_long {
+            self.line.clear();
+            self.line.push(b':');
+        } else if self.line_too_long || self.held() + bytes.len() > self.limit {
+            self.line_too_long = true;
+            self.too_long = true;
+            self.line = Vec::new();
+            self.data = Vec::new();
+        } else {
+            self.line.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_line(&mut self) -> Option<Decoded> {
+        let mut line = std::mem::take(&mut self.line);
+        let mut text = line.as_slice();
+        if std::mem::take(&mut self.at_start) {
+            text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        }
+        let dropped = std::mem::take(&mut self.line_too_long);
+        if text.is_empty() && !dropped {
+            return self.end_event();
+        }
+        let colon = memchr::memchr(b':', text);
+        let (name, value) = match colon.and_then(|at| text.split_at_checked(at)) {
+            Some((name, value)) => {
+                let value = value.get(1..).unwrap_or_default();
+                (name, value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (text, &b""[..]),
+        };
+        match name {
+            b"data" => {
+                self.data.extend_from_slice(value);
+                self.data.push(b'\n');
+            }
+            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            b"id" if !value.contains(&0) => {
+                // An empty id takes the last one back.
+                self.id = (!value.is_empty()).then(|| String::from_utf8_lossy(value).into());
+            }
+            b"retry" => self.retry = milliseconds(value).or(self.retry),
+            // Comments, and fields that nobody has defined.
+            _ => {}
+        }
+        line.clear();
+        self.line = line;
+        None
+    }
+
+    fn end_event(&mut self) -> Option<Decoded> {
+        let name = std::mem::take(&mut self.name);
+        let mut data = std::mem::take(&mut self.data);
+        if std::mem::take(&mut self.too_long) {
+            return Some(Decoded::TooLong);
+        }
+        // The newline behind the last line is not part of the data; without any line there is no event.
+        data.pop()?;
+        Some(Decoded::Message(Message { id: self.id.clone(), name, data }))
+    }
+}
+
+fn milliseconds(value: &[u8]) -> Option<Duration> {
+    let digits = std::str::from_utf8(value).ok()?;
+    let only_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    only_digits.then(|| digits.parse().ok()).flatten().map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decode(chunks: &[&[u8]], limit: usize) -> (Vec<Decoded>, SseDecoder) {
+        let mut decoder = SseDecoder::new(limit);
+        let mut found = Vec::new();
+        for chunk in chunks {
+            let mut input = *chunk;
+            loop {
+                let event = decoder.next(&mut input);
+                assert!(decoder.held() <= limit + 1, "{}", decoder.held());
+                let none = event.is_none();
+                found.extend(event);
+                if none && input.is_empty() {
+                    break;
+                }
+            }
+        }
+        (found, decoder)
+    }
+
+    fn messages(bytes: &[u8]) -> Vec<(Option<String>, String, String)> {
+        let own = |decoded| match decoded {
+            Decoded::Message(Message { id, name, data }) => {
+                (id.map(|id| id.to_string()), name, String::from_utf8(data).unwrap())
+            }
+            Decoded::TooLong => panic!("too long"),
+        };
+        decode(&[bytes], 1024).0.into_iter().map(own).collect()
+    }
+
+    fn data(bytes: &[u8]) -> Vec<String> {
+        messages(bytes).into_iter().map(|(_, _, data)| data).collect()
+    }
+
+    #[test]
+    fn every_line_end_is_one() {
+        assert_eq!(data(b"data: a\n\ndata: b\r\rdata: c\r\n\r\n"), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn lines_of_data_are_joined() {
+        assert_eq!(data(b"data: a\ndata\ndata:b\ndata:  c\n\n"), ["a\n\nb\n c"]);
+    }
+
+    #[test]
+    fn comments_unknown_fields_and_a_byte_order_mark_are_nothing() {
+        assert_eq!(data(b"\xef\xbb\xbfdata: a\n: comment\nfoo: bar\n:\n\n: x\n\n"), ["a"]);
+    }
+
+    #[test]
+    fn an_event_without_data_is_none_but_sets_the_id() {
+        let (found, decoder) = decode(&[b"id: 7\nretry: 250\n\n"], 64);
+        assert_eq!(found, []);
+        assert_eq!((decoder.last_event_id(), decoder.retry()), (Some("7"), Some(Duration::from_millis(250))));
+    }
+
+    #[test]
+    fn an_event_with_empty_data_is_one() {
+        assert_eq!(messages(b"id: 7\ndata:\n\n"), [(Some("7".into()), String::new(), String::new())]);
+    }
+
+    #[test]
+    fn the_id_stays_until_another_comes() {
+        let ids: Vec<_> = messages(b"id: 1\ndata: a\n\ndata: b\n\nid: 2\0\ndata: c\n\nid\ndata: d\n\n");
+        let ids: Vec<_> = ids.into_iter().map(|(id, _, _)| id).collect();
+        assert_eq!(ids, [Some("1".into()), Some("1".into()), Some("1".into()), None]);
+    }
+
+    #[test]
+    fn the_name_is_of_one_event_only() {
+        let names: Vec<_> = messages(b"event: endpoint\ndata: a\n\ndata: b\n\n").into_iter().map(|it| it.1).collect();
+        assert_eq!(names, ["endpoint", ""]);
+    }
+
+    #[test]
+    fn a_retry_that_is_no_number_is_ignored() {
+        let (_, decoder) = decode(&[b"retry: 10\nretry: -1\nretry: 1s\nretry:\n\n"], 64);
+        assert_eq!(decoder.retry(), Some(Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn what_has_no_end_is_no_event() {
+        assert_eq!(data(b"data: a\n\ndata: b\n"), ["a"]);
+    }
+
+    #[test]
+    fn an_event_too_long_is_dropped_and_the_next_is_read() {
+        let long = [b"data: ".as_slice(), &[b'x'; 100], b"\ndata: y\n\ndata: z\n\n"].concat();
+        let (found, _) = decode(&[&long], 32);
+        let Decoded::Message(last) = &found[1] else { panic!("{found:?}") };
+        assert_eq!((&found[0], &*last.data, found.len()), (&Decoded::TooLong, &b"z"[..], 2));
+    }
+
+    #[test]
+    fn a_comment_without_end_is_not_kept() {
+        let (found, decoder) = decode(&[b": ", &[b'x'; 1000], b"\ndata: a\n\n"], 32);
+        assert_eq!((found.len(), decoder.held()), (1, 0));
+    }
+
+    #[test]
+    fn data_is_split_at_every_line_end_and_read_back() {
+        let mut out = Vec::new();
+        Event { data: Some(b"a\nb\r\nc\rd"), ..Event::default() }.write(&mut out);
+        assert_eq!(out, b"data: a\ndata: b\ndata: c\ndata: d\n\n");
+        assert_eq!(data(&out), ["a\nb\nc\nd"]);
+    }
+
+    #[test]
+    fn an_id_cannot_smuggle_a_field() {
+        let mut out = Vec::new();
+        Event { id: Some("1\ndata: evil"), name: Some("a\rb"), ..Event::default() }.write(&mut out);
+        assert_eq!(out, b"id: 1\nevent: a\n\n");
+    }
+
+    #[test]
+    fn comments_and_retry_are_written_as_they_are_read() {
+        let mut out = Vec::new();
+        write_comment("", &mut out);
+        Event { id: Some("1"), retry: Some(Duration::from_millis(500)), data: Some(b""), name: None }.write(&mut out);
+        assert_eq!(out, b":\n\nid: 1\nretry: 500\ndata:\n\n");
+    }
+
+    proptest! {
+        #[test]
+        fn the_split_of_the_bytes_does_not_matter(
+            pieces in proptest::collection::vec(
+                prop_oneof![
+                    Just("\n"), Just("\r"), Just("\r\n"), Just("data: a"), Just("data:"), Just("id: 1"), Just("id: 2"),
+                    Just(": comment"), Just("event: e"), Just("retry: 5"), Just("\u{feff}"), Just("xxxxxxxxxxxxxxxx"),
+                ],
+                0..40,
+            ),
+            cut in proptest::collection::vec(0_usize..200, 0..8),
+        ) {
+            let bytes = pieces.concat().into_bytes();
+            let whole = decode(&[&bytes], 24);
+            let mut cuts: Vec<usize> = cut.into_iter().map(|at| at.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            let split = decode(&chunks, 24);
+            prop_assert_eq!(split.0, whole.0);
+            prop_assert_eq!(split.1.last_event_id(), whole.1.last_event_id());
+        }
+
+        #[test]
+        fn what_is_written_is_read_back(data in "[a-z\\n]{0,40}", id in "[!-~]{1,8}") {
+            let mut out = Vec::new();
+            Event { id: Some(&id), data: Some(data.as_bytes()), ..Event::default() }.write(&mut out);
+            prop_assert_eq!(messages(&out), [(Some(id), String::new(), data)]);
+        }
+    }
+}

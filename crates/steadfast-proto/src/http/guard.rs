@@ -1,0 +1,209 @@
+//! `Origin` and `Host`: who may talk to this server from a browser, and under which name.
+//!
+//! A page that a user has open can send requests to a server on the user's machine, and by changing what its own name
+//! resolves to (DNS rebinding) it can even read the answers. Its requests still say where the page is from and which name
+//! it asked for, so both are compared with what is expected.
+
+use super::{Headers, Single};
+
+/// Which origins and which names are let in. What is not named is refused.
+///
+/// ```
+/// use steadfast_proto::http::guard::Guard;
+/// let guard = Guard::loopback().allow_origin("https://app.example.com");
+/// assert!(guard.allows_origin("http://localhost:5173"));
+/// assert!(guard.allows_origin("https://app.example.com"));
+/// assert!(!guard.allows_origin("https://evil.example.com"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    origins: List,
+    hosts: List,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct List {
+    any: bool,
+    loopback: bool,
+    named: Vec<String>,
+}
+
+/// Why a request is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Barred {
+    /// Its origin is not allowed: 403.
+    Origin,
+    /// Its host is not allowed: 403, or 400 if it has none.
+    Host,
+}
+
+impl Guard {
+    /// For a server on the loopback interface: pages and names of this machine, on any port.
+    pub fn loopback() -> Self {
+        let list = List { any: false, loopback: true, named: Vec::new() };
+        Self { origins: list.clone(), hosts: list }
+    }
+
+    /// For a server that others reach: no browser page, and under any name.
+    pub fn public() -> Self {
+        Self {
+            origins: List { any: false, loopback: false, named: Vec::new() },
+            hosts: List { any: true, loopback: false, named: Vec::new() },
+        }
+    }
+
+    /// Lets pages of this origin in, such as `https://app.example.com`.
+    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.named.push(origin.into());
+        self
+    }
+
+    /// Lets pages of every origin in. Only for a server that holds nothing that a stranger may not have.
+    pub fn allow_any_origin(mut self) -> Self {
+        self.origins.any = true;
+        self
+    }
+
+    /// Lets requests for this name in, such as `mcp.example.com` (any port) or `mcp.example.com:8443`.
+    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.named.push(host.into());
+        self
+    }
+
+    /// Lets requests for every name in.
+    pub fn allow_any_host(mut self) -> Self {
+        self.hosts.any = true;
+        self
+    }
+
+    /// Whether a request is let in. `authority` is what HTTP/2 has in place of `Host`.
+    pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), Barred> {
+        match Single::of(headers, "origin") {
+            Single::Absent => {}
+            Single::Value(origin) if self.allows_origin(origin) => {}
+            _ => return Err(Barred::Origin),
+        }
+        let host = Single::of(headers, "host");
+        let agree = match (host, authority) {
+            (Single::Value(host), Some(authority)) => host.eq_ignore_ascii_case(authority),
+            (Single::Value(_) | Single::Absent, _) => true,
+            _ => false,
+        };
+        let host = if let Single::Value(host) = host { Some(host) } else { authority };
+        if agree && (self.hosts.any || host.is_some_and(|host| self.allows_host(host))) {
+            return Ok(());
+        }
+        Err(Barred::Host)
+    }
+
+    /// Whether pages of this origin are let in.
+    pub fn allows_origin(&self, origin: &str) -> bool {
+        let list = &self.origins;
+        if list.any || list.named.iter().any(|named| named.eq_ignore_ascii_case(origin)) {
+            return true;
+        }
+        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        list.loopback && rest.is_some_and(is_loopback)
+    }
+
+    /// Whether requests for this name are let in.
+    pub fn allows_host(&self, host: &str) -> bool {
+        let list = &self.hosts;
+        let name = split_port(host).map(|(name, _)| name);
+        let named = |known: &String| {
+            known.eq_ignore_ascii_case(host) || name.is_some_and(|name| known.eq_ignore_ascii_case(name))
+        };
+        list.any || list.named.iter().any(named) || (list.loopback && is_loopback(host))
+    }
+}
+
+fn is_loopback(authority: &str) -> bool {
+    let Some((name, _)) = split_port(authority) else { return false };
+    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+}
+
+/// The name and the port of an authority; `None` if it is not one.
+fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
+    let end_of_name = authority.rfind(']').map_or(0, |bracket| bracket + 1);
+    let (name, port) = match authority.get(end_of_name..)?.find(':') {
+        Some(colon) => authority.split_at_checked(end_of_name + colon).map(|(name, port)| (name, port.get(1..)))?,
+        None => (authority, None),
+    };
+    let digits = port.is_none_or(|port| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()));
+    let clean = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._[]:".contains(&byte));
+    (digits && clean && !name.is_empty()).then_some((name, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(guard: &Guard, origin: Option<&str>, host: Option<&str>) -> Result<(), Barred> {
+        let headers: Vec<(&str, &str)> =
+            [("origin", origin), ("host", host)].into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        guard.check(headers.as_slice(), None)
+    }
+
+    #[test]
+    fn a_rebound_name_is_barred_on_loopback() {
+        let guard = Guard::loopback();
+        assert_eq!(check(&guard, None, Some("evil.example.com")), Err(Barred::Host));
+        assert_eq!(check(&guard, Some("http://evil.example.com"), Some("localhost:3210")), Err(Barred::Origin));
+        assert_eq!(check(&guard, None, None), Err(Barred::Host));
+    }
+
+    #[test]
+    fn names_of_this_machine_pass_on_any_port() {
+        for host in ["localhost", "localhost:3210", "LOCALHOST:1", "127.0.0.1:3210", "[::1]", "[::1]:80"] {
+            assert_eq!(check(&Guard::loopback(), Some(&format!("http://{host}")), Some(host)), Ok(()), "{host}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_this_machine_is_barred() {
+        for host in [
+            "localhost.evil.com",
+            "127.0.0.1.evil.com",
+            "localhost:80@evil.com",
+            "localhost:x",
+            "",
+            ":80",
+            "[::1",
+            "[::1]x:80",
+        ] {
+            assert!(!Guard::loopback().allows_host(host), "{host}");
+            assert!(!Guard::loopback().allows_origin(&format!("http://{host}")), "{host}");
+        }
+        assert!(!Guard::loopback().allows_origin("null"));
+        assert!(!Guard::loopback().allows_origin("file://localhost"));
+    }
+
+    #[test]
+    fn a_public_server_takes_any_name_and_no_page_that_is_not_named() {
+        let guard = Guard::public().allow_origin("https://app.example.com");
+        assert_eq!(check(&guard, None, Some("mcp.example.com")), Ok(()));
+        assert_eq!(check(&guard, Some("https://app.example.com"), Some("mcp.example.com")), Ok(()));
+        assert_eq!(check(&guard, Some("https://app.example.com.evil.com"), None), Err(Barred::Origin));
+        assert_eq!(check(&guard, Some("http://localhost"), None), Err(Barred::Origin));
+    }
+
+    #[test]
+    fn a_named_host_passes_on_the_ports_that_were_named() {
+        let guard = Guard::loopback().allow_host("a.example").allow_host("b.example:8443");
+        assert!(
+            guard.allows_host("a.example") && guard.allows_host("A.example:81") && guard.allows_host("b.example:8443")
+        );
+        assert!(!guard.allows_host("b.example:81") && !guard.allows_host("b.example"));
+    }
+
+    #[test]
+    fn two_hosts_or_two_origins_are_barred() {
+        let twice = [("host", "localhost"), ("host", "localhost")];
+        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Barred::Host));
+        let twice = [("origin", "http://localhost"), ("origin", "http://localhost"), ("host", "localhost")];
+        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Barred::Origin));
+        let differ = [("host", "localhost")];
+        assert_eq!(Guard::loopback().check(differ.as_slice(), Some("evil.example.com")), Err(Barred::Host));
+        assert_eq!(Guard::loopback().check([].as_slice(), Some("localhost:1")), Ok(()));
+    }
+}

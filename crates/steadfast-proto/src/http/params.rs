@@ -1,0 +1,357 @@
+//! Arguments of tools that are mirrored into headers (2026-07-28).
+//!
+//! A tool marks a property of its input schema with `x-mcp-header`; a client then sends the value also as
+//! `Mcp-Param-{name}`. [`MirroredParams`] is what one schema asks for: found once, when the tool is made, and compared with
+//! each call.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value;
+use steadfast_model::JsonObject;
+
+use super::headers::{Mismatch, decode, differs, once};
+use super::{Headers, name};
+use crate::envelope::Params;
+use crate::json;
+
+const ANNOTATION: &str = "x-mcp-header";
+
+/// The arguments of one tool that are mirrored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MirroredParams(Vec<Mirrored>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mirrored {
+    /// The header in lower case.
+    name: Box<str>,
+    /// The header as the schema spells it.
+    shown: Box<str>,
+    /// The names of the properties that lead to the value.
+    path: Box<[Box<str>]>,
+}
+
+/// An annotation that a schema may not have: the tool is not valid for clients that speak HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadAnnotation {
+    /// The name is not text, or not one that a header can have.
+    NotAName(String),
+    /// Two properties want the same header.
+    Twice(String),
+    /// The property is not a string, an integer or a boolean.
+    NotPrimitive(String),
+    /// It stands where no chain of `properties` leads.
+    Unreachable,
+}
+
+impl fmt::Display for BadAnnotation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAName(value) => {
+                write!(formatter, "{ANNOTATION} must be a token, as names of headers are: {value}")
+            }
+            Self::Twice(value) => write!(formatter, "{ANNOTATION} {value} is there twice"),
+            Self::NotPrimitive(value) => {
+                write!(formatter, "{ANNOTATION} {value} must be on a property whose type is string, integer or boolean")
+            }
+            Self::Unreachable => write!(formatter, "{ANNOTATION} must be on a property, or on a property of one"),
+        }
+    }
+}
+
+impl std::error::Error for BadAnnotation {}
+
+impl MirroredParams {
+    /// What an input schema asks for.
+    pub fn of_schema(schema: &JsonObject) -> Result<Self, BadAnnotation> {
+        let mut found = Self::default();
+        let mut names = BTreeSet::new();
+        found.walk(schema, &mut Vec::new(), &mut names)?;
+        Ok(found)
+    }
+
+    /// Whether nothing is mirrored.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Compares the headers of a call with its arguments.
+    pub fn check(&self, headers: &(impl Headers + ?Sized), params: &Params<'_>) -> Result<(), Mismatch> {
+        self.check_arguments(headers, params.get("arguments"))
+    }
+
+    /// Compares headers with the JSON text of arguments.
+    pub fn check_arguments(&self, headers: &(impl Headers + ?Sized), arguments: Option<&str>) -> Result<(), Mismatch> {
+        self.0.iter().try_for_each(|mirrored| mirrored.check(headers, arguments))
+    }
+
+    /// Calls `header` with the name and the value of each header of a call with these arguments.
+    pub fn each_header(&self, arguments: &JsonObject, mut header: impl FnMut(&str, Cow<'_, str>)) {
+        for mirrored in &self.0 {
+            let mut steps = mirrored.path.iter();
+            let first = steps.next().and_then(|name| arguments.get(&**name));
+            let value = steps.try_fold(first, |value, name| Some(value?.get(&**name))).flatten();
+            match value {
+                Some(Value::String(text)) => header(&mirrored.shown, super::headers::encode(text)),
+                Some(value @ (Value::Number(_) | Value::Bool(_))) => header(&mirrored.shown, value.to_string().into()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Goes down the properties; `path` is where `schema` stands.
+    fn walk(
+        &mut self,
+        schema: &JsonObject,
+        path: &mut Vec<Box<str>>,
+        names: &mut BTreeSet<String>,
+    ) -> Result<(), BadAnnotation> {
+        if let Some(annotation) = schema.get(ANNOTATION) {
+            if path.is_empty() {
+                return Err(BadAnnotation::Unreachable);
+            }
+            self.0.push(mirrored(annotation, schema, path, names)?);
+        }
+        for (keyword, value) in schema {
+            match (keyword.as_str(), value) {
+                ("properties", Value::Object(properties)) => {
+                    for (name, property) in properties {
+                        let Value::Object(property) = property else { continue };
+                        path.push(name.as_str().into());
+                        self.walk(property, path, names)?;
+                        path.pop();
+                    }
+                }
+                // What stands here is an example of data, not a schema.
+                ("const" | "default" | "enum" | "examples", _) => {}
+                (_, value) if annotated(value) => return Err(BadAnnotation::Unreachable),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mirrored(
+    annotation: &Value,
+    schema: &JsonObject,
+    path: &[Box<str>],
+    names: &mut BTreeSet<String>,
+) -> Result<Mirrored, BadAnnotation> {
+    let Some(token) = annotation.as_str().filter(|text| is_token(text)) else {
+        return Err(BadAnnotation::NotAName(annotation.to_string()));
+    };
+    let primitive = matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean"));
+    if !primitive && !is_optional_primitive(schema) {
+        return Err(BadAnnotation::NotPrimitive(token.to_owned()));
+    }
+    let lower = token.to_ascii_lowercase();
+    if !names.insert(lower.clone()) {
+        return Err(BadAnnotation::Twice(token.to_owned()));
+    }
+    Ok(Mirrored {
+        name: format!("{}{lower}", name::PARAM_PREFIX).into(),
+        shown: format!("Mcp-Param-{token}").into(),
+        path: path.into(),
+    })
+}
+
+/// `"type": ["string", "null"]`, as optional arguments are written.
+fn is_optional_primitive(schema: &JsonObject) -> bool {
+    let Some(types) = schema.get("type").and_then(Value::as_array) else { return false };
+    let mut others = types.iter().filter(|kind| kind.as_str() != Some("null"));
+    let one = others.next().and_then(Value::as_str);
+    others.next().is_none() && matches!(one, Some("string" | "integer" | "boolean"))
+}
+
+/// Whether there is an annotation anywhere in a value. Schemas are bounded in depth before they come here; the stack is
+/// ours all the same.
+fn annotated(value: &Value) -> bool {
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(members) => {
+                if members.get(ANNOTATION).is_some_and(Value::is_string) {
+                    return true;
+                }
+                left.extend(members.values());
+            }
+            Value::Array(elements) => left.extend(elements),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+impl Mirrored {
+    fn check(&self, headers: &(impl Headers + ?Sized), arguments: Option<&str>) -> Result<(), Mismatch> {
+        let shown = || Cow::Owned(self.shown.to_string());
+        let said = once(headers, &self.name, shown)?;
+        let body = arguments.and_then(|arguments| value_at(arguments, &self.path)).filter(|value| *value != "null");
+        match (said, body) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(Mismatch::Missing { header: shown() }),
+            (Some(_), None) => Err(Mismatch::NotInBody { header: shown() }),
+            (Some(said), Some(body)) => {
+                let said = decode(said).ok_or_else(|| Mismatch::Unreadable { header: shown() })?;
+                if says_the_same(&said, body) { Ok(()) } else { Err(differs(shown(), &said, body)) }
+            }
+        }
+    }
+}
+
+/// The JSON text of the value at the end of a chain of members.
+fn value_at<'a>(arguments: &'a str, path: &[Box<str>]) -> Option<&'a str> {
+    path.iter().try_fold(arguments, |object, name| {
+        if !object.starts_with('{') {
+            return None;
+        }
+        let mut found = None;
+        json::each_member(object, |key, value| {
+            if *key == **name {
+                found = Some(value);
+            }
+        });
+        found
+    })
+}
+
+/// Whether a decoded header says what the JSON text of the body says.
+fn says_the_same(said: &str, body: &str) -> bool {
+    match body.as_bytes().first() {
+        Some(b'"') => {
+            let text = body.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
+            text.is_some_and(|text| text == said)
+        }
+        Some(b'-' | b'0'..=b'9') => same_number(said, body),
+        _ => (body == "true" || body == "false") && said == body,
+    }
+}
+
+/// Compared as numbers: `42.0` is `42`. Integers that a float cannot tell apart are compared exactly.
+fn same_number(said: &str, body: &str) -> bool {
+    if let (Ok(said), Ok(body)) = (said.parse::<i128>(), body.parse::<i128>()) {
+        return said == body;
+    }
+    let like_json = said.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+        && said.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
+    // Equal bits are wanted: both are the float nearest to what was written.
+    #[allow(clippy::float_cmp)]
+    let same = matches!((said.parse::<f64>(), body.parse::<f64>()), (Ok(said), Ok(body)) if said == body);
+    like_json && same
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn mirrored(schema: Value) -> Result<MirroredParams, BadAnnotation> {
+        let Value::Object(schema) = schema else { panic!() };
+        MirroredParams::of_schema(&schema)
+    }
+
+    fn one(kind: &str) -> MirroredParams {
+        mirrored(json!({"type": "object", "properties": {"p": {"type": kind, "x-mcp-header": "Value"}}})).unwrap()
+    }
+
+    fn check(params: &MirroredParams, header: Option<&str>, arguments: &str) -> Result<(), Mismatch> {
+        let headers: Vec<(&str, &str)> = header.map(|value| ("mcp-param-value", value)).into_iter().collect();
+        params.check_arguments(headers.as_slice(), Some(arguments))
+    }
+
+    #[test]
+    fn text_is_compared_after_decoding() {
+        let params = one("string");
+        assert_eq!(check(&params, Some("=?base64?SGVsbG8=?="), r#"{"p":"Hello"}"#), Ok(()));
+        assert_eq!(check(&params, Some("SGVsbG8="), r#"{"p":"SGVsbG8="}"#), Ok(()));
+        assert_eq!(check(&params, Some("=?base64?SGVsbG8="), r#"{"p":"=?base64?SGVsbG8="}"#), Ok(()));
+        assert_eq!(check(&params, Some("A\\B"), r#"{"p":"\u0041\\B"}"#), Ok(()));
+        for bad in ["=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?=", "hello", ""] {
+            assert!(check(&params, Some(bad), r#"{"p":"Hello"}"#).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_there_exactly_when_a_value_is() {
+        let params = one("string");
+        assert!(matches!(check(&params, None, r#"{"p":"x"}"#), Err(Mismatch::Missing { .. })));
+        assert!(matches!(check(&params, Some("x"), "{}"), Err(Mismatch::NotInBody { .. })));
+        assert!(matches!(check(&params, Some("null"), r#"{"p":null}"#), Err(Mismatch::NotInBody { .. })));
+        assert_eq!(check(&params, None, r#"{"p":null}"#), Ok(()));
+        assert_eq!(check(&params, None, "{}"), Ok(()));
+        assert_eq!(params.check_arguments([].as_slice(), None), Ok(()));
+    }
+
+    #[test]
+    fn integers_are_compared_as_numbers() {
+        let params = one("integer");
+        for (header, body) in [("42", "42"), ("42.0", "42"), ("42", "42.0"), ("4.2e1", "42"), ("-7", "-7"), ("-0", "0")]
+        {
+            assert_eq!(check(&params, Some(header), &format!("{{\"p\":{body}}}")), Ok(()), "{header} {body}");
+        }
+        for (header, body) in [("9007199254740993", "9007199254740992"), ("0x2a", "42"), ("inf", "1e999"), ("", "0")] {
+            assert!(check(&params, Some(header), &format!("{{\"p\":{body}}}")).is_err(), "{header} {body}");
+        }
+    }
+
+    #[test]
+    fn booleans_are_lower_case() {
+        let params = one("boolean");
+        assert_eq!(check(&params, Some("true"), r#"{"p":true}"#), Ok(()));
+        assert!(check(&params, Some("True"), r#"{"p":true}"#).is_err());
+        assert!(check(&params, Some("[]"), r#"{"p":[]}"#).is_err());
+    }
+
+    #[test]
+    fn a_header_twice_is_refused() {
+        let headers = [("mcp-param-value", "x"), ("mcp-param-value", "x")];
+        let refused = one("string").check_arguments(headers.as_slice(), Some(r#"{"p":"x"}"#));
+        assert!(matches!(refused, Err(Mismatch::Repeated { .. })));
+    }
+
+    #[test]
+    fn nested_properties_are_reached() {
+        let params = mirrored(json!({"properties": {"a": {"type": "object", "properties": {
+            "b": {"type": "string", "x-mcp-header": "Value"}}}}}))
+        .unwrap();
+        assert_eq!(check(&params, Some("x"), r#"{"a":{"b":"x"}}"#), Ok(()));
+        assert_eq!(check(&params, None, r#"{"a":7}"#), Ok(()));
+        let mut headers = Vec::new();
+        let Value::Object(arguments) = json!({"a": {"b": " x"}}) else { panic!() };
+        params.each_header(&arguments, |name, value| headers.push((name.to_owned(), value.into_owned())));
+        assert_eq!(headers, [("Mcp-Param-Value".to_owned(), "=?base64?IHg=?=".to_owned())]);
+    }
+
+    #[test]
+    fn annotations_that_the_specification_forbids_are_named() {
+        let property = |property: Value| mirrored(json!({"properties": {"p": property}}));
+        assert!(matches!(property(json!({"type": "string", "x-mcp-header": ""})), Err(BadAnnotation::NotAName(_))));
+        assert!(matches!(property(json!({"type": "string", "x-mcp-header": "a b"})), Err(BadAnnotation::NotAName(_))));
+        assert!(matches!(property(json!({"type": "string", "x-mcp-header": 7})), Err(BadAnnotation::NotAName(_))));
+        assert!(matches!(
+            property(json!({"type": "number", "x-mcp-header": "A"})),
+            Err(BadAnnotation::NotPrimitive(_))
+        ));
+        assert!(matches!(property(json!({"x-mcp-header": "A"})), Err(BadAnnotation::NotPrimitive(_))));
+        assert_eq!(
+            property(json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}})),
+            Err(BadAnnotation::Unreachable)
+        );
+        assert_eq!(
+            mirrored(json!({"properties": {
+                "p": {"type": "string", "x-mcp-header": "A"}, "q": {"type": "string", "x-mcp-header": "a"}}})),
+            Err(BadAnnotation::Twice("a".to_owned()))
+        );
+        assert_eq!(
+            mirrored(json!({"properties": {"p": {"default": {"x-mcp-header": "A"}}}})),
+            Ok(MirroredParams::default())
+        );
+    }
+}

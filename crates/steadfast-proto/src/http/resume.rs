@@ -1,0 +1,509 @@
+//! The events of a session (before 2026-07-28), kept so that a client that was cut off can have them again.
+//!
+//! A session has streams: one for each POST that is answered with events, and one that belongs to no request. Each event is
+//! appended to one stream, gets an id that names the stream and its place there, and is read through a [`Cursor`]: whoever
+//! writes a response holds one. A stream has one cursor at a time. When a client comes back, the new cursor takes the
+//! place of the one that may still believe in a dead connection, so a message is never on two streams at once.
+//!
+//! The log never holds more than its limits, never gives an event of another stream, and never leaves a gap: a cursor whose
+//! next event is gone is told so.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use crate::Moment;
+
+/// Names one stream of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamKey(u64);
+
+/// Names one event: its stream and its place there. Unique in the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId {
+    stream: StreamKey,
+    place: u64,
+}
+
+impl EventId {
+    /// Reads an id as [`fmt::Display`] writes it, and in no other form.
+    ///
+    /// ```
+    /// use steadfast_proto::http::resume::EventId;
+    /// assert_eq!(EventId::parse("3-14").unwrap().to_string(), "3-14");
+    /// assert!(EventId::parse("3-014").is_none() && EventId::parse("+3-1").is_none() && EventId::parse("3").is_none());
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let (stream, place) = text.split_once('-')?;
+        let id = Self { stream: StreamKey(stream.parse().ok()?), place: place.parse().ok()? };
+        // Two spellings of one id would be two ids to somebody else.
+        (id.to_string() == text).then_some(id)
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}-{}", self.stream.0, self.place)
+    }
+}
+
+/// How much is kept, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct LogLimits {
+    /// Events. 4,096: a few calls that report progress all the time.
+    pub events: usize,
+    /// Their bytes. The newest event is kept whatever its size: an answer has to be had at least once.
+    pub bytes: usize,
+    /// How long after it was appended. 5 minutes: longer than a laptop's sleep between two meetings is a new session.
+    pub age: Duration,
+}
+
+impl Default for LogLimits {
+    fn default() -> Self {
+        Self { events: 4_096, bytes: 4 << 20, age: Duration::from_secs(300) }
+    }
+}
+
+/// The events of one session. `B` is the bytes of one event, cheap to clone.
+#[derive(Debug, Clone)]
+pub struct EventLog<B> {
+    limits: LogLimits,
+    streams: BTreeMap<StreamKey, Stream<B>>,
+    /// When each event that is kept was appended, and to which stream, oldest first. A stream's oldest is its first.
+    order: VecDeque<(Moment, StreamKey)>,
+    bytes: usize,
+    next_stream: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Stream<B> {
+    events: VecDeque<B>,
+    /// The place of the first of them.
+    first: u64,
+    /// The place of the first event that nobody has read.
+    unread: u64,
+    /// Counts cursors; the newest is the one that reads.
+    cursors: u64,
+    closed: bool,
+    /// Which cursor ends at which place although the stream goes on.
+    cut: Option<(u64, u64)>,
+}
+
+impl<B> Stream<B> {
+    /// The place that the next event gets.
+    fn next(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+}
+
+/// A reader's place in a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    stream: StreamKey,
+    next: u64,
+    number: u64,
+}
+
+impl Cursor {
+    /// The stream that it reads.
+    pub fn stream(&self) -> StreamKey {
+        self.stream
+    }
+}
+
+/// What a cursor finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Read<B> {
+    /// The next event.
+    Event(B),
+    /// Nothing yet.
+    Waiting,
+    /// The stream has ended and all of it was read.
+    Ended,
+    /// It is to read no further: the stream was cut, or another cursor reads it now.
+    Superseded,
+    /// The next event is not kept any more.
+    Lost,
+}
+
+/// An id that names no event, or one whose successors are not all kept any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownEvent;
+
+impl fmt::Display for UnknownEvent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Last-Event-ID names no event of this session that can be resumed from")
+    }
+}
+
+impl std::error::Error for UnknownEvent {}
+
+impl<B: AsRef<[u8]> + Clone> EventLog<B> {
+    /// An empty log.
+    pub fn new(limits: LogLimits) -> Self {
+        Self { limits, streams: BTreeMap::new(), order: VecDeque::new(), bytes: 0, next_stream: 0 }
+    }
+
+    /// How many events are kept.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether no event is kept.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// The bytes of the events that are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many events of a stream nobody has read.
+    pub fn unread(&self, stream: StreamKey) -> usize {
+        let unread = self.streams.get(&stream).map_or(0, |stream| stream.next() - stream.unread.max(stream.first));
+        usize::try_from(unread).unwrap_or(usize::MAX)
+    }
+
+    /// Begins a stream.
+    pub fn open(&mut self) -> StreamKey {
+        let key = StreamKey(self.next_stream);
+        self.next_stream += 1;
+        let stream = Stream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false, cut: None };
+        self.streams.insert(key, stream);
+        key
+    }
+
+    /// Appends an event, written by `write` under its id. `None` if the stream has ended.
+    pub fn append(&mut self, now: Moment, key: StreamKey, write: impl FnOnce(EventId) -> B) -> Option<EventId> {
+        self.expire(now);
+        let stream = self.streams.get_mut(&key).filter(|stream| !stream.closed)?;
+        let id = EventId { stream: key, place: stream.next() };
+        let body = write(id);
+        self.bytes += body.as_ref().len();
+        stream.events.push_back(body);
+        self.order.push_back((now, key));
+        while self.order.len() > 1 && (self.order.len() > self.limits.events || self.bytes > self.limits.bytes) {
+            self.drop_oldest();
+        }
+        Some(id)
+    }
+
+    /// Ends a stream: nothing more is appended. What is in it can be read until it expires.
+    pub fn close(&mut self, key: StreamKey) {
+        if let Some(stream) = self.streams.get_mut(&key) {
+            stream.closed = true;
+            self.forget_if_done(key);
+        }
+    }
+
+    /// A cursor at the first event of a stream that nobody has read.
+    pub fn attach(&mut self, key: StreamKey) -> Option<Cursor> {
+        let stream = self.streams.get_mut(&key)?;
+        stream.cursors += 1;
+        // What expired unread is gone; there is nobody to whom that would be a gap.
+        let next = stream.unread.max(stream.first);
+        Some(Cursor { stream: key, next, number: stream.cursors })
+    }
+
+    /// A cursor behind the event that a client saw last.
+    pub fn resume(&mut self, last_event_id: &str) -> Result<Cursor, UnknownEvent> {
+        let id = EventId::parse(last_event_id).ok_or(UnknownEvent)?;
+        let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEvent)?;
+        let next = id.place.checked_add(1).ok_or(UnknownEvent)?;
+        // Behind what was given out, and with nothing missing in between.
+        if next > stream.unread || next < stream.first {
+            return Err(UnknownEvent);
+        }
+        stream.cursors += 1;
+        Ok(Cursor { stream: id.stream, next, number: stream.cursors })
+    }
+
+    /// What a cursor finds, which moves on.
+    pub fn read(&mut self, cursor: &mut Cursor) -> Read<B> {
+        // A stream that is not there any more has ended, and its last event was read or has expired.
+        let Some(stream) = self.streams.get_mut(&cursor.stream) else { return Read::Ended };
+        let cut = stream.cut.is_some_and(|(number, place)| number == cursor.number && cursor.next >= place);
+        if cut || cursor.number != stream.cursors {
+            return Read::Superseded;
+        }
+        let Some(place) = cursor.next.checked_sub(stream.first) else { return Read::Lost };
+        match usize::try_from(place).ok().and_then(|place| stream.events.get(place)) {
+            Some(event) => {
+                cursor.next += 1;
+                stream.unread = stream.unread.max(cursor.next);
+                Read::Event(event.clone())
+            }
+            None if stream.closed => Read::Ended,
+            None => Read::Waiting,
+        }
+    }
+
+    /// Cuts a stream off for its reader, behind what it has by now. It may come back with the id of what it saw last.
+    pub fn cut(&mut self, key: StreamKey) {
+        if let Some(stream) = self.streams.get_mut(&key) {
+            stream.cut = Some((stream.cursors, stream.next()));
+        }
+    }
+
+    /// Whether a cursor is the one that reads its stream.
+    pub fn is_current(&self, cursor: &Cursor) -> bool {
+        self.streams.get(&cursor.stream).is_some_and(|stream| stream.cursors == cursor.number)
+    }
+
+    /// Drops what is too old.
+    pub fn expire(&mut self, now: Moment) {
+        while self.order.front().is_some_and(|(appended, _)| *appended + self.limits.age <= now) {
+            self.drop_oldest();
+        }
+    }
+
+    /// When [`EventLog::expire`] next has something to do.
+    pub fn next_expiry(&self) -> Option<Moment> {
+        self.order.front().map(|(appended, _)| *appended + self.limits.age)
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some((_, key)) = self.order.pop_front() else { return };
+        if let Some(stream) = self.streams.get_mut(&key)
+            && let Some(event) = stream.events.pop_front()
+        {
+            stream.first += 1;
+            self.bytes -= event.as_ref().len();
+        }
+        self.forget_if_done(key);
+    }
+
+    /// A stream that has ended is known for as long as one of its events is.
+    fn forget_if_done(&mut self, key: StreamKey) {
+        if self.streams.get(&key).is_some_and(|stream| stream.closed && stream.events.is_empty()) {
+            self.streams.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::after_origin(Duration::from_secs(seconds))
+    }
+
+    fn log() -> EventLog<Vec<u8>> {
+        EventLog::new(LogLimits::default())
+    }
+
+    fn limited(events: usize, bytes: usize) -> EventLog<Vec<u8>> {
+        EventLog::new(LogLimits { events, bytes, ..LogLimits::default() })
+    }
+
+    fn append(log: &mut EventLog<Vec<u8>>, stream: StreamKey, body: &str) -> String {
+        log.append(at(0), stream, |_| body.as_bytes().to_vec()).unwrap().to_string()
+    }
+
+    fn rest(log: &mut EventLog<Vec<u8>>, cursor: &mut Cursor) -> (Vec<String>, Read<Vec<u8>>) {
+        let mut found = Vec::new();
+        loop {
+            match log.read(cursor) {
+                Read::Event(event) => found.push(String::from_utf8(event).unwrap()),
+                other => return (found, other),
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_that_comes_back_gets_what_it_missed_as_often_as_it_asks() {
+        let mut log = log();
+        let stream = log.open();
+        let first = append(&mut log, stream, "a");
+        append(&mut log, stream, "b");
+        let mut cursor = log.attach(stream).unwrap();
+        rest(&mut log, &mut cursor);
+        append(&mut log, stream, "c");
+        log.close(stream);
+        for _ in 0..3 {
+            let mut cursor = log.resume(&first).unwrap();
+            assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into(), "c".into()], Read::Ended));
+        }
+    }
+
+    #[test]
+    fn no_event_of_another_stream_is_given() {
+        let mut log = log();
+        let (one, two) = (log.open(), log.open());
+        let first = append(&mut log, one, "a");
+        append(&mut log, two, "x");
+        append(&mut log, one, "b");
+        let mut cursor = log.attach(one).unwrap();
+        rest(&mut log, &mut cursor);
+        let mut cursor = log.resume(&first).unwrap();
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], Read::Waiting));
+    }
+
+    #[test]
+    fn ids_are_unique_in_the_session() {
+        let mut log = log();
+        let (one, two) = (log.open(), log.open());
+        let mut ids: Vec<String> =
+            (0..4).map(|turn| append(&mut log, if turn % 2 == 0 { one } else { two }, "")).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 4);
+    }
+
+    #[test]
+    fn an_id_that_was_never_given_out_is_refused() {
+        let mut log = log();
+        let stream = log.open();
+        let unread = append(&mut log, stream, "a");
+        for id in ["", "0", "0-1", "1-0", "x-0", "0-00", " 0-0", "0-18446744073709551615", &unread] {
+            assert_eq!(log.resume(id), Err(UnknownEvent), "{id}");
+        }
+    }
+
+    #[test]
+    fn the_newest_reader_takes_the_place_of_the_one_before() {
+        let mut log = log();
+        let stream = log.open();
+        let mut old = log.attach(stream).unwrap();
+        let id = append(&mut log, stream, "a");
+        assert_eq!(log.read(&mut old), Read::Event(b"a".to_vec()));
+        let mut new = log.resume(&id).unwrap();
+        append(&mut log, stream, "b");
+        assert_eq!(log.read(&mut old), Read::Superseded);
+        assert_eq!(log.read(&mut new), Read::Event(b"b".to_vec()));
+        assert!(log.is_current(&new) && !log.is_current(&old));
+    }
+
+    #[test]
+    fn a_cut_ends_a_reader_behind_what_it_has_and_not_the_stream() {
+        let mut log = log();
+        let stream = log.open();
+        let mut cursor = log.attach(stream).unwrap();
+        let id = append(&mut log, stream, "a");
+        log.cut(stream);
+        append(&mut log, stream, "b");
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], Read::Superseded));
+        let mut again = log.resume(&id).unwrap();
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], Read::Waiting));
+    }
+
+    #[test]
+    fn a_new_reader_without_an_id_gets_what_nobody_has_read() {
+        let mut log = log();
+        let stream = log.open();
+        append(&mut log, stream, "a");
+        let mut first = log.attach(stream).unwrap();
+        log.read(&mut first);
+        append(&mut log, stream, "b");
+        assert_eq!(log.unread(stream), 1);
+        let mut second = log.attach(stream).unwrap();
+        assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], Read::Waiting));
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_the_newest_stays_whatever_its_size() {
+        let mut log = limited(2, 8);
+        let stream = log.open();
+        let mut cursor = log.attach(stream).unwrap();
+        let first = append(&mut log, stream, "a");
+        log.read(&mut cursor);
+        append(&mut log, stream, "b");
+        append(&mut log, stream, "c");
+        assert_eq!((log.len(), log.bytes()), (2, 2));
+        assert!(log.resume(&first).is_ok(), "what comes after it is still there");
+        append(&mut log, stream, "far more than the limit");
+        assert_eq!(log.len(), 1);
+        assert_eq!(log.resume(&first), Err(UnknownEvent), "something after it is gone");
+    }
+
+    #[test]
+    fn a_slow_reader_is_told_of_a_gap() {
+        let mut log = limited(1, 100);
+        let stream = log.open();
+        let mut cursor = log.attach(stream).unwrap();
+        append(&mut log, stream, "a");
+        append(&mut log, stream, "b");
+        assert_eq!(log.read(&mut cursor), Read::Lost);
+    }
+
+    #[test]
+    fn events_expire_with_age_and_take_their_closed_stream_along() {
+        let mut log = log();
+        let stream = log.open();
+        let mut cursor = log.attach(stream).unwrap();
+        let id = append(&mut log, stream, "a");
+        log.read(&mut cursor);
+        log.close(stream);
+        assert_eq!(log.next_expiry(), Some(at(300)));
+        log.expire(at(299));
+        assert!(log.resume(&id).is_ok());
+        log.expire(at(300));
+        assert_eq!(log.resume(&id), Err(UnknownEvent));
+        assert!(log.is_empty() && log.streams.is_empty() && log.bytes() == 0);
+    }
+
+    #[test]
+    fn an_open_stream_outlives_its_events() {
+        let mut log = log();
+        let stream = log.open();
+        let mut cursor = log.attach(stream).unwrap();
+        let id = append(&mut log, stream, "a");
+        log.read(&mut cursor);
+        log.expire(at(1000));
+        let mut cursor = log.resume(&id).unwrap();
+        log.append(at(1000), stream, |_| b"b".to_vec()).unwrap();
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], Read::Waiting));
+    }
+
+    #[test]
+    fn nothing_is_appended_to_a_stream_that_has_ended() {
+        let mut log = log();
+        let stream = log.open();
+        log.close(stream);
+        assert_eq!(log.append(at(0), stream, |_| Vec::new()), None);
+    }
+
+    proptest! {
+        /// Whatever is cut, whenever: who resumes ends with every event once and in order, or is told that it cannot.
+        #[test]
+        fn who_resumes_has_every_event_once_and_in_order(
+            steps in proptest::collection::vec((0_u8..4, 0_usize..2), 1..120),
+        ) {
+            let mut log = limited(8, 1000);
+            let streams = [log.open(), log.open()];
+            let mut cursors = streams.map(|stream| log.attach(stream));
+            let mut sent = [Vec::new(), Vec::new()];
+            let mut seen = [Vec::<String>::new(), Vec::new()];
+            let mut gone = [false; 2];
+            for (step, which) in steps {
+                match step {
+                    0 => {
+                        let id = log.append(at(0), streams[which], |id| id.to_string().into_bytes()).unwrap();
+                        sent[which].push(id.to_string());
+                    }
+                    1 | 2 if !gone[which] => {
+                        let Some(cursor) = &mut cursors[which] else { continue };
+                        match log.read(cursor) {
+                            Read::Event(event) => seen[which].push(String::from_utf8(event).unwrap()),
+                            Read::Lost => gone[which] = true,
+                            Read::Waiting => prop_assert_eq!(&seen[which], &sent[which]),
+                            other => prop_assert!(false, "{:?}", other),
+                        }
+                    }
+                    _ => {
+                        let Some(last) = seen[which].last() else { continue };
+                        match log.resume(last) {
+                            Ok(cursor) => { prop_assert!(!gone[which]); cursors[which] = Some(cursor); }
+                            Err(UnknownEvent) => gone[which] = true,
+                        }
+                    }
+                }
+                prop_assert!(sent[which].starts_with(&seen[which]));
+            }
+        }
+    }
+}

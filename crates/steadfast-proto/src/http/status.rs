@@ -1,0 +1,82 @@
+//! The HTTP status of an answer in 2026-07-28: the one place where codes of errors become statuses.
+
+use steadfast_model::code;
+
+use crate::json::Walker;
+use crate::salvage::LONGEST_ID;
+
+/// The status of an answer that is an error with this code.
+///
+/// A 4xx says that the request cannot be served as it is; 404 is kept for methods, which is how a client finds out what a
+/// server has. What a handler fails with is an answer like any other, and 200: a client that looks at the status first
+/// would drop its text, and a proxy would try the request again.
+///
+/// Once a stream is open its status is 200, whatever the answer is.
+pub const fn of_error(code: i64) -> u16 {
+    match code {
+        code::PARSE_ERROR
+        | code::INVALID_REQUEST
+        | code::INVALID_PARAMS
+        | code::HEADER_MISMATCH
+        | code::MISSING_CAPABILITY
+        | code::UNSUPPORTED_VERSION => 400,
+        code::METHOD_NOT_FOUND => 404,
+        _ => 200,
+    }
+}
+
+/// The status of an answer that this crate has encoded: a result is 200, an error what [`of_error`] says.
+pub fn of_answer(body: &[u8]) -> u16 {
+    error_code(body).map_or(200, of_error)
+}
+
+/// The code of an error, without a look at results: what is encoded here has its members in a fixed order.
+fn error_code(body: &[u8]) -> Option<i64> {
+    let rest = body.strip_prefix(b"{\"jsonrpc\":\"2.0\",")?;
+    let rest = match rest.strip_prefix(b"\"id\":") {
+        Some(rest) => {
+            let start = rest.get(..LONGEST_ID + 64).unwrap_or(rest);
+            // The cut may be inside a character, behind the id.
+            let whole = std::str::from_utf8(start).map_or_else(|error| error.valid_up_to(), str::len);
+            let text = std::str::from_utf8(start.get(..whole)?).ok()?;
+            let id = Walker::new(text, 1).value(0).ok()?;
+            rest.get(id.end..)?.strip_prefix(b",")?
+        }
+        None => rest,
+    };
+    let digits = rest.strip_prefix(b"\"error\":{\"code\":")?;
+    let end = digits.iter().position(|byte| !matches!(byte, b'-' | b'0'..=b'9'))?;
+    std::str::from_utf8(digits.get(..end)?).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_specification_names_has_its_status() {
+        for (code, status) in [(-32020, 400), (-32021, 400), (-32022, 400), (-32602, 400), (-32601, 404)] {
+            assert_eq!(of_error(code), status, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_answer_has_the_status_of_its_error() {
+        use crate::encode::{Answer, error_without_id};
+        use steadfast_model::{ErrorObject, RequestId};
+        for id in [RequestId::from(7), RequestId::from("a\"},\"error\":{\"code\":1"), RequestId::from("")] {
+            let error = Answer::error(&id, &ErrorObject::method_not_found("x"));
+            assert_eq!(of_answer(&error.into_bytes()), 404);
+            assert_eq!(of_answer(&Answer::serialized(&id, &"x".repeat(9000)).into_bytes()), 200);
+        }
+        assert_eq!(of_answer(&error_without_id(&ErrorObject::parse_error("x"), true)), 400);
+        assert_eq!(of_answer(&error_without_id(&ErrorObject::parse_error("x"), false)), 400);
+    }
+
+    #[test]
+    fn what_a_handler_fails_with_is_an_answer() {
+        for code in [code::INTERNAL_ERROR, code::RESOURCE_NOT_FOUND, 1, i64::MIN] {
+            assert_eq!(of_error(code), 200, "{code}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What can be chosen about a server on HTTP, each with a default and a reason.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use steadfast_proto::connection::Limits;
+use steadfast_proto::http::guard::Guard;
+use steadfast_proto::http::resume::LogLimits;
+
+type Identify = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+
+/// How a server behaves on HTTP.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// Who may talk to the server from a browser, and under which name. Unless it is set: pages of this machine, and the
+    /// names of this machine if the server listens on the loopback interface only.
+    pub guard: Option<Guard>,
+    /// The limits of connections, if they are not the server's. The number of requests and their bytes are also those of the
+    /// whole service.
+    pub limits: Option<Limits>,
+    /// Sessions at once (before 2026-07-28). Past it `initialize` is refused with 503.
+    pub sessions: usize,
+    /// A session without an open response and without a request for so long is ended. 10 minutes: clients that are alive
+    /// keep a stream open.
+    pub session_idle: Duration,
+    /// How much of a session's events is kept for clients that come back.
+    pub log: LogLimits,
+    /// How long a client is told to wait before it connects again.
+    pub retry: Duration,
+    /// A request of 2026-07-28 that takes longer is answered with events, so that comments can keep the way open. Proxies
+    /// give up after 30 to 60 seconds of silence.
+    pub stream_after: Duration,
+    /// The same before 2026-07-28, where only events can be resumed.
+    pub resumable_after: Duration,
+    /// A comment is sent on streams that have been silent for so long.
+    pub keep_alive: Duration,
+    /// How long a client may take to send a body.
+    pub body_timeout: Duration,
+    /// How long a client may take to send the head of a request, and a connection may idle (`serve_http` only).
+    pub head_timeout: Duration,
+    /// Connections at once (`serve_http` only). More wait in the queue of the system.
+    pub connections: usize,
+    pub(super) identify: Option<Arc<Identify>>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            guard: None,
+            limits: None,
+            sessions: 10_000,
+            session_idle: Duration::from_secs(600),
+            log: LogLimits::default(),
+            retry: Duration::from_millis(500),
+            stream_after: Duration::from_secs(5),
+            resumable_after: Duration::from_millis(250),
+            keep_alive: Duration::from_secs(15),
+            body_timeout: Duration::from_secs(30),
+            head_timeout: Duration::from_secs(30),
+            connections: 10_000,
+            identify: None,
+        }
+    }
+}
+
+impl HttpOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With other limits than the server's.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// Lets in what this guard lets in, and nothing else.
+    pub fn with_guard(mut self, guard: Guard) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// Lets pages of this origin in too.
+    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
+        let guard = self.guard.take().unwrap_or_else(mounted);
+        self.guard = Some(guard.allow_origin(origin));
+        self
+    }
+
+    /// Says who sent a request, for example from what an authentication layer left in its extensions. A session belongs to
+    /// whoever opened it: to others it does not exist. So do tasks, and the state of requests of several rounds. Handlers see it
+    /// as [`Context::principal`](crate::Context::principal).
+    pub fn identify(mut self, identify: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.identify = Some(Arc::new(identify));
+        self
+    }
+
+    pub(super) fn principal(&self, parts: &Parts) -> Option<String> {
+        self.identify.as_ref().and_then(|identify| identify(parts))
+    }
+}
+
+/// For a service that others mount: under which names it is reached is not known here.
+pub(super) fn mounted() -> Guard {
+    Guard::loopback().allow_any_host()
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { guard, sessions, session_idle, .. } = self;
+        let mut shown = formatter.debug_struct("HttpOptions");
+        shown.field("guard", guard).field("sessions", sessions).field("session_idle", session_idle);
+        shown.finish_non_exhaustive()
+    }
+}

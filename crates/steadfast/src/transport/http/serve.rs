@@ -1,0 +1,256 @@
+//! An HTTP server around the service, for programs that have none of their own.
+//!
+//! It accepts, reads and writes on the thread of the drivers, where no handler runs: a handler that blocks its thread, or
+//! all of them, holds up nobody's ping.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use http_body::Body;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use steadfast_proto::http::guard::Guard;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::body::HttpBody;
+use super::options::HttpOptions;
+use super::reply;
+use super::service::HttpService;
+use crate::error::Error;
+use crate::runtime::{Runtime, TokioRuntime, io_handle};
+use crate::server::{Server, listen_for_signals, not_begun};
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Where the endpoint is unless told.
+const PATH: &str = "/mcp";
+
+/// The longest head of a request, in bytes.
+const HEAD: usize = 64 * 1024;
+
+/// Requests at once on one connection of HTTP/2.
+const STREAMS: u32 = 256;
+
+/// A server about to serve HTTP: await it.
+#[must_use = "nothing is served until this is awaited"]
+pub struct ServingHttp {
+    server: Server,
+    listener: io::Result<StdListener>,
+    path: String,
+    options: HttpOptions,
+    shutdown: Option<BoxFuture<()>>,
+}
+
+impl ServingHttp {
+    pub(crate) fn new(server: Server, address: impl ToSocketAddrs) -> Self {
+        let listener = StdListener::bind(address);
+        Self { server, listener, path: PATH.to_owned(), options: HttpOptions::default(), shutdown: None }
+    }
+
+    /// Serves on a listener that exists already, for example on a port that the system chose.
+    pub fn on(server: impl crate::IntoServer, listener: StdListener) -> Self {
+        Self {
+            server: server.into_server(),
+            listener: Ok(listener),
+            path: PATH.to_owned(),
+            options: HttpOptions::default(),
+            shutdown: None,
+        }
+    }
+
+    /// At another path than `/mcp`.
+    pub fn at(mut self, path: impl Into<String>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// With other options.
+    pub fn with_options(mut self, options: HttpOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Shuts down when `shutdown` completes. It takes the place of the signal handlers.
+    pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.shutdown = Some(Box::pin(shutdown));
+        self
+    }
+
+    /// The address that it listens on, if it could be bound.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.listener.as_ref().ok().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Serves until it is shut down.
+    ///
+    /// # Errors
+    ///
+    /// If it could not begin: the address is taken, there is no tokio runtime, or the system refuses a thread.
+    pub async fn run(self) -> Result<(), Error> {
+        if cfg!(panic = "abort") {
+            tracing::warn!("built with panic=abort: a handler that panics ends the process and everything in it");
+        }
+        let listener = self.listener.map_err(not_begun)?;
+        let address = listener.local_addr().map_err(not_begun)?;
+        listener.set_nonblocking(true).map_err(not_begun)?;
+        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime::current().map_err(not_begun)?);
+        let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
+        let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
+        let service = HttpService::with(self.server, self.options, guard, OnceLock::from(runtime));
+        let io = io_handle().map_err(not_begun)?;
+        let on_signals = self.shutdown.is_none();
+        if on_signals {
+            let shared = Arc::downgrade(&service.shared);
+            let begin = move || {
+                let service = shared.upgrade().map(|shared| HttpService { shared });
+                service.inspect(HttpService::shut_down).is_some()
+            };
+            listen_for_signals(io, begin).map_err(not_begun)?;
+        }
+        tracing::info!(%address, path = self.path, "serving HTTP");
+        let endpoint = Endpoint { path: self.path.into(), service: service.clone() };
+        // Dropping the future that waits here ends the server: the guard shuts it down.
+        let guard = Guarded(service.clone());
+        let mut serving = io.spawn(accept(listener, endpoint, drain));
+        if let Some(shutdown) = self.shutdown {
+            tokio::select! {
+                biased;
+                ended = &mut serving => return ended.map_err(not_begun)?.map_err(not_begun),
+                () = shutdown => service.shut_down(),
+            }
+        }
+        let ended = serving.await.map_err(not_begun)?.map_err(not_begun);
+        drop(guard);
+        ended
+    }
+}
+
+/// Shuts down when the future that serves is dropped.
+struct Guarded(HttpService);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.0.shut_down();
+    }
+}
+
+fn default_guard(address: SocketAddr) -> Guard {
+    if address.ip().is_loopback() { Guard::loopback().allow_host(address.to_string()) } else { Guard::public() }
+}
+
+/// Accepts connections until the service shuts down, and then waits until they have drained.
+async fn accept(listener: StdListener, endpoint: Endpoint, drain: Duration) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let shared = Arc::clone(&endpoint.service.shared);
+    let room = Arc::new(Semaphore::new(shared.options.connections.min(Semaphore::MAX_PERMITS)));
+    // Nobody sends on it: it ends when the last connection has dropped its end.
+    let (alive, mut gone) = mpsc::channel::<()>(1);
+    let mut closing = std::pin::pin!(shared.closing.notified());
+    closing.as_mut().enable();
+    while !shared.closing.is_closing() {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut closing => break,
+            accepted = async {
+                let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+                    return std::future::pending().await;
+                };
+                (listener.accept().await, permit)
+            } => accepted,
+        };
+        match accepted {
+            (Ok((stream, _)), permit) => {
+                let (endpoint, alive) = (endpoint.clone(), alive.clone());
+                tokio::spawn(async move {
+                    connection(stream, endpoint, drain).await;
+                    drop((permit, alive));
+                });
+            }
+            (Err(error), _) => {
+                // Out of descriptors, or a client that is gone again: nothing is won by trying at once.
+                tracing::debug!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+    drop((listener, alive));
+    gone.recv().await;
+    Ok(())
+}
+
+/// Serves one connection until its end, or until it has drained.
+async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {
+    let shared = Arc::clone(&endpoint.service.shared);
+    // An event is one write, and is not to wait for the acknowledgement of the one before.
+    let _ = stream.set_nodelay(true);
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(HEAD);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS).max_header_list_size(HEAD_LIST);
+    let service = TowerToHyperService::new(endpoint);
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut closing = std::pin::pin!(shared.closing.notified());
+    closing.as_mut().enable();
+    if !shared.closing.is_closing() {
+        tokio::select! {
+            biased;
+            // How a client behaves is never an error of ours.
+            _ = &mut connection => return,
+            () = &mut closing => {}
+        }
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = tokio::time::timeout(drain, connection).await;
+}
+
+/// The same bound as of HTTP/1, as HTTP/2 counts.
+const HEAD_LIST: u32 = 64 * 1024;
+
+/// The service at its path.
+#[derive(Clone)]
+struct Endpoint {
+    path: Arc<str>,
+    service: HttpService,
+}
+
+impl<B> tower_service::Service<Request<B>> for Endpoint
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Send,
+{
+    type Response = Response<HttpBody>;
+    type Error = std::convert::Infallible;
+    type Future = BoxFuture<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        tower_service::Service::<Request<B>>::poll_ready(&mut self.service, cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        if request.uri().path() == &*self.path {
+            return self.service.call(request);
+        }
+        Box::pin(std::future::ready(Ok(reply::empty(StatusCode::NOT_FOUND))))
+    }
+}
+
+impl IntoFuture for ServingHttp {
+    type Output = Result<(), Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl std::fmt::Debug for ServingHttp {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ServingHttp").field("server", &self.server).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,79 @@
+//! What drives a session while nobody asks anything of it: answers that come, deadlines, and its end.
+
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use super::super::sessions::Sessions;
+use super::Session;
+use crate::runtime::{Timer, io_handle};
+
+/// How many turns it takes before it lets another one on its thread have some.
+const TURNS: usize = 32;
+
+/// Drives one session to its end.
+pub(in super::super) struct Driver {
+    session: Arc<Session>,
+    sessions: Weak<Sessions>,
+    /// For its idle time and the age of its events.
+    timer: Box<dyn Timer>,
+}
+
+impl Driver {
+    /// On the thread of the drivers, where no handler can hold it up.
+    pub(in super::super) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
+        let runtime = Arc::clone(&session.runtime);
+        let driver = Self { timer: runtime.timer(), session, sessions };
+        match io_handle() {
+            Ok(io) if runtime.tokio().is_some() => drop(io.spawn(driver)),
+            // A simulator has one thread for everything; without ours, the workers have to do.
+            _ => runtime.spawn(Box::pin(driver)),
+        }
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let driver = &mut *self;
+        let session = &driver.session;
+        let mut guard = session.lock();
+        let state = &mut *guard;
+        for _ in 0..TURNS {
+            let progressed = state.engine.turn(cx);
+            let now = session.runtime.now();
+            state.engine.act();
+            state.deliver(now, None);
+            state.engine.act();
+            if state.engine.ended().is_some() {
+                state.engine.wind_up();
+                state.finish();
+                drop(guard);
+                if let Some(sessions) = driver.sessions.upgrade() {
+                    sessions.remove(session.id());
+                }
+                return Poll::Ready(());
+            }
+            state.log.expire(now);
+            let idle_at = (state.open == 0 && !state.over).then(|| state.used + session.timing.idle);
+            if idle_at.is_some_and(|idle_at| idle_at <= now) {
+                if let Some(sessions) = driver.sessions.upgrade() {
+                    sessions.remove(session.id());
+                }
+                state.end(now);
+                continue;
+            }
+            driver.timer.reset(idle_at.into_iter().chain(state.log.next_expiry()).min());
+            let due = driver.timer.poll(cx).is_ready();
+            if !state.engine.rest(cx, 0, progressed || due) {
+                state.driver = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+        }
+        // Others on this thread have their turn.
+        drop(guard);
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,161 @@
+//! The two ways in which a response reads a session: waiting for how a POST is answered, and events.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use steadfast_proto::frame::sse;
+use steadfast_proto::http::resume::{Cursor, Read};
+
+use super::{Post, Session, State, To};
+use crate::runtime::{Runtime, Timer};
+
+/// How a POST is answered.
+pub(in super::super) enum Outcome {
+    /// With one message.
+    Answer(Vec<u8>),
+    /// With events.
+    Events(SessionStream),
+    /// Not at all: the session has ended.
+    Gone,
+}
+
+/// Waits until it is known how a POST is answered. Dropping it cancels nothing.
+pub(in super::super) struct Waiting {
+    session: Arc<Session>,
+    post: u64,
+    timer: Option<Box<dyn Timer>>,
+}
+
+impl Waiting {
+    pub(super) fn new(session: Arc<Session>, post: u64) -> Self {
+        session.lock().open += 1;
+        Self { session, post, timer: None }
+    }
+}
+
+impl Future for Waiting {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let waiting = &mut *self;
+        let session = Arc::clone(&waiting.session);
+        let mut guard = session.lock();
+        let state = &mut *guard;
+        let over = state.over;
+        let Some(post) = state.posts.get_mut(&waiting.post) else { return Poll::Ready(Outcome::Gone) };
+        let To::Held(messages) = &mut post.to else { return Poll::Ready(Outcome::Gone) };
+        if over && messages.is_empty() {
+            return Poll::Ready(Outcome::Gone);
+        }
+        if post.done && messages.len() == 1 {
+            let answer = messages.pop().unwrap_or_default();
+            state.posts.remove(&waiting.post);
+            return Poll::Ready(Outcome::Answer(answer));
+        }
+        if !post.done && !post.released && messages.is_empty() {
+            post.waker = Some(cx.waker().clone());
+            let timer = waiting.timer.get_or_insert_with(|| {
+                let mut timer = session.runtime.timer();
+                timer.reset(Some(session.runtime.now() + session.timing.resumable_after));
+                timer
+            });
+            // What takes longer has to be on a stream that can be resumed.
+            std::task::ready!(timer.poll(cx));
+        }
+        match state.stream_post(&session, waiting.post) {
+            Some(stream) => Poll::Ready(Outcome::Events(stream)),
+            None => Poll::Ready(Outcome::Gone),
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut state = self.session.lock();
+        let held = matches!(state.posts.get(&self.post), Some(Post { to: To::Held(_), .. }));
+        if held && let Some(post) = state.posts.remove(&self.post) {
+            for key in post.keys {
+                state.routes.remove(&key);
+            }
+        }
+        state.response_closed(self.session.runtime.now());
+    }
+}
+
+impl State {
+    /// The messages of a POST become events, those that it has and those that come.
+    fn stream_post(&mut self, session: &Arc<Session>, number: u64) -> Option<SessionStream> {
+        let now = session.runtime.now();
+        let stream = self.log.open();
+        self.prime(now, stream, session.timing.retry);
+        let post = self.posts.get_mut(&number)?;
+        let To::Held(messages) = std::mem::replace(&mut post.to, To::Stream(stream)) else { return None };
+        let (done, released) = (post.done, post.released);
+        for message in messages {
+            self.append(now, stream, &message, false);
+        }
+        let cursor = self.log.attach(stream)?;
+        if released {
+            self.log.cut(stream);
+        }
+        if done {
+            self.posts.remove(&number);
+            self.log.close(stream);
+        }
+        Some(SessionStream::attached(Arc::clone(session), self, cursor))
+    }
+}
+
+/// The events of one stream. Dropping it cancels nothing.
+pub(in super::super) struct SessionStream {
+    session: Arc<Session>,
+    cursor: Cursor,
+    timer: Option<Box<dyn Timer>>,
+}
+
+impl SessionStream {
+    /// Reads with a cursor that was just made: the one before learns that it has lost its stream.
+    pub(super) fn attached(session: Arc<Session>, state: &mut State, cursor: Cursor) -> Self {
+        state.wake_reader(cursor.stream());
+        state.open += 1;
+        Self { session, cursor, timer: None }
+    }
+
+    pub(in super::super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.session.lock();
+        match state.log.read(&mut self.cursor) {
+            Read::Event(event) => {
+                self.timer = None;
+                return Poll::Ready(Some(event));
+            }
+            Read::Ended | Read::Superseded | Read::Lost => return Poll::Ready(None),
+            Read::Waiting if state.over => return Poll::Ready(None),
+            Read::Waiting => {}
+        }
+        state.readers.insert(self.cursor.stream(), cx.waker().clone());
+        drop(state);
+        let runtime: &Arc<dyn Runtime> = &self.session.runtime;
+        let timer = self.timer.get_or_insert_with(|| {
+            let mut timer = runtime.timer();
+            timer.reset(Some(runtime.now() + self.session.timing.keep_alive));
+            timer
+        });
+        std::task::ready!(timer.poll(cx));
+        self.timer = None;
+        let mut out = Vec::new();
+        sse::write_comment("", &mut out);
+        Poll::Ready(Some(out.into()))
+    }
+}
+
+impl Drop for SessionStream {
+    fn drop(&mut self) {
+        let mut state = self.session.lock();
+        if state.log.is_current(&self.cursor) {
+            state.readers.remove(&self.cursor.stream());
+        }
+        state.response_closed(self.session.runtime.now());
+    }
+}

@@ -1,0 +1,356 @@
+//! Up to 2025-11-25: sessions, their streams, and clients that are cut off.
+
+use super::*;
+
+fn get(session: &str) -> Sent {
+    Sent::new("GET").with("mcp-session-id", session)
+}
+
+fn delete(session: &str) -> Sent {
+    Sent::new("DELETE").with("mcp-session-id", session)
+}
+
+fn ping(id: i64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "ping"})
+}
+
+#[tokio::test]
+async fn a_session_serves_every_older_revision() {
+    let service = service([echo()]);
+    for revision in cases() {
+        let session = open(&service, revision).await;
+        assert_eq!(session.len(), 32);
+        let sent = Sent::in_session(&session, &call(1, "echo", json!({"text": "hi"})));
+        let response = sent.with("mcp-protocol-version", revision).to(&service).await;
+        assert_eq!(body(response).await["result"]["content"][0]["text"], "hi");
+    }
+    assert_eq!(service.sessions(), 3);
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_session_is_refused() {
+    let service = service([]);
+    let session = open(&service, "2025-11-25").await;
+    assert_eq!(status(&Sent::post(&ping(1)).to(&service).await), 400, "no id");
+    assert_eq!(status(&Sent::in_session("no-such", &ping(1)).to(&service).await), 404);
+    let twice = Sent::in_session(&session, &ping(1)).with("mcp-session-id", &session);
+    assert_eq!(status(&twice.to(&service).await), 400, "twice");
+    let version = Sent::in_session(&session, &ping(1)).with("mcp-protocol-version", "1999-01-01");
+    assert_eq!(status(&version.to(&service).await), 400, "no such revision");
+    assert_eq!(status(&get("no-such").to(&service).await), 404);
+    assert_eq!(status(&Sent::new("GET").to(&service).await), 400);
+    assert_eq!(status(&delete("no-such").to(&service).await), 404);
+}
+
+#[tokio::test]
+async fn an_initialize_that_fails_opens_nothing() {
+    let service = service([]);
+    let response = Sent::post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize"})).to(&service).await;
+    assert_eq!((status(&response), header(&response, "mcp-session-id"), service.sessions()), (400, "", 0));
+}
+
+#[tokio::test]
+async fn deleting_a_session_stops_its_handlers_and_ends_its_streams() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let service = service([forever(&begun, &dropped)]);
+    let session = open(&service, "2025-11-25").await;
+    let running = Sent::in_session(&session, &call(1, "forever", json!({}))).begin(&service);
+    let running = tokio::spawn(running);
+    let listening = Events::of(get(&session).to(&service).await);
+    soon(begun.wait()).await;
+    assert!((200..300).contains(&status(&delete(&session).to(&service).await)));
+    soon(dropped.wait()).await;
+    assert!(listening.all().await.is_empty());
+    let response = running.await.unwrap();
+    assert!(status(&response) == 404 || Events::of(response).all().await.is_empty());
+    assert_eq!(status(&Sent::in_session(&session, &ping(2)).to(&service).await), 404);
+    assert_eq!(service.sessions(), 0);
+}
+
+#[tokio::test]
+async fn a_slow_call_is_primed_and_its_answer_can_be_had_again_and_again() {
+    let gate = Signal::default();
+    let service = service([gated(&gate)]);
+    let session = open(&service, "2025-11-25").await;
+    let mut events = Events::of(Sent::in_session(&session, &call(1, "gated", json!({}))).to(&service).await);
+    let primed = events.next().await.unwrap();
+    assert!(primed.data.is_empty() && events.decoder.retry().is_some());
+    // The connection is cut; that is no cancellation.
+    drop(events);
+    gate.set();
+    let id = primed.id.unwrap();
+    for _ in 0..3 {
+        let resumed = Events::of(get(&session).with("last-event-id", &id).to(&service).await);
+        let messages = resumed.all().await;
+        assert_eq!((messages.len(), &messages[0]["id"]), (1, &json!(1)));
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_lets_its_client_go_is_answered_when_the_client_comes_back() {
+    let gate = Signal::default();
+    let waiting = gate.clone();
+    let tool = Tool::new("released").handler(move |ctx: Context| {
+        let gate = waiting.clone();
+        async move {
+            ctx.release_connection();
+            gate.wait().await;
+            "at last"
+        }
+    });
+    let service = service([tool]);
+    let session = open(&service, "2025-11-25").await;
+    let mut events = Events::of(Sent::in_session(&session, &call(1, "released", json!({}))).to(&service).await);
+    let primed = events.next().await.unwrap();
+    assert_eq!(events.next().await, None, "the connection is closed, the call goes on");
+    let resumed = Events::of(get(&session).with("last-event-id", &primed.id.unwrap()).to(&service).await);
+    gate.set();
+    assert_eq!(resumed.all().await[0]["result"]["content"][0]["text"], "at last");
+}
+
+#[tokio::test]
+async fn older_revisions_are_not_primed() {
+    let gate = Signal::default();
+    let service = service([gated(&gate)]);
+    let session = open(&service, "2025-06-18").await;
+    let mut events = Events::of(Sent::in_session(&session, &call(1, "gated", json!({}))).to(&service).await);
+    gate.set();
+    let first = events.next().await.unwrap();
+    assert!(!first.data.is_empty() && first.id.is_some());
+}
+
+#[tokio::test]
+async fn resuming_gives_what_comes_after_the_id_and_nothing_of_another_stream() {
+    let gate = Signal::default();
+    let server = server([gated(&gate)]);
+    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let session = open(&service, "2025-11-25").await;
+    let mut params = call(1, "gated", json!({}));
+    params["params"]["_meta"]["progressToken"] = json!("p");
+    let mut one = Events::of(Sent::in_session(&session, &params).to(&service).await);
+    let mut last = None;
+    while last.is_none() {
+        let event = one.next().await.unwrap();
+        last = event.id.filter(|_| !event.data.is_empty());
+    }
+    drop(one);
+    // A message of another stream, meanwhile.
+    server.add_tool(echo());
+    gate.set();
+    let resumed = get(&session).with("last-event-id", &last.unwrap());
+    let messages = Events::of(resumed.to(&service).await).all().await;
+    assert_eq!((messages.len(), &messages[0]["id"]), (1, &json!(1)));
+    let mut other = Events::of(get(&session).to(&service).await);
+    assert_eq!(other.message().await.unwrap()["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test]
+async fn ids_that_cannot_be_resumed_from_are_refused() {
+    let service = service([]);
+    let session = open(&service, "2025-11-25").await;
+    let other = open(&service, "2025-11-25").await;
+    let mut events = Events::of(get(&other).to(&service).await);
+    let foreign = events.next().await.unwrap().id.unwrap();
+    for id in [&*foreign, "99-0", "0-99", "nonsense", ""] {
+        assert_eq!(status(&get(&session).with("last-event-id", id).to(&service).await), 400, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_request_goes_to_the_get_stream_once() {
+    let server = server([]);
+    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let session = open(&service, "2025-11-25").await;
+    server.add_tool(echo());
+    let mut first = Events::of(get(&session).to(&service).await);
+    assert_eq!(first.message().await.unwrap()["method"], "notifications/tools/list_changed");
+    // Another GET takes the stream over, and gets nothing twice.
+    let mut second = Events::of(get(&session).to(&service).await);
+    assert_eq!(first.message().await, None);
+    second.next().await.unwrap();
+    assert!(second.is_silent().await);
+    server.remove_tool("echo");
+    assert_eq!(second.message().await.unwrap()["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test]
+async fn a_question_to_the_client_goes_on_the_stream_of_its_call() {
+    let tool = Tool::new("ask").handler(|ctx: Context| async move {
+        let pinged: Result<(), steadfast::Error> = ctx.ping().await;
+        pinged.is_ok()
+    });
+    let service = service([tool]);
+    for revision in cases() {
+        let session = open(&service, revision).await;
+        let mut events = Events::of(Sent::in_session(&session, &call(1, "ask", json!({}))).to(&service).await);
+        let asked = events.message().await.unwrap();
+        assert_eq!(asked["method"], "ping");
+        let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}});
+        assert_eq!(status(&Sent::in_session(&session, &answer).to(&service).await), 202);
+        let rest = events.all().await;
+        assert_eq!((rest.len(), &rest[0]["result"]["content"][0]["text"]), (1, &json!("true")));
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_ends_the_stream_without_an_answer() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let service = service([forever(&begun, &dropped)]);
+    let session = open(&service, "2025-11-25").await;
+    let running = tokio::spawn(Sent::in_session(&session, &call(1, "forever", json!({}))).begin(&service));
+    soon(begun.wait()).await;
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    assert_eq!(status(&Sent::in_session(&session, &cancel).to(&service).await), 202);
+    soon(dropped.wait()).await;
+    assert!(Events::of(running.await.unwrap()).all().await.is_empty());
+}
+
+#[tokio::test]
+async fn hanging_up_does_not_cancel() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let service = service([forever(&begun, &dropped)]);
+    let session = open(&service, "2025-06-18").await;
+    let running = tokio::spawn(Sent::in_session(&session, &call(1, "forever", json!({}))).begin(&service));
+    soon(begun.wait()).await;
+    running.abort();
+    let _ = running.await;
+    assert_eq!(status(&Sent::in_session(&session, &ping(2)).to(&service).await), 200);
+    assert_eq!(dropped.count(), 0);
+    let again = Sent::in_session(&session, &call(1, "forever", json!({})));
+    assert_eq!(status(&again.to(&service).await), 400, "its id is still taken");
+}
+
+#[tokio::test]
+async fn an_id_in_flight_is_refused_in_the_answer_of_its_own_post() {
+    let gate = Signal::default();
+    let service = service([gated(&gate)]);
+    let session = open(&service, "2025-11-25").await;
+    let first = Sent::in_session(&session, &call(1, "gated", json!({}))).to(&service).await;
+    let second = Sent::in_session(&session, &call(1, "gated", json!({}))).to(&service).await;
+    assert_eq!(status(&second), 400);
+    let refused = body(second).await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(1), &json!(-32600)));
+    gate.set();
+    assert!(Events::of(first).all().await[0]["result"].is_object());
+}
+
+#[tokio::test]
+async fn an_unread_stream_delays_nobody() {
+    let tool = Tool::new("flood").handler(|ctx: Context| async move {
+        for number in 0..10_000 {
+            ctx.log(steadfast::LoggingLevel::Error, number);
+            tokio::task::yield_now().await;
+        }
+        "done"
+    });
+    let service = service([tool]);
+    let session = open(&service, "2025-11-25").await;
+    let unread = Sent::in_session(&session, &call(1, "flood", json!({}))).to(&service).await;
+    for id in 2..10 {
+        assert_eq!(status(&Sent::in_session(&session, &ping(id)).to(&service).await), 200);
+    }
+    let messages = Events::of(unread).all().await;
+    assert_eq!(messages.last().unwrap()["id"], 1, "the answer is there in the end");
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_with_an_array() {
+    let service = service([echo()]);
+    let session = open(&service, "2025-03-26").await;
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+    let batch = json!([call(1, "echo", json!({"text": "a"})), note, ping(2), call(3, "echo", json!({"text": "b"}))]);
+    let answers = body(Sent::in_session(&session, &batch).to(&service).await).await;
+    let mut ids: Vec<i64> = answers.as_array().unwrap().iter().filter_map(|answer| answer["id"].as_i64()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2, 3]);
+    assert_eq!(status(&Sent::in_session(&session, &json!([note])).to(&service).await), 202);
+}
+
+#[tokio::test]
+async fn sessions_that_are_abandoned_are_gone_with_their_handlers() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let mut options = HttpOptions::new();
+    options.session_idle = Duration::from_millis(50);
+    let service = HttpService::new(server([forever(&begun, &dropped)]), options);
+    for _ in 0..100 {
+        open(&service, "2025-11-25").await;
+    }
+    let session = open(&service, "2025-11-25").await;
+    let running = tokio::spawn(Sent::in_session(&session, &call(1, "forever", json!({}))).begin(&service));
+    soon(begun.wait()).await;
+    running.abort();
+    soon(dropped.wait()).await;
+    soon(async {
+        while service.sessions() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_open_stream_keeps_its_session() {
+    let gate = Signal::default();
+    let mut options = HttpOptions::new();
+    options.session_idle = Duration::from_millis(1);
+    options.keep_alive = Duration::from_millis(5);
+    let service = HttpService::new(server([gated(&gate)]), options);
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    // Between two requests it may go at any time; with a stream that is being read it may not.
+    let (session, mut events) = loop {
+        let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let response = Sent::post(&message).to(&service).await;
+        let session = header(&response, "mcp-session-id").to_owned();
+        let response = get(&session).to(&service).await;
+        if status(&response) == 200 {
+            break (session, Events::of(response));
+        }
+    };
+    for _ in 0..10 {
+        soon(events.body.frame()).await.unwrap().unwrap();
+    }
+    assert_eq!(status(&Sent::in_session(&session, &ping(1)).to(&service).await), 200);
+}
+
+#[tokio::test]
+async fn past_the_limit_of_sessions_the_client_is_told_to_come_again() {
+    let mut options = HttpOptions::new();
+    options.sessions = 1;
+    let service = HttpService::new(server([]), options);
+    let session = open(&service, "2025-11-25").await;
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});
+    assert_eq!(status(&Sent::post(&message).to(&service).await), 503);
+    delete(&session).to(&service).await;
+    open(&service, "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn a_session_is_nothing_to_another_principal() {
+    let identify = |parts: &::http::request::Parts| {
+        parts.headers.get("x-user").and_then(|value| value.to_str().ok()).map(str::to_owned)
+    };
+    let service = HttpService::new(server([]), HttpOptions::new().identify(identify));
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let response = Sent::post(&message).with("x-user", "alice").to(&service).await;
+    let session = header(&response, "mcp-session-id").to_owned();
+    let sent = |user| Sent::in_session(&session, &ping(1)).with("x-user", user);
+    assert_eq!(status(&sent("mallory").to(&service).await), 404);
+    assert_eq!(status(&delete(&session).to(&service).await), 404);
+    assert_eq!(status(&sent("alice").to(&service).await), 200);
+}
+
+#[tokio::test]
+async fn a_shutdown_lets_handlers_answer_and_ends_every_stream() {
+    let gate = Signal::default();
+    let service = service([gated(&gate)]);
+    let session = open(&service, "2025-11-25").await;
+    let running = Sent::in_session(&session, &call(1, "gated", json!({}))).to(&service).await;
+    let listening = Events::of(get(&session).to(&service).await);
+    service.shut_down();
+    gate.set();
+    assert!(Events::of(running).all().await[0]["result"].is_object());
+    assert!(listening.all().await.is_empty());
+}

@@ -1,0 +1,192 @@
+//! The server over loopback, spoken to byte by byte.
+
+use std::net::{SocketAddr, TcpListener};
+
+use steadfast::transport::http::ServingHttp;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+struct Running {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<Result<(), steadfast::Error>>,
+}
+
+fn serve(tools: impl IntoIterator<Item = Tool>, options: HttpOptions) -> Running {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel();
+    let serving = ServingHttp::on(server(tools), listener).with_options(options);
+    let serving = serving.with_shutdown(async move { drop(stopped.await) });
+    Running { address, stop: Some(stop), served: tokio::spawn(serving.run()) }
+}
+
+impl Running {
+    async fn stop(mut self) {
+        drop(self.stop.take());
+        soon(self.served).await.unwrap().unwrap();
+    }
+}
+
+/// The bytes of a request.
+fn bytes(address: SocketAddr, sent: Sent) -> Vec<u8> {
+    let mut head = format!("{} /mcp HTTP/1.1\r\n", sent.method);
+    for (name, value) in sent.without("host").with("host", &address.to_string()).headers {
+        head.extend([&name, ": ", &value, "\r\n"].map(str::to_owned));
+    }
+    head.into_bytes()
+}
+
+async fn exchange(stream: &mut TcpStream, address: SocketAddr, sent: Sent) -> String {
+    let body = sent.body.clone();
+    let mut request = bytes(address, sent);
+    request.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    request.extend_from_slice(&body);
+    stream.write_all(&request).await.unwrap();
+    read_until(stream, |text| {
+        let Some((head, rest)) = text.split_once("\r\n\r\n") else { return false };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).and_then(|it| it.parse().ok());
+        length.map_or(rest.ends_with("0\r\n\r\n"), |length: usize| rest.len() >= length)
+    })
+    .await
+}
+
+async fn read_until(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
+    let mut read = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&read).into_owned();
+        if enough(&text) {
+            return text;
+        }
+        let mut buffer = [0; 4096];
+        let count = soon(stream.read(&mut buffer)).await.unwrap();
+        if count == 0 {
+            return text;
+        }
+        read.extend_from_slice(&buffer[..count]);
+    }
+}
+
+fn add(id: i64) -> Sent {
+    Sent::modern(id, "tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}))
+}
+
+#[tokio::test]
+async fn one_connection_serves_many_requests_at_its_path() {
+    let running = serve([echo()], HttpOptions::new());
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    for id in 0..3 {
+        let answer = exchange(&mut stream, running.address, add(id)).await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"text\":\"hi\""), "{answer}");
+    }
+    stream.write_all(b"GET /other HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    assert!(read_until(&mut stream, |text| text.ends_with("\r\n\r\n")).await.starts_with("HTTP/1.1 404"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_wrong_host_is_barred_by_default() {
+    let running = serve([echo()], HttpOptions::new());
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    let request = b"POST /mcp HTTP/1.1\r\nhost: evil.example.com\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    assert!(read_until(&mut stream, |text| text.contains("\r\n\r\n")).await.starts_with("HTTP/1.1 403"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_connection_has_cancelled() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let running = serve([forever(&begun, &dropped)], HttpOptions::new());
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    let sent = Sent::modern(1, "tools/call", json!({"name": "forever"}));
+    let body = sent.body.clone();
+    let mut request = bytes(running.address, sent);
+    request.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    request.extend_from_slice(&body);
+    stream.write_all(&request).await.unwrap();
+    soon(begun.wait()).await;
+    drop(stream);
+    soon(dropped.wait()).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_slow_head_and_a_slow_body_are_given_up() {
+    let mut options = HttpOptions::new();
+    options.head_timeout = Duration::from_millis(50);
+    options.body_timeout = Duration::from_millis(50);
+    let running = serve([echo()], options);
+    let mut slow_head = TcpStream::connect(running.address).await.unwrap();
+    slow_head.write_all(b"POST /mcp HTT").await.unwrap();
+    let mut slow_body = TcpStream::connect(running.address).await.unwrap();
+    let mut request = bytes(running.address, add(1));
+    request.extend_from_slice(b"content-length: 100\r\n\r\n{");
+    slow_body.write_all(&request).await.unwrap();
+    // Both end, and somebody else is served meanwhile.
+    let mut other = TcpStream::connect(running.address).await.unwrap();
+    assert!(exchange(&mut other, running.address, add(2)).await.starts_with("HTTP/1.1 200"));
+    assert!(read_until(&mut slow_body, |text| text.contains("\r\n\r\n")).await.starts_with("HTTP/1.1 408"));
+    read_until(&mut slow_head, |_| false).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_handler_that_blocks_its_thread_holds_up_nobody() {
+    let (begun, gate) = (Signal::default(), std::sync::Arc::new(std::sync::Barrier::new(2)));
+    let (signal, barrier) = (begun.clone(), gate.clone());
+    let tool = Tool::new("block").handler(move || {
+        let (signal, barrier) = (signal.clone(), barrier.clone());
+        async move {
+            signal.set();
+            barrier.wait();
+        }
+    });
+    // Handlers run in a runtime of their own, whose only thread is blocked.
+    let handlers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = ServingHttp::on(server([tool, echo()]), listener).with_shutdown(async move { drop(stopped.await) });
+    let served = handlers.spawn(serving.run());
+    let mut blocked = TcpStream::connect(address).await.unwrap();
+    let sent = Sent::modern(1, "tools/call", json!({"name": "block"}));
+    let body = sent.body.clone();
+    let mut request = bytes(address, sent);
+    request.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    request.extend_from_slice(&body);
+    blocked.write_all(&request).await.unwrap();
+    soon(begun.wait()).await;
+    let mut other = TcpStream::connect(address).await.unwrap();
+    let answer = exchange(&mut other, address, Sent::modern(2, "tools/list", json!({}))).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    gate.wait();
+    drop(stop);
+    soon(served).await.unwrap().unwrap();
+    handlers.shutdown_background();
+}
+
+#[tokio::test]
+async fn a_shutdown_waits_for_answers_and_takes_no_new_connections() {
+    let gate = Signal::default();
+    let running = serve([gated(&gate)], HttpOptions::new());
+    let address = running.address;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut sent = Sent::modern(1, "tools/call", json!({"name": "gated", "_meta": {"progressToken": 1}}));
+    let body = std::mem::take(&mut sent.body);
+    let mut request = bytes(address, sent);
+    request.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    request.extend_from_slice(&body);
+    stream.write_all(&request).await.unwrap();
+    read_until(&mut stream, |text| text.contains("notifications/progress")).await;
+    let stopping = tokio::spawn(running.stop());
+    gate.set();
+    let rest = read_until(&mut stream, |text| text.ends_with("0\r\n\r\n")).await;
+    assert!(rest.contains("let go"), "{rest}");
+    soon(stopping).await.unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
+}

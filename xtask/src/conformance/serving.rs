@@ -1,0 +1,88 @@
+//! The server under test: built, started on a free port, and killed at the end whatever happens.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+
+use crate::failure::{Failure, Outcome, While};
+use crate::{place, process};
+
+const BUILDING: Duration = Duration::from_secs(60 * 60);
+const STARTING: Duration = Duration::from_secs(30);
+const STOPPING: Duration = Duration::from_secs(5);
+
+/// The `steadfast` command: the one that `STEADFAST_BIN` names, or built as users do.
+pub(crate) async fn program() -> Outcome<PathBuf> {
+    if let Some(program) = std::env::var_os("STEADFAST_BIN") {
+        return Ok(program.into());
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "--package", "steadfast-cli", "--bin", "steadfast"]);
+    command.args(["--message-format", "json-render-diagnostics"]).current_dir(place::root());
+    let text = process::run_well(&mut command, BUILDING).await?;
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut executables = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
+    executables.next_back().ok_or_else(|| Failure::new("cargo named no executable"))
+}
+
+pub(crate) struct Serving {
+    server: Child,
+    url: String,
+}
+
+impl Serving {
+    /// Starts it and waits until it says where it listens.
+    pub(crate) async fn start(program: &Path) -> Outcome<Self> {
+        let mut server = Command::new(program)
+            .args(["serve", "--http", "127.0.0.1:0", "--conformance"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .during(|| format!("starting {}", program.display()))?;
+        let errors = server.stderr.take().ok_or_else(|| Failure::new("the server has no standard error"))?;
+        let mut lines = BufReader::new(errors).lines();
+        let announced = tokio::time::timeout(STARTING, announcement(&mut lines)).await;
+        let url = announced.map_err(|_| Failure::new("the server did not say where it listens"))??;
+        // Read to its end, so that the server is never short of room to complain; shown, because it is why something failed.
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                eprintln!("server: {line}");
+            }
+        });
+        Ok(Self { server, url })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether it is still there.
+    pub(crate) fn alive(&mut self) -> bool {
+        matches!(self.server.try_wait(), Ok(None))
+    }
+
+    /// Kills it and sees it gone.
+    pub(crate) async fn stop(mut self) {
+        // One that is gone already is what is wanted; one that does not go is killed again when this is dropped.
+        let _ = tokio::time::timeout(STOPPING, self.server.kill()).await;
+    }
+}
+
+async fn announcement(lines: &mut Lines<BufReader<ChildStderr>>) -> Outcome<String> {
+    let mut before = String::new();
+    while let Some(line) = lines.next_line().await.during(|| "reading from the server".to_owned())? {
+        if let Some((_, url)) = line.split_once("listening on ") {
+            return Ok(url.trim().to_owned());
+        }
+        before.push_str(&line);
+        before.push('\n');
+    }
+    Err(Failure::new(format!("the server ended before it listened:\n{before}")))
+}
