@@ -44,7 +44,7 @@ async fn test_logging_tool(ctx: Context) -> &'static str {
 /// Closes the response, and answers when the client has come back.
 #[tool(read_only)]
 async fn test_reconnection(ctx: Context) -> &'static str {
-    ctx.close_stream();
+    ctx.release_connection();
     tokio::time::sleep(BETWEEN * 2).await;
     "Reconnection test completed successfully"
 }

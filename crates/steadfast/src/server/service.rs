@@ -39,7 +39,7 @@ impl ServerService {
     /// For one request of 2026-07-28: what changes meanwhile is told to those who listen, and it does not.
     #[cfg(feature = "http")]
     pub(crate) fn for_exchange(server: Server) -> Self {
-        Self { server, _watcher: None, within_task: false }
+        Self { server, subscriptions: None, within_task: false }
     }
 
     /// Runs the handler of a task once.
