@@ -26,8 +26,8 @@ pub(crate) async fn program() -> Outcome<PathBuf> {
     command.args(["--message-format", "json-render-diagnostics"]).current_dir(place::root());
     let text = process::run_well(&mut command, BUILDING).await?;
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let executables = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
-    executables.last().ok_or_else(|| Failure::new("cargo named no executable"))
+    let mut executables = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
+    executables.next_back().ok_or_else(|| Failure::new("cargo named no executable"))
 }
 
 pub(crate) struct Serving {

@@ -50,7 +50,9 @@ impl Expansion<'_> {
             Value::Array(items) => {
                 let items: Vec<_> = items.iter().filter_map(text_of).collect();
                 if explode {
-                    items.iter().for_each(|item| self.item(Some(&variable.name), item));
+                    for item in items {
+                        self.item(Some(&variable.name), &item);
+                    }
                 } else if !items.is_empty() {
                     self.list(&variable.name, &items);
                 }

@@ -47,6 +47,7 @@ impl<S: Service> Exchange<S> {
     }
 
     /// The server shuts down: the handler has the drain window to answer, and is answered for then.
+    #[cfg(feature = "http")]
     pub(crate) fn shut_down(&mut self) {
         if let Some(engine) = &mut self.engine {
             engine.connection.shut_down(engine.runtime.now());

@@ -23,7 +23,7 @@ use crate::runtime::Job;
 /// let readme = Resource::new("file:///README.md", "readme").mime_type("text/markdown").text("# Hello");
 /// let load = Resource::new("system://load", "load")
 ///     .description("The load of the machine now.")
-///     .handler(|| async { tokio::fs::read_to_string("/proc/loadavg").await });
+///     .handler(|| async { std::fs::read_to_string("/proc/loadavg") });
 ///
 /// let server = Server::builder("files", "1.0.0").resource(readme).resource(load).build();
 /// ```

@@ -355,7 +355,8 @@ mod tests {
     #[tokio::test]
     async fn all_variables_can_be_had_as_text() {
         let all = ResourceTemplate::new("x:{a}{?b}", "x").handler(|all: BTreeMap<String, String>| async move {
-            all.into_iter().map(|(name, value)| format!("{name}={value};")).collect::<String>()
+            let all: Vec<String> = all.into_iter().map(|(name, value)| format!("{name}={value};")).collect();
+            all.concat()
         });
         assert_eq!(all.read("x:1?b=2").await.unwrap().contents, [ResourceContents::text("x:1?b=2", "a=1;b=2;")]);
     }

@@ -43,13 +43,18 @@ impl Modern {
 
     /// Calls a tool; what comes back is a result or an error.
     async fn call(&mut self, tool: &str, more: Value) -> Value {
-        let mut params = json!({"name": tool, "arguments": {}, "_meta": {
+        let mut params = json!({"name": tool, "arguments": {}});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.request("tools/call", params).await
+    }
+
+    async fn request(&mut self, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
-        }});
-        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let message = json!({"jsonrpc": "2.0", "id": self.next_id, "method": "tools/call", "params": params});
+        });
+        let message = json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
         self.next_id += 1;
         self.output.write_all(format!("{message}\n").as_bytes()).await.unwrap();
         let line = soon(self.input.next_line()).await.unwrap().unwrap();
@@ -535,5 +540,28 @@ async fn an_older_client_that_cannot_be_asked_is_refused_in_plain_words() {
         let refusal = error.refusal().unwrap();
         assert_eq!(refusal.code, code::INTERNAL_ERROR);
         assert!(refusal.message.contains(missing), "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn prompts_and_resources_ask_too() {
+    let prompt = steadfast::server::Prompt::new("about").handler(|ctx: Context| async move {
+        Ok::<_, ToolError>(format!("Talk about {}.", ctx.elicit::<String>("What?").key("topic").await?))
+    });
+    let resource = steadfast::server::Resource::new("note://1", "note")
+        .handler(|ctx: Context| async move { ctx.elicit::<String>("Which?").key("topic").await });
+    let server = Server::builder("test", "1.0.0").prompt(prompt).resource(resource).build();
+    let mut client = Modern::new(server);
+    for (method, target, place) in [
+        ("prompts/get", json!({"name": "about"}), "/result/messages/0/content/text"),
+        ("resources/read", json!({"uri": "note://1"}), "/result/contents/0/text"),
+    ] {
+        let asked = client.request(method, target.clone()).await;
+        assert_eq!(asked["result"]["inputRequests"]["topic"]["method"], "elicitation/create", "{asked}");
+        let mut retry = target;
+        retry["requestState"] = asked["result"]["requestState"].clone();
+        retry["inputResponses"] = json!({"topic": accept(json!({"answer": "cats"}))});
+        let told = client.request(method, retry).await;
+        assert!(told.pointer(place).and_then(Value::as_str).unwrap_or_default().contains("cats"), "{told}");
     }
 }

@@ -30,9 +30,8 @@ pub(in crate::server) enum Course {
 pub(in crate::server) fn course_of(tool: &Tool, peer: &Peer) -> Course {
     let knows_tasks = peer.revision.is_modern() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.task_support() {
-        TaskSupport::Never => Course::Inline,
         TaskSupport::Optional | TaskSupport::Required if knows_tasks => Course::Task,
-        TaskSupport::Optional => Course::Inline,
+        TaskSupport::Never | TaskSupport::Optional => Course::Inline,
         TaskSupport::Required => Course::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
     }
 }

@@ -111,3 +111,20 @@ async fn a_session_id_is_ignored() {
     let response = Sent::modern(1, "tools/list", json!({})).with("mcp-session-id", "x").to(&service([])).await;
     assert_eq!(status(&response), 200);
 }
+
+#[tokio::test]
+async fn a_subscription_is_a_stream_that_ends_with_its_result() {
+    let server = server([echo()]);
+    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let mut events = Events::of(Sent::modern(7, "subscriptions/listen", params).to(&service).await);
+    let first = events.message().await.unwrap();
+    assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    server.remove_tool("echo");
+    let second = events.message().await.unwrap();
+    assert_eq!(second["method"], "notifications/tools/list_changed");
+    assert_eq!(second["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
+    service.shut_down();
+    let rest = events.all().await;
+    assert_eq!((rest.len(), &rest[0]["id"], rest[0]["result"].is_object()), (1, &json!(7), true));
+}
