@@ -8,8 +8,16 @@ use steadfast::schemars::{self, JsonSchema};
 use steadfast::server::tasks::TaskSupport;
 use steadfast::{Error, tool};
 
-pub(super) fn tools() -> [Tool; 6] {
-    [greet(), slow_compute(), failing_job(), protocol_error_job(), confirm_delete(), multi_input()]
+pub(super) fn tools() -> [Tool; 7] {
+    [
+        greet(),
+        slow_compute(),
+        failing_job(),
+        protocol_error_job(),
+        confirm_delete(),
+        multi_input(),
+        test_tool_with_task(),
+    ]
 }
 
 /// Says hello, at once.
@@ -96,4 +104,16 @@ fn multi_input() -> Tool {
             Ok::<_, ToolError>(format!("{} {}", first.name, last.name))
         },
     )
+}
+
+fn test_tool_with_task() -> Tool {
+    async fn name(ctx: Context) -> Result<String, ToolError> {
+        let Name { name } = ctx.elicit("What is your name?").key("user_name").await?;
+        Ok(name)
+    }
+    Tool::new("test_tool_with_task")
+        .description("Asks for a name, and greets as a task.")
+        .task(TaskSupport::Required)
+        .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
+        .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) })
 }

@@ -14,12 +14,13 @@ use steadfast_proto::http::params::MirroredParams;
 use super::arguments::Arguments;
 use super::catalog::Item;
 use super::context::Context;
+use super::failure::ToolError;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
 use super::need::{self, Need};
 use super::parameters::Parameters;
 use super::reply::IntoReply;
 use super::schema;
-use super::tasks::TaskSupport;
+use super::tasks::{AskFirst, TaskSupport};
 use super::validation::Validator;
 use crate::error::Error;
 
@@ -54,6 +55,7 @@ struct Inner {
     definition: model::Tool,
     cooperative: bool,
     tasks: TaskSupport,
+    ask_first: Option<AskFirst>,
     needs: Vec<Need>,
     problem: Option<String>,
     handler: Arc<dyn Start>,
@@ -73,6 +75,7 @@ impl Tool {
             schemas: Schemas::default(),
             cooperative: false,
             tasks: TaskSupport::Never,
+            ask_first: None,
             needs: Vec::new(),
             problem: None,
         }
@@ -88,6 +91,7 @@ impl Tool {
             schemas,
             cooperative: false,
             tasks: TaskSupport::Never,
+            ask_first: None,
             needs: Vec::new(),
             problem: None,
         }
@@ -122,6 +126,11 @@ impl Tool {
     /// What a client has to be able to do, or its calls are refused.
     pub fn needs(&self) -> &[Need] {
         &self.inner.needs
+    }
+
+    /// What is asked before a call becomes a task.
+    pub(super) fn asks_first(&self) -> Option<&AskFirst> {
+        self.inner.ask_first.as_ref()
     }
 
     /// What is wrong with the tool, if something is: a schema that is none, for example. Calls of such a tool end with
@@ -199,6 +208,7 @@ pub struct ToolBuilder {
     schemas: Schemas,
     cooperative: bool,
     tasks: TaskSupport,
+    ask_first: Option<AskFirst>,
     needs: Vec<Need>,
     problem: Option<String>,
 }
@@ -346,6 +356,32 @@ impl ToolBuilder {
         self
     }
 
+    /// What is asked before a call becomes a task: it ends with these questions until they are answered, and the task begins
+    /// when they are. The handler asks them again, in the same way, and has the answers at once. A call that does not become
+    /// a task leaves it to the handler to ask.
+    ///
+    /// ```
+    /// use steadfast::server::tasks::TaskSupport;
+    /// use steadfast::{Context, Tool, ToolError};
+    ///
+    /// async fn days(ctx: Context) -> Result<u8, ToolError> {
+    ///     Ok(ctx.elicit("How many days?").key("days").await?)
+    /// }
+    ///
+    /// Tool::new("archive")
+    ///     .task(TaskSupport::Required)
+    ///     .ask_first(|ctx: Context| async move { days(ctx).await.map(drop) })
+    ///     .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("{} days", days(ctx).await?)) });
+    /// ```
+    pub fn ask_first<F, A>(mut self, ask: F) -> Self
+    where
+        F: Fn(Context) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        self.ask_first = Some(AskFirst::new(ask));
+        self
+    }
+
     /// Something that a client has to be able to do: others are refused before the tool runs. May be said more than once.
     ///
     /// ```
@@ -446,12 +482,12 @@ impl ToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
-        let Self { definition, cooperative, tasks, needs, mut problem, .. } = self;
+        let Self { definition, cooperative, tasks, ask_first, needs, mut problem, .. } = self;
         let mirrored = MirroredParams::of_schema(&definition.input_schema).unwrap_or_else(|bad| {
             problem.get_or_insert_with(|| bad.to_string());
             MirroredParams::default()
         });
-        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, needs, problem, handler, mirrored }) }
+        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, ask_first, needs, problem, handler, mirrored }) }
     }
 
     fn checks<R: IntoReply>(&mut self) -> Checks {

@@ -245,3 +245,28 @@ async fn tasks_are_declared_if_there_is_a_tool_for_them() {
     let mut without = Peer::of(server([echo()]));
     assert_eq!(extension(without.ask("server/discover", json!({})).await), Value::Null);
 }
+
+#[tokio::test]
+async fn what_is_asked_first_is_known_to_the_task() {
+    async fn name(ctx: Context) -> Result<String, ToolError> {
+        Ok(ctx.elicit::<String>("Who are you?").key("name").await?)
+    }
+    let greeting = Tool::new("greeting")
+        .task(TaskSupport::Required)
+        .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
+        .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) });
+    let mut peer = Peer::of(server([greeting]));
+    peer.capabilities["elicitation"] = json!({});
+    let first = peer.ask("tools/call", json!({ "name": "greeting" })).await;
+    assert_eq!(first["result"]["resultType"], "input_required", "{first}");
+    assert!(first["result"].get("taskId").is_none());
+    let mut again = json!({ "name": "greeting", "requestState": first["result"]["requestState"] });
+    again["inputResponses"]["name"] = json!({ "action": "decline" });
+    let declined = peer.ask("tools/call", again.clone()).await;
+    assert_eq!(declined["result"]["isError"], true, "{declined}");
+    again["inputResponses"]["name"] = json!({ "action": "accept", "content": { "answer": "Ada" } });
+    let created = peer.ask("tools/call", again).await;
+    assert_eq!(created["result"]["resultType"], "task", "{created}");
+    let shown = peer.after(created["result"]["taskId"].as_str().unwrap(), "working").await;
+    assert_eq!(shown["result"]["content"][0]["text"], "Hello, Ada!", "{shown}");
+}

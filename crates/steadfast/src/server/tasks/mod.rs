@@ -9,6 +9,7 @@
 //! A task belongs to its store, not to the connection that made it. The handler runs as it does for any call, in an exchange
 //! of its own: when it asks for input its run ends, and it is run again when all answers are there.
 
+mod first;
 mod run;
 mod serve;
 mod store;
@@ -22,6 +23,7 @@ use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputRespon
 
 pub use store::{MemoryTasks, StoreError, Stored, TaskRecord, TaskStore};
 
+pub(super) use first::AskFirst;
 pub(super) use serve::{Course, begin, course_of, serve};
 
 use run::run;

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use steadfast_model::era;
 use steadfast_model::{
-    ClientCapabilities, CreateTaskResult, DetailedTask, EmptyResult, ErrorObject, InputResponses, JsonObject, Method,
-    TASKS_EXTENSION,
+    CallToolResult, ClientCapabilities, CreateTaskResult, DetailedTask, EmptyResult, ErrorObject, InputResponses,
+    JsonObject, Method, TASKS_EXTENSION,
 };
 use steadfast_proto::connection::{Peer, Request};
 use steadfast_proto::encode::Answer;
 
 use super::{NewTask, TaskSupport, run};
+use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
 use crate::server::service::ServerService;
-use crate::server::{Server, Tool};
+use crate::server::{Context, Server, Tool, round};
 
 /// What a call of a tool that may be a task comes to.
 pub(in crate::server) enum Course {
@@ -49,8 +50,19 @@ pub(in crate::server) fn begin(
         Ok(new) => new,
         Err(error) => return Started::Answered(Answer::error(&request.id, &error)),
     };
+    let first = tool.asks_first().cloned();
+    let execution = match first {
+        Some(_) => round::execution(server, request, mailbox, runtime),
+        None => Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime)),
+    };
+    let ctx = Context::new(Arc::clone(&execution), server);
     let (server, inner) = (server.clone(), Arc::clone(runtime));
-    start(request, mailbox, runtime, async move {
+    start(execution, async move {
+        if let Some(first) = first
+            && let Err(error) = first.ask(ctx).await
+        {
+            return error.into_result().map(TaskReply::NotBegun).map_err(Error::into_object);
+        }
         let tasks = Arc::clone(server.tasks());
         let record = tasks.create(new).await?;
         let id = record.id().to_owned();
@@ -84,7 +96,7 @@ pub(in crate::server) fn serve(
     };
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.principal().map(str::to_owned);
-    start(request, mailbox, runtime, async move {
+    start(Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime)), async move {
         let owner = owner.as_deref();
         match method {
             Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
@@ -95,22 +107,24 @@ pub(in crate::server) fn serve(
 }
 
 enum TaskReply {
+    /// What had to be asked first was not answered as it should be.
+    NotBegun(CallToolResult),
     Created(CreateTaskResult),
     Shown(Box<DetailedTask>),
     Done,
 }
 
 fn start(
-    request: &Request,
-    mailbox: &Arc<Mailbox>,
-    runtime: &Arc<dyn Runtime>,
+    execution: Arc<Execution>,
     work: impl Future<Output = Result<TaskReply, ErrorObject>> + Send + 'static,
 ) -> Started {
-    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
     let work: Pin<Box<dyn Future<Output = Result<TaskReply, ErrorObject>> + Send>> = Box::pin(work);
     let encode = |reply: Result<TaskReply, ErrorObject>, execution: &Execution| {
         let (id, revision, none) = (&execution.id, execution.peer.revision, era::Decoration::none());
         match reply {
+            Ok(TaskReply::NotBegun(result)) => {
+                Answer::result(id, |out| era::write_result(revision, &result, &none, out))
+            }
             Ok(TaskReply::Created(created)) => {
                 Answer::result(id, |out| era::write_result(revision, &created, &none, out))
             }
