@@ -37,6 +37,7 @@
 //! - `macros` (default): [`macro@server`], [`macro@tool`], [`macro@prompt`] and [`macro@resource`].
 //! - `schema-validation` (default): arguments of tools with a schema written by hand, and structured results, are checked
 //!   against it. Without it such a schema is for the client only.
+//! - `http`: Streamable HTTP, as a tower service and as a server of its own: [`transport`]`::http`.
 #![forbid(unsafe_code)]
 
 // So that what the macros write works inside this crate's own documentation and tests.
