@@ -64,7 +64,7 @@ async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, (i64, Op
 async fn resources_are_declared_listed_and_read() {
     for era in ERAS {
         let client = Client::connect(server()).era(era).await.unwrap();
-        let declared = client.server().server_capabilities.resources.clone().unwrap();
+        let declared = client.server().server_capabilities.resources.unwrap();
         assert_eq!((declared.list_changed, declared.subscribe), (Some(true), Some(true)));
         let listed = client.call::<request::ListResources>(PaginatedParams::new()).await.unwrap().resources;
         let uris: Vec<&str> = listed.iter().map(|resource| resource.uri.as_str()).collect();
