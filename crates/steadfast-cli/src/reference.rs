@@ -45,7 +45,8 @@ impl Reference {
         format!("slept {ms} ms")
     }
 
-    /// Sleeps; when it is cancelled, appends a line to the file that the environment variable CLEANUP_LOG names.
+    /// Reports progress once and sleeps; when it is cancelled, appends a line to the file that the environment variable
+    /// CLEANUP_LOG names.
     #[tool]
     async fn slow_cleanup(&self, ms: u64, ctx: Context) -> String {
         let id = ctx.request_id();
@@ -54,6 +55,8 @@ impl Reference {
                 tracing::warn!(request = %id, %error, "the cleanup could not be written");
             }
         });
+        // So that a client knows that there is something to cancel.
+        ctx.progress(0.0, "sleeping");
         tokio::time::sleep(Duration::from_millis(ms)).await;
         format!("slept {ms} ms")
     }

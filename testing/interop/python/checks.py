@@ -5,7 +5,7 @@ yields a peer:
 
     revision                             the revision that was agreed on
     await tools()                        {name: input schema}
-    await call(name, arguments, steps)   (text, is_error); progress is appended to the list `steps` if there is one
+    await call(name, arguments, seen)    (text, is_error); seen(progress, total), if given, is told of progress
     await cancel(task)                   gives up the call that this task waits for, as users of that client do
     code(error)                          the JSON-RPC code of what a call raised, None if it has none
 
@@ -57,7 +57,7 @@ async def print_(peer):
 
 async def progress(peer):
     steps = []
-    text, _ = await peer.call("progress", {"steps": 4, "ms": 50}, steps)
+    text, _ = await peer.call("progress", {"steps": 4, "ms": 50}, lambda *step: steps.append(step))
     return {"text": text, "steps": steps}
 
 
@@ -97,10 +97,10 @@ CHECKS = {
 
 
 async def begin(peer):
-    """A long call, of which the server has heard: a later one was answered."""
-    task = asyncio.create_task(peer.call("slow_cleanup", {"ms": LONG}))
-    await asyncio.sleep(0)
-    await peer.call("add", {"a": 2, "b": 3})
+    """A long call that runs: it has reported progress."""
+    running = asyncio.Event()
+    task = asyncio.create_task(peer.call("slow_cleanup", {"ms": LONG}, lambda *_: running.set()))
+    await running.wait()
     return task
 
 

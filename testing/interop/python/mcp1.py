@@ -21,13 +21,13 @@ class Peer:
     async def tools(self):
         return {tool.name: tool.inputSchema for tool in (await self.session.list_tools()).tools}
 
-    async def call(self, name, arguments, steps=None):
-        async def seen(progress, total, message):
-            steps.append([progress, total])
+    async def call(self, name, arguments, seen=None):
+        async def tell(progress, total, message):
+            seen(progress, total)
 
         # The session numbers its requests and tells nobody, but whoever cancels has to name one.
         self.calls[name] = self.session._request_id
-        result = await self.session.call_tool(name, arguments, progress_callback=None if steps is None else seen)
+        result = await self.session.call_tool(name, arguments, progress_callback=seen and tell)
         return result.content[0].text, result.isError
 
     async def cancel(self, task):

@@ -18,11 +18,11 @@ class Peer:
     async def tools(self):
         return {tool.name: tool.input_schema for tool in (await self.client.list_tools()).tools}
 
-    async def call(self, name, arguments, steps=None):
-        async def seen(progress, total, message):
-            steps.append([progress, total])
+    async def call(self, name, arguments, seen=None):
+        async def tell(progress, total, message):
+            seen(progress, total)
 
-        result = await self.client.call_tool(name, arguments, progress_callback=None if steps is None else seen)
+        result = await self.client.call_tool(name, arguments, progress_callback=seen and tell)
         return result.content[0].text, bool(result.is_error)
 
     async def cancel(self, task):

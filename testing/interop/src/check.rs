@@ -4,8 +4,6 @@ use serde_json::{Value, json};
 
 use crate::Result;
 
-const OLD: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
 /// How many calls the `concurrent` check makes at once; the scripts know it too.
 const AT_ONCE: usize = 32;
 
@@ -15,8 +13,6 @@ pub(crate) struct Check {
     pub(crate) name: &'static str,
     /// Whether a handler was stopped, which `slow_cleanup` writes down: exactly once.
     pub(crate) cleans_up: bool,
-    /// The revisions in which there is such a thing; none means all.
-    only_in: &'static [&'static str],
     expected: fn() -> Value,
 }
 
@@ -38,17 +34,13 @@ impl Check {
             || json!({ "answers": (0..AT_ONCE).map(|n| json!([format!("call {n}"), false])).collect::<Vec<_>>() }),
         ),
         Check::new("progress", || json!({ "text": "4 steps", "steps": [[1, 4], [2, 4], [3, 4], [4, 4]] })),
-        Check { only_in: OLD, ..Check::new("roots", || json!({ "roots": ["file:///interop", false] })) },
+        Check::new("roots", || json!({ "roots": ["file:///interop", false] })),
         Check { cleans_up: true, ..Check::new("cancel", || json!({ "cleaned_up": true, "afterwards": ["5", false] })) },
         Check { cleans_up: true, ..Check::new("close", || json!({})) },
     ];
 
     const fn new(name: &'static str, expected: fn() -> Value) -> Self {
-        Self { name, cleans_up: false, only_in: &[], expected }
-    }
-
-    pub(crate) fn exists_in(&self, revision: &str) -> bool {
-        self.only_in.is_empty() || self.only_in.contains(&revision)
+        Self { name, cleans_up: false, expected }
     }
 
     /// Compares what a client told with what it must have seen, in the revision that was asked for.

@@ -5,7 +5,7 @@
 //
 //   revision                             the revision that was agreed on
 //   tools()                              {name: input schema}
-//   call(name, arguments, options)       [text, isError]; options: {signal, steps}, progress is pushed to `steps`
+//   call(name, arguments, options)       [text, isError]; options: {signal, seen}; seen(progress, total) is told of progress
 //   close()                              ends the connection as users of that client do
 
 import fs from "node:fs";
@@ -45,7 +45,7 @@ const checks = {
 
   async progress(peer) {
     const steps = [];
-    const [text] = await peer.call("progress", { steps: 4, ms: 50 }, { steps });
+    const [text] = await peer.call("progress", { steps: 4, ms: 50 }, { seen: (...step) => steps.push(step) });
     return { text, steps };
   },
 
@@ -77,11 +77,13 @@ const checks = {
 
 const add = (peer) => peer.call("add", { a: 2, b: 3 });
 
-// A long call, of which the server has heard: a later one was answered. In an object, so that awaiting this function does
-// not await the call; `ended` resolves when the call has ended, however it did.
+// A long call that runs: it has reported progress. In an object, so that awaiting this function does not await the call;
+// `ended` resolves when the call has ended, however it did.
 async function begin(peer, signal) {
-  const ended = peer.call("slow_cleanup", { ms: LONG }, { signal }).catch(() => {});
-  await add(peer);
+  let ended;
+  await new Promise((seen, failed) => {
+    ended = peer.call("slow_cleanup", { ms: LONG }, { signal, seen }).catch(failed);
+  });
   return { ended };
 }
 

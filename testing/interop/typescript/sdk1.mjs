@@ -19,8 +19,8 @@ async function connect(revision, target) {
   return {
     revision: answers.agreed,
     tools: async () => Object.fromEntries((await client.listTools()).tools.map((tool) => [tool.name, tool.inputSchema])),
-    call: async (name, args, { signal, steps } = {}) => {
-      const onprogress = steps && (({ progress, total }) => steps.push([progress, total]));
+    call: async (name, args, { signal, seen } = {}) => {
+      const onprogress = seen && (({ progress, total }) => seen(progress, total));
       const result = await client.callTool({ name, arguments: args }, undefined, { signal, onprogress });
       return [result.content[0].text, result.isError ?? false];
     },
