@@ -126,11 +126,7 @@ impl<'a> Walker<'a> {
         let start = self.at;
         let bytes = self.text.as_bytes();
         loop {
-            let rest = bytes.get(self.at..).unwrap_or_default();
-            let Some(offset) = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20) else {
-                return Err(Fault::Syntax(bytes.len()));
-            };
-            self.at += offset;
+            self.at += plain(bytes.get(self.at..).unwrap_or_default());
             match bytes.get(self.at) {
                 Some(b'"') => {
                     let end = self.at;
@@ -259,6 +255,30 @@ impl<'a> Walker<'a> {
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
+}
+
+/// How many bytes stand for themselves in a string, up to the first quote, backslash or control character.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 0xff;
+    const TOPS: u64 = ONES << 7;
+    // The top bit of each byte that is less than `bound`, and maybe of some above the lowest one of these.
+    let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word & TOPS;
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut passed = 0;
+    for &word in words {
+        // The first byte is the lowest.
+        let word = u64::from_le_bytes(word);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let special = quote | backslash | below(word, 0x20);
+        if special != 0 {
+            return passed + special.trailing_zeros() as usize / 8;
+        }
+        passed += 8;
+    }
+    let rest = bytes.get(passed..).unwrap_or_default();
+    let special = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+    passed + special.unwrap_or(rest.len())
 }
 
 /// Which containers are open, innermost last: one bit each, set for an object.
@@ -395,6 +415,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn plain_bytes_end_at_the_first_special_one(
+            bytes in proptest::collection::vec(prop_oneof![8 => b'#'..=b'[', 8 => b']'..=0xff, 1 => any::<u8>()], 0..40)
+        ) {
+            let one_by_one = bytes.iter().take_while(|&&byte| byte != b'"' && byte != b'\\' && byte >= 0x20).count();
+            prop_assert_eq!(plain(&bytes), one_by_one);
+        }
+
         #[test]
         fn agrees_with_serde_on_any_text(text in "[\\[\\]{}:,\"\\\\ a0-9.eEtrufalsn+-]{0,24}") {
             let ours = walk(&text, 64).is_ok();
