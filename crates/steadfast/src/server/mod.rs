@@ -11,6 +11,7 @@ mod completer;
 mod contents;
 mod context;
 mod cursor;
+mod description;
 mod failure;
 mod filled;
 mod form;

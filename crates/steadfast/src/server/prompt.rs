@@ -6,11 +6,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use steadfast_model as model;
-use steadfast_model::{GetPromptResult, Icon, Meta, PromptArgument};
+use steadfast_model::{GetPromptResult, PromptArgument};
 
 use super::arguments::Arguments;
 use super::completer::{Completer, Completers};
 use super::context::Context;
+use super::description::description_setters;
 use super::failure::Failure;
 use super::handler::{BlockingHandler, Handler};
 use super::messages::{IntoPrompt, PromptReply};
@@ -154,29 +155,7 @@ pub struct PromptBuilder {
 }
 
 impl PromptBuilder {
-    /// The name that people see.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
-    }
-
-    /// What the prompt is for.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.definition.description = Some(description.into());
-        self
-    }
-
-    /// Adds a picture.
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.push(icon);
-        self
-    }
-
-    /// The `_meta` of the description.
-    pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
-        self.definition.meta = Some(meta.into());
-        self
-    }
+    description_setters!(description: "What the prompt is for.");
 
     /// Adds an argument: what it means, and whether the prompt cannot do without it.
     pub fn argument(self, name: impl Into<String>, description: impl Into<String>, required: bool) -> Self {
@@ -231,13 +210,6 @@ impl PromptBuilder {
     /// Has an argument completed while a user types it. See [`Completer`].
     pub fn complete<M: 'static>(mut self, argument: impl Into<String>, completer: impl Completer<M>) -> Self {
         self.completers.add(argument.into(), completer);
-        self
-    }
-
-    /// A cancellation does not stop the handler at once: it goes on, sees `ctx.cancelled()`, and has the grace period to
-    /// come to an end. Nothing that it returns is sent any more.
-    pub fn cooperative(mut self) -> Self {
-        self.cooperative = true;
         self
     }
 

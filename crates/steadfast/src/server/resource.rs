@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use steadfast_model as model;
-use steadfast_model::{Annotations, Cache, Content, Icon, Meta, ReadResourceResult};
+use steadfast_model::{Cache, Content, ReadResourceResult};
 
 use super::contents::{IntoResource, ResourceReply, blob};
 use super::context::Context;
+use super::description::{contents_setters, description_setters};
 use super::handler::{BlockingHandler, Handler};
 use super::parameters::Parameters;
 use super::reading::{self, Asked, Begin, Frame, has_scheme};
@@ -121,59 +122,15 @@ pub struct ResourceBuilder {
 }
 
 impl ResourceBuilder {
-    /// The name that people see.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
-    }
-
-    /// What the resource is, for the model.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.definition.description = Some(description.into());
-        self
-    }
-
-    /// Its media type, such as `text/markdown`.
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.definition.mime_type = Some(mime_type.into());
-        self
-    }
+    description_setters!(description: "What the resource is, for the model.");
+    contents_setters!(
+        mime_type: "Its media type, such as `text/markdown`.",
+        annotations: "Whom it is for, how important it is, and when it last changed."
+    );
 
     /// Its size in bytes. Contents that are given here and now bring theirs.
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
-        self
-    }
-
-    /// Whom it is for, how important it is, and when it last changed.
-    pub fn annotations(mut self, annotations: Annotations) -> Self {
-        self.definition.annotations = Some(annotations);
-        self
-    }
-
-    /// Adds a picture.
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.push(icon);
-        self
-    }
-
-    /// The `_meta` of the description.
-    pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
-        self.definition.meta = Some(meta.into());
-        self
-    }
-
-    /// How long clients may keep what they have read, and who may be given the copy (since 2026-07-28). Not at all by
-    /// default. A handler that returns a [`ReadResourceResult`] may say otherwise.
-    pub fn cache(mut self, cache: Cache) -> Self {
-        self.cache = Some(cache);
-        self
-    }
-
-    /// A cancellation does not stop the handler at once: it goes on, sees `ctx.cancelled()`, and has the grace period to
-    /// come to an end. Nothing that it returns is sent any more.
-    pub fn cooperative(mut self) -> Self {
-        self.cooperative = true;
         self
     }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadfast_model as model;
-use steadfast_model::{Annotations, Cache, Icon, Meta, ReadResourceResult, UriTemplate};
+use steadfast_model::{Cache, ReadResourceResult, UriTemplate};
 
 use super::completer::{Completer, Completers};
 use super::contents::{IntoResource, ResourceReply};
 use super::context::Context;
+use super::description::{contents_setters, description_setters};
 use super::handler::{BlockingHandler, Handler};
 use super::parameters::Parameters;
 use super::reading::{self, Asked, Begin, Frame, has_scheme};
@@ -169,59 +170,15 @@ pub struct ResourceTemplateBuilder {
 }
 
 impl ResourceTemplateBuilder {
-    /// The name that people see.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
-    }
-
-    /// What its resources are, for the model.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.definition.description = Some(description.into());
-        self
-    }
-
-    /// Their media type, if all have the same.
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.definition.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// Whom they are for and how important they are.
-    pub fn annotations(mut self, annotations: Annotations) -> Self {
-        self.definition.annotations = Some(annotations);
-        self
-    }
-
-    /// Adds a picture.
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.push(icon);
-        self
-    }
-
-    /// The `_meta` of the description.
-    pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
-        self.definition.meta = Some(meta.into());
-        self
-    }
-
-    /// How long clients may keep what they have read, and who may be given the copy (since 2026-07-28). Not at all by
-    /// default. A handler that returns a [`ReadResourceResult`] may say otherwise.
-    pub fn cache(mut self, cache: Cache) -> Self {
-        self.cache = Some(cache);
-        self
-    }
+    description_setters!(description: "What its resources are, for the model.");
+    contents_setters!(
+        mime_type: "Their media type, if all have the same.",
+        annotations: "Whom they are for and how important they are."
+    );
 
     /// Has a variable completed while a user types it. See [`Completer`].
     pub fn complete<M: 'static>(mut self, variable: impl Into<String>, completer: impl Completer<M>) -> Self {
         self.completers.add(variable.into(), completer);
-        self
-    }
-
-    /// A cancellation does not stop the handler at once: it goes on, sees `ctx.cancelled()`, and has the grace period to
-    /// come to an end. Nothing that it returns is sent any more.
-    pub fn cooperative(mut self) -> Self {
-        self.cooperative = true;
         self
     }
 

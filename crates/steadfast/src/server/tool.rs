@@ -7,13 +7,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast_model as model;
-use steadfast_model::{CallToolResult, Icon, JsonObject, ListToolsResult, Meta, ToolAnnotations};
+use steadfast_model::{CallToolResult, JsonObject, ListToolsResult, ToolAnnotations};
 use steadfast_proto::connection::Peer;
 use steadfast_proto::http::params::MirroredParams;
 
 use super::arguments::Arguments;
 use super::catalog::Item;
 use super::context::Context;
+use super::description::description_setters;
 use super::failure::ToolError;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
 use super::need::{self, Need};
@@ -221,17 +222,7 @@ struct Schemas {
 }
 
 impl ToolBuilder {
-    /// The name that people see.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
-    }
-
-    /// What the tool does and when to use it, for the model.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.definition.description = Some(description.into());
-        self
-    }
+    description_setters!(description: "What the tool does and when to use it, for the model.");
 
     /// The JSON Schema of the arguments, draft 2020-12: an object. Arguments are checked against it before the handler
     /// runs (feature `schema-validation`).
@@ -319,25 +310,6 @@ impl ToolBuilder {
     /// A hint: whether the tool reaches out to the world, such as the web. Clients assume so unless told.
     pub fn open_world(mut self, open_world: bool) -> Self {
         self.hints().open_world_hint = Some(open_world);
-        self
-    }
-
-    /// Adds a picture.
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.push(icon);
-        self
-    }
-
-    /// The `_meta` of the description.
-    pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
-        self.definition.meta = Some(meta.into());
-        self
-    }
-
-    /// A cancellation does not stop the handler at once: it goes on, sees `ctx.cancelled()`, and has the grace period to
-    /// come to an end. Nothing that it returns is sent any more.
-    pub fn cooperative(mut self) -> Self {
-        self.cooperative = true;
         self
     }
 
