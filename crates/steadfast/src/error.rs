@@ -70,6 +70,8 @@ pub enum ErrorKind {
     Declined,
     /// The user was asked, and went away without an answer.
     Dismissed,
+    /// The server asked back, and was not answered: a handler failed, or there is none.
+    Unanswered,
     /// The program asked for something that cannot be: two tools of one name, a schema that is none.
     Usage,
 }
@@ -224,6 +226,11 @@ impl Error {
         Self::local(ErrorKind::Transport, outcome, "the connection failed").with_source(source)
     }
 
+    /// The server asked back in place of a result, and was not answered. It waits for nothing.
+    pub fn unanswered(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::local(ErrorKind::Unanswered, Outcome::Answered, message)
+    }
+
     /// The program asked for something that cannot be.
     pub fn usage(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Usage, Outcome::NotSent, message)
@@ -263,7 +270,7 @@ impl Error {
     pub fn fault(&self) -> Fault {
         match self.0.kind {
             ErrorKind::Answer if self.0.object.code == code::INTERNAL_ERROR => Fault::Here,
-            ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Usage => Fault::Here,
+            ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Usage | ErrorKind::Unanswered => Fault::Here,
             ErrorKind::Answer
             | ErrorKind::Refused
             | ErrorKind::Unsupported

@@ -10,9 +10,10 @@ use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
 use steadfast_model::{ProgressParams, ProgressToken};
 
-use super::{Client, result_of};
+use super::rounds::{Between, Rounds};
+use super::{Client, answer_of, complete};
 use crate::error::Error;
-use crate::runtime::{CallOptions, PendingCall};
+use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall};
 
 /// How long a call may take unless told: tools run for minutes.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -27,7 +28,7 @@ pub struct Call<R: Request> {
     params: Result<R::Params, Error>,
     timeout: Option<Duration>,
     total_timeout: Option<Duration>,
-    on_progress: Option<Box<dyn FnMut(ProgressParams) + Send>>,
+    on_progress: Option<OnProgress>,
 }
 
 impl<R: Request> Call<R> {
@@ -77,11 +78,14 @@ impl<R: Request> Call<R> {
         match prepared {
             Ok((text, progress)) => {
                 let (timeout, total_timeout) = (self.timeout, self.total_timeout);
+                let rounds = Rounds::of(&self.client, R::METHOD, &text, total_timeout);
+                let token = progress.as_ref().map(|(token, _)| token.clone());
                 let options = CallOptions { timeout, total_timeout, progress, ..CallOptions::default() };
                 let call = PendingCall::new(&self.client.inner.mailbox, R::METHOD, Some(text), options);
-                PendingResult { state: State::Waiting(call), client: Some(self.client), request: PhantomData }
+                let client = Some(self.client);
+                PendingResult { state: State::Waiting(call), rounds, timeout, token, client, request: PhantomData }
             }
-            Err(error) => PendingResult { state: State::Failed(Some(error)), client: None, request: PhantomData },
+            Err(error) => PendingResult::failed(error),
         }
     }
 }
@@ -111,6 +115,11 @@ impl<R: Request> IntoFuture for Call<R> {
 #[must_use = "dropping this takes the call back"]
 pub struct PendingResult<R> {
     state: State,
+    /// Set if the server can ask back.
+    rounds: Option<Box<Rounds>>,
+    /// For the next round.
+    timeout: Option<Duration>,
+    token: Option<ProgressToken>,
     /// Keeps the connection open while the call waits.
     client: Option<Client>,
     request: PhantomData<fn() -> R>,
@@ -118,22 +127,91 @@ pub struct PendingResult<R> {
 
 enum State {
     Waiting(PendingCall),
-    Failed(Option<Error>),
+    /// The server has asked back, and is being answered.
+    Asked(Between, Option<OnProgress>),
+    Failed(Error),
+    Over,
+}
+
+impl<R> PendingResult<R> {
+    fn failed(error: Error) -> Self {
+        Self {
+            state: State::Failed(error),
+            rounds: None,
+            timeout: None,
+            token: None,
+            client: None,
+            request: PhantomData,
+        }
+    }
+}
+
+impl<R: Request> PendingResult<R> {
+    /// What a round was answered with: the result, or what to wait for now.
+    fn answered(&mut self, ending: CallEnding, on_progress: Option<OnProgress>) -> Result<Turn<R>, Error> {
+        match (answer_of::<R>(ending)?, &mut self.rounds, &self.client) {
+            (steadfast_model::Outcome::InputRequired(asked), Some(rounds), Some(client)) => {
+                Ok(Turn::Goes(State::Asked(rounds.ask(client, asked)?, on_progress)))
+            }
+            (answer, ..) => complete::<R>(answer).map(Turn::Over),
+        }
+    }
+
+    /// Makes the call again, with the answers.
+    fn next_round(&self, params: Box<str>, on_progress: Option<OnProgress>) -> State {
+        let (Some(client), Some(rounds)) = (&self.client, &self.rounds) else { return State::Over };
+        let options = CallOptions {
+            timeout: self.timeout,
+            total_timeout: rounds.left(client.inner.runtime.now()),
+            progress: self.token.clone().zip(on_progress),
+            ..CallOptions::default()
+        };
+        State::Waiting(PendingCall::new(&client.inner.mailbox, R::METHOD, Some(params), options))
+    }
+}
+
+/// What became of a round.
+enum Turn<R: Request> {
+    Over(R::Result),
+    Goes(State),
 }
 
 impl<R: Request> Future for PendingResult<R> {
     type Output = Result<R::Result, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.state {
-            State::Waiting(call) => {
-                let ending = std::task::ready!(Pin::new(call).poll(cx));
-                self.client = None;
-                Poll::Ready(result_of::<R>(ending))
+        let pending = &mut *self;
+        let ended = loop {
+            match &mut pending.state {
+                State::Waiting(call) => {
+                    let ending = std::task::ready!(Pin::new(&mut *call).poll(cx));
+                    let on_progress = call.take_on_progress();
+                    match pending.answered(ending, on_progress) {
+                        Ok(Turn::Goes(state)) => pending.state = state,
+                        Ok(Turn::Over(result)) => break Ok(result),
+                        Err(error) => break Err(error),
+                    }
+                }
+                State::Asked(between, on_progress) => {
+                    let Some(rounds) = &mut pending.rounds else { return Poll::Pending };
+                    let params = match std::task::ready!(rounds.poll(between, cx)) {
+                        Ok(params) => params,
+                        Err(error) => break Err(error),
+                    };
+                    let on_progress = on_progress.take();
+                    pending.state = pending.next_round(params, on_progress);
+                }
+                State::Failed(_) => match std::mem::replace(&mut pending.state, State::Over) {
+                    State::Failed(error) => break Err(error),
+                    _ => return Poll::Pending,
+                },
+                // Polled after its end, as no future should be: it stays pending, rather than panic.
+                State::Over => return Poll::Pending,
             }
-            // Polled after its end, as no future should be: it stays pending, rather than panic.
-            State::Failed(error) => error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error))),
-        }
+        };
+        pending.state = State::Over;
+        pending.client = None;
+        Poll::Ready(ended)
     }
 }
 

@@ -121,7 +121,8 @@ impl Connecting {
         self
     }
 
-    /// Answers a request of the server's, on the older wires.
+    /// Answers what a server asks for: on the older wires a request of its own, since 2026-07-28 a question that comes in
+    /// place of a result. The call that it came for goes on by itself.
     ///
     /// ```
     /// # use steadfast::{prelude::*, request, ClientCapabilities, ListRootsResult};
@@ -169,13 +170,14 @@ impl Connecting {
         let transport = self.transport.map_err(|error| Error::transport(Outcome::NotSent, error))?;
         let hello = ClientHello::new(self.info.clone(), self.capabilities.clone());
         let handlers = self.handlers;
+        let serving = handlers.clone();
         let (close, closed) = tokio::sync::watch::channel(false);
         let apart = self.runtime.is_none();
         let runtime: Arc<dyn Runtime> = match self.runtime {
             Some(runtime) => runtime,
             None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
         };
-        let driver = Driver::new(transport, |_| handlers, Hello::Client(hello), self.limits, Arc::clone(&runtime));
+        let driver = Driver::new(transport, |_| serving, Hello::Client(hello), self.limits, Arc::clone(&runtime));
         let mailbox = Arc::clone(driver.mailbox());
         let driven = async move {
             driver.await;
@@ -190,8 +192,15 @@ impl Connecting {
         }
         let decoration = Decoration::of_client(&self.info, &self.capabilities);
         // From here on, dropping this future closes the connection.
-        let mut inner =
-            Inner { mailbox, peer: Arc::new(Peer::new(Revision::LATEST)), decoration, instructions: None, closed };
+        let mut inner = Inner {
+            mailbox,
+            peer: Arc::new(Peer::new(Revision::LATEST)),
+            decoration,
+            instructions: None,
+            handlers,
+            runtime,
+            closed,
+        };
         let opened = Opened::open(&inner.mailbox, self.era, &inner.decoration, self.opening).await?;
         inner.peer = Arc::new(opened.peer);
         inner.instructions = opened.instructions;

@@ -1,12 +1,13 @@
-//! What a client answers when a server asks: roots, sampling, elicitation, on the older wires.
+//! What a client answers when a server asks: roots, sampling, elicitation. On the older wires that is a request of the
+//! server's; since 2026-07-28 it comes with the answer to a call (see `rounds`).
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use steadfast_model::era::{self, Decoration};
+use steadfast_model::era;
 use steadfast_model::request::Request;
-use steadfast_model::{ErrorObject, Method};
+use steadfast_model::{ErrorObject, Method, Revision};
 use steadfast_proto::connection;
 use steadfast_proto::encode::Answer;
 
@@ -14,9 +15,12 @@ use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch};
 
 /// What a handler comes to: the result, written for the peer's revision, or an error.
-type Written = Result<Vec<u8>, Error>;
+pub(super) type Written = Result<Vec<u8>, Error>;
 
-type Handler = Arc<dyn Fn(connection::Request) -> Pin<Box<dyn Future<Output = Written> + Send>> + Send + Sync>;
+type Answering = Pin<Box<dyn Future<Output = Written> + Send>>;
+
+/// Takes the text of the parameters, and the revision to answer in.
+type Handler = Arc<dyn Fn(&str, Revision) -> Answering + Send + Sync>;
 
 /// The handlers of a client, by method.
 #[derive(Clone, Default)]
@@ -30,19 +34,24 @@ impl Handlers {
         A: Future<Output = Result<R::Result, Error>> + Send + 'static,
     {
         let handler = Arc::new(handler);
-        let boxed: Handler = Arc::new(move |request| {
+        let boxed: Handler = Arc::new(move |params, revision| {
+            let params =
+                serde_json::from_str(params).map_err(|error| Error::invalid_params(format!("{}: {error}", R::METHOD)));
             let handler = Arc::clone(&handler);
             Box::pin(async move {
-                let params = serde_json::from_str(request.params.text())
-                    .map_err(|error| Error::invalid_params(format!("{}: {error}", R::METHOD)))?;
-                let result = handler(params).await?;
+                let result = handler(params?).await?;
                 let mut out = Vec::new();
-                era::write_result(request.peer.revision, &result, &Decoration::none(), &mut out)
-                    .map_err(Error::encode)?;
+                // Where results say what they are, these are not results but members of a request.
+                era::write(revision, &result, &mut out).map_err(Error::encode)?;
                 Ok(out)
             })
         });
         self.0.insert(R::METHOD, boxed);
+    }
+
+    /// The answer to a request with these parameters; `None`: there is no handler for it.
+    pub(super) fn answer(&self, method: Method, params: &str, revision: Revision) -> Option<Answering> {
+        self.0.get(&method).map(|handler| handler(params, revision))
     }
 }
 
@@ -57,7 +66,7 @@ impl Service for Handlers {
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let handler = Arc::clone(handler);
         // The handler itself is called where it may block or panic, not here.
-        let job = Job::Future(Box::pin(async move { handler(request).await }));
+        let job = Job::Future(Box::pin(async move { handler(request.params.text(), request.peer.revision).await }));
         launch(Arc::clone(&execution), job, encode, None);
         Started::Running(execution)
     }

@@ -6,6 +6,7 @@
 mod call;
 mod connect;
 mod handlers;
+mod rounds;
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ pub use call::{Call, PendingResult};
 pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport};
 
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallEnding, Letter, Mailbox};
+use crate::runtime::{CallEnding, Letter, Mailbox, Runtime};
+use handlers::Handlers;
 
 /// A connection to a server. Cheap to clone; the connection closes when the last clone is dropped.
 ///
@@ -49,6 +51,8 @@ struct Inner {
     peer: Arc<Peer>,
     decoration: Decoration,
     instructions: Option<String>,
+    handlers: Handlers,
+    runtime: Arc<dyn Runtime>,
     closed: tokio::sync::watch::Receiver<bool>,
 }
 
@@ -156,14 +160,23 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// What a call came to.
+/// What a call came to, where nothing but the result will do.
 pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Error> {
+    complete::<R>(answer_of::<R>(ending)?)
+}
+
+/// What a call was answered with.
+fn answer_of<R: Request>(ending: CallEnding) -> Result<steadfast_model::Outcome<R::Result>, Error> {
     let text = text_of(ending, R::METHOD.name())?;
-    // Results of 2026-07-28 say what kind they are; a kind that is not known must not be taken for another.
-    match steadfast_model::Outcome::from_json(&text) {
-        Ok(steadfast_model::Outcome::Complete(result)) => Ok(result),
-        Ok(_) => Err(Error::unreadable(R::METHOD, "a result of a kind that this client does not take")),
-        Err(error) => Err(Error::decode(R::METHOD, error)),
+    steadfast_model::Outcome::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
+}
+
+/// The result, if that is what it is. Results of 2026-07-28 say what kind they are, and a kind that is not known must not be
+/// taken for another.
+fn complete<R: Request>(answer: steadfast_model::Outcome<R::Result>) -> Result<R::Result, Error> {
+    match answer {
+        steadfast_model::Outcome::Complete(result) => Ok(result),
+        _ => Err(Error::unreadable(R::METHOD, "a result of a kind that this client does not take")),
     }
 }
 

@@ -20,7 +20,8 @@ pub(crate) enum CallEnding {
     Refused(CallRefused),
 }
 
-type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
+/// Called with the progress of a call.
+pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
 /// Where the driver puts the end of a call.
 pub(crate) struct Slot {
@@ -120,6 +121,13 @@ impl PendingCall {
             slot.end(CallEnding::Refused(CallRefused::Closed));
         }
         Self { key, slot, mailbox: Arc::clone(mailbox), on_progress, ended: false }
+    }
+}
+
+impl PendingCall {
+    /// What is called with progress, for another call.
+    pub(crate) fn take_on_progress(&mut self) -> Option<OnProgress> {
+        self.on_progress.take()
     }
 }
 

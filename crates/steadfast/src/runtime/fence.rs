@@ -44,7 +44,7 @@ where
 }
 
 /// Polls a future and keeps its panic from going further.
-pub(super) fn poll_quietly<F: Future + ?Sized>(
+pub(crate) fn poll_quietly<F: Future + ?Sized>(
     future: Pin<&mut F>,
     cx: &mut Context<'_>,
 ) -> Result<Poll<F::Output>, Panic> {
@@ -57,7 +57,7 @@ pub(super) fn drop_quietly<T>(value: T) {
 }
 
 /// A panic that was caught. Its payload may panic again when it is dropped, so it is forgotten if it is not plain text.
-pub(super) struct Panic;
+pub(crate) struct Panic;
 
 impl Panic {
     fn new(payload: Box<dyn Any + Send>) -> Self {

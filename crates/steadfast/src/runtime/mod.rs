@@ -39,12 +39,12 @@ pub use self::tokio::TokioRuntime;
 pub use engine::Ended;
 
 pub(crate) use asks::{Asked, Asks, Keeper, Memory};
-pub(crate) use calls::{CallEnding, CallOptions, PendingCall};
+pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall};
 pub(crate) use driver::Driver;
 pub(crate) use engine::{Engine, Service, Started};
 pub(crate) use exchange::Exchange;
 pub(crate) use execution::{Execution, Shielded};
-pub(crate) use fence::{Job, launch};
+pub(crate) use fence::{Job, launch, poll_quietly};
 pub(crate) use io_thread::handle as io_handle;
 pub(crate) use mailbox::{Letter, Mailbox};
 pub(crate) use notices::Notices;

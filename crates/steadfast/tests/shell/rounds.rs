@@ -1,0 +1,205 @@
+//! Calls that take several rounds, seen by a client: it is asked, its handlers answer, and the caller has the result.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use steadfast::client::Era;
+use steadfast::prelude::*;
+use steadfast::transport::stream::Stream;
+use steadfast::{
+    CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, ListRootsResult,
+    Outcome, Revision, Root, request,
+};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+use super::{Signal, server, soon};
+
+fn text(result: &CallToolResult) -> &str {
+    result.content.first().and_then(Content::as_text).unwrap_or_default()
+}
+
+/// Asks twice, the second time for two things at once.
+fn tour() -> Tool {
+    Tool::new("tour").handler(|ctx: Context| async move {
+        let name: String = ctx.elicit("Name?").await?;
+        let sample = ctx.sample(format!("Greet {name}."));
+        let (greeting, roots) = tokio::join!(sample.into_future(), ctx.roots().into_future());
+        let (greeting, roots) = (greeting?, roots?);
+        let said = greeting.content.first().and_then(|content| content.as_text().map(str::to_owned));
+        Ok::<_, ToolError>(format!("{} {}", said.unwrap_or_default(), roots.roots.len()))
+    })
+}
+
+fn everything() -> ClientCapabilities {
+    ClientCapabilities::new().with_roots(false).with_sampling().with_elicitation_form()
+}
+
+fn answers(content: Value) -> ElicitResult {
+    ElicitResult::accept(content.as_object().cloned().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn one_set_of_handlers_answers_servers_of_both_eras() {
+    for era in [Era::Modern, Era::Handshake(Revision::V2025_11_25)] {
+        let client = Client::connect(server([tour()]))
+            .era(era)
+            .capabilities(everything())
+            .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///a")])) })
+            .on::<request::CreateMessage, _, _>(|params| async move {
+                let asked = params.messages.first().and_then(|message| message.content.first().cloned());
+                let asked = asked.and_then(|content| content.as_text().map(str::to_owned)).unwrap_or_default();
+                Ok(CreateMessageResult::new("model", Content::text(format!("({asked})"))))
+            })
+            .on::<request::Elicit, _, _>(|_| async { Ok(answers(json!({"answer": "Ann"}))) })
+            .await
+            .unwrap();
+        let result = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap();
+        assert_eq!(text(&result), "(Greet Ann.) 1", "{era:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_without_a_handler_ends_the_call_and_says_which() {
+    let client = Client::connect(server([tour()])).era(Era::Modern).capabilities(everything()).await.unwrap();
+    let error = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Answered));
+    assert!(error.to_string().contains("elicitation/create under `elicit-1`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_handler_that_fails_or_panics_ends_its_call_and_no_other() {
+    let client = Client::connect(server([tour(), super::echo()]))
+        .era(Era::Modern)
+        .capabilities(everything())
+        .on::<request::Elicit, _, _>(|params| async move {
+            assert!(params.message() != "Name?", "on purpose");
+            Ok(ElicitResult::agree())
+        })
+        .await
+        .unwrap();
+    let error = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unanswered);
+    let echoed = soon(client.call_tool("echo", json!({"text": "still here"})).into_future()).await.unwrap();
+    assert_eq!(text(&echoed), "still here");
+}
+
+#[tokio::test]
+async fn dropping_a_call_while_its_user_is_asked_drops_the_question() {
+    let (asked, dropped) = (Signal::default(), Signal::default());
+    let (begun, gone) = (asked.clone(), dropped.clone());
+    let client = Client::connect(server([tour()]))
+        .era(Era::Modern)
+        .capabilities(everything())
+        .on::<request::Elicit, _, _>(move |_| {
+            let (begun, guard) = (begun.clone(), gone.on_drop());
+            async move {
+                let _guard = guard;
+                begun.set();
+                std::future::pending::<Result<ElicitResult, Error>>().await
+            }
+        })
+        .await
+        .unwrap();
+    let mut call = Box::pin(client.call_tool("tour", json!({})).start());
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = soon(asked.wait()) => {}
+    }
+    drop(call);
+    soon(dropped.wait()).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
+    let client = Client::connect(server([tour()]))
+        .era(Era::Modern)
+        .capabilities(everything())
+        .on::<request::Elicit, _, _>(|_| std::future::pending::<Result<ElicitResult, Error>>())
+        .await
+        .unwrap();
+    let call = client.call_tool("tour", json!({})).total_timeout(std::time::Duration::from_millis(50));
+    let error = soon(call.into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Answered));
+}
+
+/// A server that answers `server/discover`, and every other request with what `answer` says of its parameters. Returns the
+/// requests.
+fn scripted(
+    answer: impl Fn(usize, &Value) -> Value + Send + 'static,
+) -> (steadfast::client::Connecting, Arc<Mutex<Vec<Value>>>) {
+    let (here, there) = tokio::io::duplex(1 << 16);
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&requests);
+    tokio::spawn(async move {
+        let (input, mut output) = tokio::io::split(there);
+        let mut lines = BufReader::new(input).lines();
+        let count = AtomicUsize::new(0);
+        while let Ok(Some(line)) = lines.next_line().await {
+            let request: Value = serde_json::from_str(&line).unwrap();
+            let Some(id) = request.get("id") else { continue };
+            let result = if request["method"] == "server/discover" {
+                json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+            } else {
+                seen.lock().unwrap().push(request.clone());
+                answer(count.fetch_add(1, Ordering::SeqCst), &request["params"])
+            };
+            let reply = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            output.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
+        }
+    });
+    (Client::connect(Stream::duplex(here)), requests)
+}
+
+#[tokio::test]
+async fn a_state_is_handed_back_as_it_came_and_only_if_one_came() {
+    let answer = |round: usize, _: &Value| match round {
+        0 => json!({"resultType": "input_required", "requestState": " exact\\u0041 "}),
+        1 => json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}),
+        _ => json!({"resultType": "complete", "content": []}),
+    };
+    let (connecting, requests) = scripted(answer);
+    let client = connecting
+        .capabilities(everything())
+        .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) })
+        .await
+        .unwrap();
+    soon(client.call_tool("any", json!({"a": 1})).into_future()).await.unwrap();
+    let requests = requests.lock().unwrap();
+    let [first, second, third] = &requests[..] else { panic!("{requests:?}") };
+    assert!(first["params"].get("requestState").is_none());
+    assert_eq!(second["params"]["requestState"], " exact\\u0041 ");
+    assert!(second["params"].get("inputResponses").is_none());
+    assert!(third["params"].get("requestState").is_none(), "{third}");
+    assert_eq!(third["params"]["inputResponses"], json!({"r": {"roots": []}}));
+    for round in [second, third] {
+        assert_eq!(round["params"]["arguments"], json!({"a": 1}));
+        assert_eq!(round["params"]["_meta"], first["params"]["_meta"]);
+        assert_ne!(round["id"], first["id"]);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
+    let ask =
+        |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+    let (connecting, requests) = scripted(ask);
+    let client = connecting
+        .capabilities(everything())
+        .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) })
+        .await
+        .unwrap();
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Answered));
+    assert_eq!(requests.lock().unwrap().len(), 100);
+}
+
+#[tokio::test]
+async fn only_the_three_that_may_ask_back_do() {
+    let ask = |_: usize, _: &Value| json!({"resultType": "input_required", "requestState": "s"});
+    let (connecting, requests) = scripted(ask);
+    let client = connecting.await.unwrap();
+    let error = soon(client.list_tools()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert_eq!(requests.lock().unwrap().len(), 1);
+}
