@@ -185,6 +185,11 @@ impl Error {
         Self::local(ErrorKind::Limit, Outcome::NotSent, message)
     }
 
+    /// The peer answers, and would go on for ever.
+    pub(crate) fn endless(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::local(ErrorKind::Limit, Outcome::Answered, message)
+    }
+
     /// The peer cannot do this, so nothing was sent.
     pub fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)

@@ -6,18 +6,20 @@
 mod call;
 mod connect;
 mod handlers;
+mod methods;
+mod pages;
 mod rounds;
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use steadfast_model::Revision;
 use steadfast_model::era::Decoration;
-use steadfast_model::request::{self, Request};
-use steadfast_model::{CallToolParams, EmptyParams, JsonObject, PaginatedParams, Revision, Tool};
+use steadfast_model::request::Request;
 use steadfast_proto::connection::{CallRefused, Outcome as Ending, Peer};
 
 pub use call::{Call, PendingResult};
 pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport};
+pub use pages::{Items, Listing};
 
 use crate::error::{Error, Outcome};
 use crate::runtime::{CallEnding, Letter, Mailbox, Runtime};
@@ -63,9 +65,6 @@ impl Drop for Inner {
     }
 }
 
-/// A server that gives out cursors for ever would keep us for ever.
-const MOST_PAGES: usize = 1_000;
-
 /// Who is there.
 impl Client {
     /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), or any transport.
@@ -93,43 +92,6 @@ impl Client {
 
 /// Calls.
 impl Client {
-    /// Calls a tool. Arguments are anything that serializes to an object.
-    pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<request::CallTool> {
-        let mut params = CallToolParams::new(name);
-        let arguments = serde_json::to_value(arguments).map_err(Error::encode).and_then(|value| match value {
-            serde_json::Value::Object(arguments) => Ok(Some(arguments)),
-            serde_json::Value::Null => Ok(None::<JsonObject>),
-            _ => Err(Error::usage("the arguments of a tool are an object")),
-        });
-        match arguments {
-            Ok(arguments) => {
-                params.arguments = arguments;
-                self.call(params)
-            }
-            Err(error) => Call::failed(self.clone(), error),
-        }
-    }
-
-    /// The server's tools, all pages of them.
-    pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
-        let mut tools = Vec::new();
-        let mut params = PaginatedParams::default();
-        for _ in 0..MOST_PAGES {
-            let page = self.call::<request::ListTools>(params.clone()).await?;
-            tools.extend(page.tools);
-            if page.next_cursor.is_none() {
-                return Ok(tools);
-            }
-            params.cursor = page.next_cursor;
-        }
-        Err(Error::limit(format!("the server's list of tools has more than {MOST_PAGES} pages")))
-    }
-
-    /// Asks whether the server is there (revisions up to 2025-11-25).
-    pub async fn ping(&self) -> Result<(), Error> {
-        self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
-    }
-
     /// Any request of the protocol.
     pub fn call<R: Request>(&self, params: R::Params) -> Call<R> {
         Call::new(self.clone(), params)

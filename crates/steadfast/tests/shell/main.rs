@@ -7,6 +7,7 @@ mod handlers;
 #[cfg(feature = "http")]
 mod http;
 mod isolation;
+mod lists;
 mod outcomes;
 #[cfg(feature = "http")]
 mod principals;

@@ -125,7 +125,7 @@ async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
 
 /// A server that answers `server/discover`, and every other request with what `answer` says of its parameters. Returns the
 /// requests.
-fn scripted(
+pub(super) fn scripted(
     answer: impl Fn(usize, &Value) -> Value + Send + 'static,
 ) -> (steadfast::client::Connecting, Arc<Mutex<Vec<Value>>>) {
     let (here, there) = tokio::io::duplex(1 << 16);

@@ -1,0 +1,144 @@
+//! Lists that come in pages, item by item.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use steadfast_model::request::{self, Request};
+use steadfast_model::{
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedParams, Prompt,
+    Resource, ResourceTemplate, Tool,
+};
+
+use super::Client;
+use super::call::PendingResult;
+use crate::error::Error;
+
+/// A server that gives out cursors for ever would keep us for ever.
+const MOST_PAGES: usize = 1_000;
+
+/// A request that lists something in pages.
+pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed {
+    /// What is listed.
+    type Item: Send + 'static;
+
+    /// The items of a page, and where the next one begins.
+    fn open(page: Self::Result) -> (Vec<Self::Item>, Option<String>);
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! listings {
+    ($($request:ident: $result:ident.$items:ident => $item:ty,)+) => {$(
+        impl sealed::Sealed for request::$request {}
+
+        impl Listing for request::$request {
+            type Item = $item;
+
+            fn open(page: $result) -> (Vec<$item>, Option<String>) {
+                (page.$items, page.next_cursor)
+            }
+        }
+    )+};
+}
+
+listings! {
+    ListTools: ListToolsResult.tools => Tool,
+    ListPrompts: ListPromptsResult.prompts => Prompt,
+    ListResources: ListResourcesResult.resources => Resource,
+    ListResourceTemplates: ListResourceTemplatesResult.resource_templates => ResourceTemplate,
+}
+
+/// The items of a list, fetched page by page as they are taken: a [`Stream`], with [`next`](Items::next) for programs that
+/// have no use for one, and [`all`](Items::all).
+///
+/// After an error it is at its end.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # use steadfast::prelude::*;
+/// # #[tool] async fn add(a: i64, b: i64) -> i64 { a + b }
+/// # let client = Client::connect(Server::builder("sums", "1.0.0").tool(add()).build()).await?;
+/// let mut tools = client.tools();
+/// while let Some(tool) = tools.next().await {
+///     println!("{}", tool?.name);
+/// }
+/// # Ok::<_, steadfast::Error>(()) }).unwrap();
+/// ```
+#[must_use = "nothing is listed until this is polled"]
+pub struct Items<R: Listing> {
+    client: Client,
+    /// What is on its way.
+    page: Option<PendingResult<R>>,
+    /// Where the next page begins, unless it is on its way or there is none.
+    next: Option<PaginatedParams>,
+    fetched: VecDeque<R::Item>,
+    pages: usize,
+}
+
+impl<R: Listing> Items<R> {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, page: None, next: Some(PaginatedParams::default()), fetched: VecDeque::new(), pages: 0 }
+    }
+
+    /// The next item; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// All of them.
+    pub async fn all(mut self) -> Result<Vec<R::Item>, Error> {
+        let mut items = Vec::new();
+        while let Some(item) = self.next().await {
+            items.push(item?);
+        }
+        Ok(items)
+    }
+
+    /// Takes a page; an error if there will never be a last one.
+    fn take(&mut self, page: R::Result) -> Result<(), Error> {
+        let (items, cursor) = R::open(page);
+        self.fetched = items.into();
+        self.pages += 1;
+        if cursor.is_some() && self.pages == MOST_PAGES {
+            return Err(Error::endless(format!("the list of {} has more than {MOST_PAGES} pages", R::METHOD)));
+        }
+        self.next = cursor.map(|cursor| PaginatedParams::new().with_cursor(cursor));
+        Ok(())
+    }
+}
+
+// Nothing in it is pinned in place.
+impl<R: Listing> Unpin for Items<R> {}
+
+impl<R: Listing> Stream for Items<R> {
+    type Item = Result<R::Item, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let items = &mut *self;
+        loop {
+            if let Some(item) = items.fetched.pop_front() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            if let Some(params) = items.next.take() {
+                items.page = Some(items.client.call::<R>(params).start());
+            }
+            let Some(page) = &mut items.page else { return Poll::Ready(None) };
+            let page = std::task::ready!(Pin::new(page).poll(cx));
+            items.page = None;
+            if let Err(error) = page.and_then(|page| items.take(page)) {
+                items.fetched.clear();
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+}
+
+impl<R: Listing> std::fmt::Debug for Items<R> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Items").field("method", &R::METHOD).finish_non_exhaustive()
+    }
+}
