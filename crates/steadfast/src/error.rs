@@ -247,6 +247,12 @@ impl Error {
         self
     }
 
+    /// This error, where nobody knows what became of what it is about.
+    pub(crate) fn with_outcome_unknown(mut self) -> Self {
+        self.0.outcome = Outcome::Unknown;
+        self
+    }
+
     fn local(kind: ErrorKind, outcome: Outcome, message: impl Into<Cow<'static, str>>) -> Self {
         let object = ErrorObject::new(code::INTERNAL_ERROR, message);
         Self(Box::new(Inner { kind, outcome, object, source: None }))

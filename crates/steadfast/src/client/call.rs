@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use serde_json::Value;
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
-use steadfast_model::{ProgressParams, ProgressToken};
+use steadfast_model::{JsonObject, ProgressParams, ProgressToken};
 
 use super::rounds::{Between, Rounds};
-use super::{Client, answer_of, complete};
+use super::{Client, answer_of, complete, tasks};
 use crate::error::Error;
 use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall};
 
@@ -129,6 +130,8 @@ enum State {
     Waiting(PendingCall),
     /// The server has asked back, and is being answered.
     Asked(Between, Option<OnProgress>),
+    /// The request goes on as a task.
+    Task(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
     Failed(Error),
     Over,
 }
@@ -152,6 +155,10 @@ impl<R: Request> PendingResult<R> {
         match (answer_of::<R>(ending)?, &mut self.rounds, &self.client) {
             (steadfast_model::Outcome::InputRequired(asked), Some(rounds), Some(client)) => {
                 Ok(Turn::Goes(State::Asked(rounds.ask(client, asked)?, on_progress)))
+            }
+            (steadfast_model::Outcome::Task(created), Some(rounds), Some(client)) if tasks::are_taken(client) => {
+                let followed = tasks::follow(client.clone(), R::METHOD, created.task, rounds.end());
+                Ok(Turn::Goes(State::Task(Box::pin(followed))))
             }
             (answer, ..) => complete::<R>(answer).map(Turn::Over),
         }
@@ -200,6 +207,11 @@ impl<R: Request> Future for PendingResult<R> {
                     };
                     let on_progress = on_progress.take();
                     pending.state = pending.next_round(params, on_progress);
+                }
+                State::Task(task) => {
+                    let result = std::task::ready!(task.as_mut().poll(cx));
+                    let read = |result| serde_json::from_value(result).map_err(|error| Error::decode(R::METHOD, error));
+                    break result.map(Value::Object).and_then(read);
                 }
                 State::Failed(_) => match std::mem::replace(&mut pending.state, State::Over) {
                     State::Failed(error) => break Err(error),

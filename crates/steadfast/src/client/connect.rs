@@ -196,6 +196,7 @@ impl Connecting {
             mailbox,
             peer: Arc::new(Peer::new(Revision::LATEST)),
             decoration,
+            capabilities: self.capabilities,
             instructions: None,
             handlers,
             runtime,

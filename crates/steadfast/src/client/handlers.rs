@@ -17,7 +17,8 @@ use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch}
 /// What a handler comes to: the result, written for the peer's revision, or an error.
 pub(super) type Written = Result<Vec<u8>, Error>;
 
-type Answering = Pin<Box<dyn Future<Output = Written> + Send>>;
+/// An answer in the making.
+pub(super) type Answering = Pin<Box<dyn Future<Output = Written> + Send>>;
 
 /// Takes the text of the parameters, and the revision to answer in.
 type Handler = Arc<dyn Fn(&str, Revision) -> Answering + Send + Sync>;

@@ -8,13 +8,15 @@ mod connect;
 mod handlers;
 mod methods;
 mod pages;
+mod questions;
 mod rounds;
+mod tasks;
 
 use std::sync::Arc;
 
-use steadfast_model::Revision;
 use steadfast_model::era::Decoration;
 use steadfast_model::request::Request;
+use steadfast_model::{ClientCapabilities, Revision};
 use steadfast_proto::connection::{CallRefused, Outcome as Ending, Peer};
 
 pub use call::{Call, PendingResult};
@@ -52,6 +54,7 @@ struct Inner {
     mailbox: Arc<Mailbox>,
     peer: Arc<Peer>,
     decoration: Decoration,
+    capabilities: ClientCapabilities,
     instructions: Option<String>,
     handlers: Handlers,
     runtime: Arc<dyn Runtime>,

@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::Value;
-use steadfast_model::{InputRequiredResult, InputResponses, JsonObject, Method, Revision};
+use steadfast_model::{InputRequiredResult, InputResponses, JsonObject, Method};
 use steadfast_proto::Moment;
 
 use super::Client;
-use super::handlers::{Handlers, Written};
+use super::questions::Questions;
 use crate::error::{Error, Outcome};
-use crate::runtime::{Timer, poll_quietly};
+use crate::runtime::Timer;
 
 /// A server that asks more often than this goes on for ever.
 const MOST: u32 = 100;
@@ -36,21 +36,10 @@ pub(super) struct Rounds {
 
 /// Between two rounds.
 pub(super) struct Between {
-    questions: Vec<Question>,
+    questions: Questions,
     state: Option<String>,
     /// Set if there is nothing to answer.
     pause: Option<Box<dyn Timer>>,
-}
-
-struct Question {
-    key: String,
-    method: Method,
-    answer: Answer,
-}
-
-enum Answer {
-    Awaited(Pin<Box<dyn Future<Output = Written> + Send>>),
-    Given(Value),
 }
 
 impl Rounds {
@@ -70,6 +59,11 @@ impl Rounds {
         Some(Box::new(Self { params: params.into(), end, timer: runtime.timer(), made: 1, put_off: 0 }))
     }
 
+    /// When the call has taken long enough.
+    pub(super) fn end(&self) -> Option<Moment> {
+        self.end
+    }
+
     /// What is left of the time.
     pub(super) fn left(&self, now: Moment) -> Option<Duration> {
         self.end.map(|end| end.since(now))
@@ -85,10 +79,7 @@ impl Rounds {
         if requests.is_empty() && asked.request_state.is_none() {
             return Err(Error::unanswered("the server asked back without a question"));
         }
-        let handlers = &client.inner.handlers;
-        let questions: Result<Vec<_>, _> =
-            requests.into_iter().map(|(key, request)| Question::put(handlers, key, &request)).collect();
-        let questions = questions?;
+        let questions = Questions::put(&client.inner.handlers, requests)?;
         let runtime = &client.inner.runtime;
         self.timer.reset(self.end);
         let pause = questions.is_empty().then(|| {
@@ -107,69 +98,21 @@ impl Rounds {
             // The last round was answered, and the next was not sent.
             return Poll::Ready(Err(Error::timed_out(Outcome::Answered)));
         }
-        std::task::ready!(between.poll(cx))?;
-        Poll::Ready(self.next_params(between))
+        if between.pause.as_mut().is_some_and(|pause| pause.poll(cx).is_pending()) {
+            return Poll::Pending;
+        }
+        let responses = std::task::ready!(Pin::new(&mut between.questions).poll(cx))?;
+        Poll::Ready(self.next_params(responses, between.state.take()))
     }
 
-    fn next_params(&self, between: &mut Between) -> Result<Box<str>, Error> {
+    fn next_params(&self, responses: InputResponses, state: Option<String>) -> Result<Box<str>, Error> {
         let mut params: JsonObject = serde_json::from_str(&self.params).map_err(Error::encode)?;
-        let mut responses = InputResponses::new();
-        for question in between.questions.drain(..) {
-            if let Answer::Given(value) = question.answer {
-                responses.0.insert(question.key, value);
-            }
-        }
         if !responses.0.is_empty() {
             params.insert("inputResponses".to_owned(), Value::Object(responses.0));
         }
-        if let Some(state) = between.state.take() {
+        if let Some(state) = state {
             params.insert("requestState".to_owned(), Value::String(state));
         }
         serde_json::to_string(&params).map(String::into_boxed_str).map_err(Error::encode)
-    }
-}
-
-impl Between {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let mut waiting = self.pause.as_mut().is_some_and(|pause| pause.poll(cx).is_pending());
-        for question in &mut self.questions {
-            let Answer::Awaited(answer) = &mut question.answer else { continue };
-            let written = match poll_quietly(answer.as_mut(), cx) {
-                Ok(Poll::Pending) => {
-                    waiting = true;
-                    continue;
-                }
-                Ok(Poll::Ready(written)) => written,
-                Err(_) => Err(Error::internal("the handler failed unexpectedly")),
-            };
-            match question.read(written) {
-                Ok(value) => question.answer = Answer::Given(value),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        if waiting { Poll::Pending } else { Poll::Ready(Ok(())) }
-    }
-}
-
-impl Question {
-    fn put(handlers: &Handlers, key: String, request: &steadfast_model::InputRequest) -> Result<Self, Error> {
-        let method = request.method();
-        let asked: JsonObject =
-            serde_json::to_value(request).and_then(serde_json::from_value).map_err(Error::encode)?;
-        let params = asked.get("params").map_or_else(|| "{}".to_owned(), Value::to_string);
-        let Some(answer) = handlers.answer(method, &params, Revision::LATEST) else {
-            return Err(Error::unanswered(format!(
-                "the server asked for {method} under `{key}`, and there is no handler for it"
-            )));
-        };
-        Ok(Self { key, method, answer: Answer::Awaited(answer) })
-    }
-
-    fn read(&self, written: Written) -> Result<Value, Error> {
-        let Self { key, method, .. } = self;
-        let failed = |error| {
-            Error::unanswered(format!("{method}, which the server asked for under `{key}`, failed")).with_source(error)
-        };
-        serde_json::from_slice(&written.map_err(failed)?).map_err(Error::encode)
     }
 }

@@ -3,6 +3,7 @@
 mod asks;
 mod cancellation;
 mod eras;
+mod followed;
 mod handlers;
 #[cfg(feature = "http")]
 mod http;

@@ -9,7 +9,7 @@ use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use steadfast::{
     CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, ListRootsResult,
-    Outcome, Revision, Root, request,
+    Outcome, Revision, Root, TASKS_EXTENSION, request,
 };
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -139,7 +139,7 @@ pub(super) fn scripted(
             let request: Value = serde_json::from_str(&line).unwrap();
             let Some(id) = request.get("id") else { continue };
             let result = if request["method"] == "server/discover" {
-                json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+                json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "extensions": {TASKS_EXTENSION: {}}}})
             } else {
                 seen.lock().unwrap().push(request.clone());
                 answer(count.fetch_add(1, Ordering::SeqCst), &request["params"])

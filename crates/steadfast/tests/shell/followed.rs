@@ -1,0 +1,158 @@
+//! Calls that become tasks, seen by a client: it has the result as if there had been no task.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadfast::client::{Connecting, Era};
+use steadfast::prelude::*;
+use steadfast::server::tasks::{MemoryTasks, TaskSettings, TaskSupport};
+use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Outcome, TASKS_EXTENSION, request};
+
+use super::rounds::scripted;
+use super::{Signal, soon};
+
+fn server(tool: Tool) -> Server {
+    let tasks = TaskSettings::new(MemoryTasks::default()).poll_interval(Duration::from_millis(20));
+    Server::builder("tasks", "1.0.0").tool(tool).tasks(tasks).build()
+}
+
+fn capabilities() -> ClientCapabilities {
+    ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new()).with_elicitation_form()
+}
+
+async fn connect(tool: Tool) -> Client {
+    Client::connect(server(tool)).era(Era::Modern).capabilities(capabilities()).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_caller_has_the_result_and_not_the_task() {
+    let tool = Tool::new("slow").task(TaskSupport::Required).handler(|| async {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        "done"
+    });
+    let result = soon(connect(tool).await.call_tool("slow", json!({})).into_future()).await.unwrap();
+    assert_eq!(result.content[0].as_text(), Some("done"));
+}
+
+#[tokio::test]
+async fn what_a_task_asks_is_answered_by_the_handlers() {
+    let tool = Tool::new("ask").task(TaskSupport::Required).handler(|ctx: Context| async move {
+        let first: String = ctx.elicit("First?").await?;
+        let second: String = ctx.elicit("Second?").await?;
+        Ok::<_, ToolError>(format!("{first}, {second}"))
+    });
+    let client = Client::connect(server(tool))
+        .era(Era::Modern)
+        .capabilities(capabilities())
+        .on::<request::Elicit, _, _>(|params| async move {
+            let answer = params.message().to_lowercase();
+            Ok(ElicitResult::accept(json!({ "answer": answer }).as_object().cloned().unwrap()))
+        })
+        .await
+        .unwrap();
+    let result = soon(client.call_tool("ask", json!({})).into_future()).await.unwrap();
+    assert_eq!(result.content[0].as_text(), Some("first?, second?"));
+}
+
+/// A server whose calls all become one task, of which it says this.
+fn one_task(task: Value) -> (Connecting, Arc<Mutex<Vec<Value>>>) {
+    scripted(move |round, _| {
+        let mut shown = json!({
+            "taskId": "one", "status": "working", "createdAt": "2026-07-28T00:00:00Z",
+            "lastUpdatedAt": "2026-07-28T00:00:00Z", "ttlMs": null, "pollIntervalMs": 1,
+        });
+        let more = if round == 0 { json!({"resultType": "task"}) } else { task.clone() };
+        shown.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        shown
+    })
+}
+
+async fn until_it_was_asked(requests: &Mutex<Vec<Value>>, method: &str) {
+    let asked = || requests.lock().unwrap().iter().any(|request| request["method"] == method);
+    soon(async {
+        while !asked() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_has_its_task_cancelled() {
+    let (connecting, requests) = one_task(json!({"resultType": "complete"}));
+    let client = connecting.capabilities(capabilities()).await.unwrap();
+    let mut call = Box::pin(client.call_tool("any", json!({})).start());
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = until_it_was_asked(&requests, "tasks/get") => {}
+    }
+    drop(call);
+    until_it_was_asked(&requests, "tasks/cancel").await;
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests.last().unwrap()["params"]["taskId"], "one");
+}
+
+#[tokio::test]
+async fn a_task_that_nobody_can_answer_is_cancelled() {
+    let asks = json!({"status": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+    let (connecting, requests) = one_task(asks);
+    let client = connecting.capabilities(capabilities()).await.unwrap();
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Answered));
+    until_it_was_asked(&requests, "tasks/cancel").await;
+}
+
+#[tokio::test]
+async fn a_question_that_is_shown_twice_is_answered_once() {
+    let asks = json!({"status": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+    let (connecting, requests) = one_task(asks);
+    let client = connecting
+        .capabilities(capabilities())
+        .on::<request::ListRoots, _, _>(|_| async { Ok(steadfast::ListRootsResult::default()) })
+        .await
+        .unwrap();
+    let mut call = Box::pin(client.call_tool("any", json!({})).start());
+    let several = async {
+        let looks = || requests.lock().unwrap().iter().filter(|request| request["method"] == "tasks/get").count();
+        while looks() < 5 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = soon(several) => {}
+    }
+    let requests = requests.lock().unwrap();
+    let updates: Vec<_> = requests.iter().filter(|request| request["method"] == "tasks/update").collect();
+    assert_eq!(updates.len(), 1);
+    assert_eq!(updates[0]["params"]["inputResponses"], json!({"r": {"roots": []}}));
+}
+
+#[tokio::test]
+async fn a_task_that_takes_too_long_has_an_unknown_outcome_and_is_cancelled() {
+    let dropped = Signal::default();
+    let gone = dropped.clone();
+    let tool = Tool::new("forever").task(TaskSupport::Required).handler(move || {
+        let guard = gone.on_drop();
+        async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+        }
+    });
+    let client = connect(tool).await;
+    let call = client.call_tool("forever", json!({})).total_timeout(Duration::from_millis(80));
+    let error = soon(call.into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
+    soon(dropped.wait()).await;
+}
+
+#[tokio::test]
+async fn a_protocol_error_of_a_task_is_the_refusal_of_the_call() {
+    let tool = Tool::new("no")
+        .task(TaskSupport::Required)
+        .handler(|| async { Err::<String, _>(ToolError::from(steadfast::Error::invalid_params("no such thing"))) });
+    let error = soon(connect(tool).await.call_tool("no", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Refused, Outcome::Refused));
+    assert_eq!(error.refusal().unwrap().message, "no such thing");
+}
