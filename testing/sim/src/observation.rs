@@ -122,7 +122,8 @@ impl From<Outcome> for Ended {
             Outcome::Refused(error) => Self::Refused(error.code),
             Outcome::Cancelled { sent } => Self::Cancelled { sent },
             Outcome::TimedOut { sent } => Self::TimedOut { sent },
-            Outcome::Closed { sent } => Self::Closed { sent },
+            // Streams carry all calls together, so none is lost alone.
+            Outcome::Closed { sent } | Outcome::Lost { sent, .. } => Self::Closed { sent },
             Outcome::Unreadable(_) => Self::Unreadable,
             Outcome::EndedByPeer => Self::ByPeer,
         }

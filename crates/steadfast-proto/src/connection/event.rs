@@ -147,6 +147,13 @@ pub enum Outcome {
         /// Whether any byte of it was written.
         sent: bool,
     },
+    /// What carried this call failed, where calls are carried one by one. The connection goes on.
+    Lost {
+        /// Whether the peer may have it.
+        sent: bool,
+        /// What happened.
+        why: String,
+    },
 }
 
 /// Why a connection closed.

@@ -143,6 +143,20 @@ impl Connection {
         self.events.push_back(Event::CallEnded { call: key, outcome: Outcome::Cancelled { sent } });
         self.settle();
     }
+
+    /// Whoever carries this call on its own knows how it ended, without a message of the peer's. Nothing happens if it has
+    /// ended.
+    pub fn handle_call_ended(&mut self, key: CallKey, outcome: Outcome) {
+        if self.end_call(key).is_some() {
+            self.events.push_back(Event::CallEnded { call: key, outcome });
+            self.settle();
+        }
+    }
+
+    /// Whether a call waits for its answer.
+    pub fn is_waiting(&self, key: CallKey) -> bool {
+        self.outbound.calls.contains_key(&key)
+    }
 }
 
 impl Connection {

@@ -15,9 +15,13 @@ use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending,
 use super::handlers::Handlers;
 use super::{Client, Inner, result_of};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::runtime::{CallEnding, CallOptions, Driver, Letter, Mailbox, PendingCall, Runtime, TokioRuntime, io_handle};
+use crate::runtime::{
+    CallEnding, CallOptions, Driver, Ended, Letter, Mailbox, PendingCall, Runtime, Task, TokioRuntime, io_handle,
+};
 use crate::server::{IntoServer, Serve};
 use crate::transport::child::{Child, Command};
+#[cfg(feature = "http-client")]
+use crate::transport::http_client::{HttpDriver, HttpTarget};
 use crate::transport::{Transport, memory};
 
 /// How long the server may take to say which revision it speaks.
@@ -33,7 +37,32 @@ const MEMORY: usize = 256 * 1024;
 )]
 pub trait Target<Via> {
     /// Opens the way to it.
-    fn open(self) -> io::Result<Box<dyn Transport>>;
+    fn open(self) -> io::Result<Way>;
+}
+
+/// The way to a server.
+pub struct Way(Kind);
+
+enum Kind {
+    Bytes(Box<dyn Transport>),
+    #[cfg(feature = "http-client")]
+    Http(Box<HttpTarget>),
+}
+
+impl<T: Transport> From<T> for Way {
+    fn from(transport: T) -> Self {
+        Self(Kind::Bytes(Box::new(transport)))
+    }
+}
+
+impl std::fmt::Debug for Way {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match &self.0 {
+            Kind::Bytes(_) => "Way(a stream of bytes)",
+            #[cfg(feature = "http-client")]
+            Kind::Http(_) => "Way(HTTP)",
+        })
+    }
 }
 
 /// A server in this process.
@@ -45,27 +74,54 @@ pub struct ViaTransport;
 /// A child process.
 #[derive(Debug)]
 pub struct ViaChild;
+/// A URL.
+#[cfg(feature = "http-client")]
+#[derive(Debug)]
+pub struct ViaHttp;
 
 impl<T: IntoServer> Target<ViaMemory> for T {
-    fn open(self) -> io::Result<Box<dyn Transport>> {
+    fn open(self) -> io::Result<Way> {
         let (here, there) = memory::pair(MEMORY);
         let serving = self.into_server().serve(there);
         let handle = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
         // How the server's side ends is seen by this side as the end of the connection.
         handle.spawn(async move { serving.run().await.map(drop) });
-        Ok(Box::new(here))
+        Ok(here.into())
     }
 }
 
 impl<T: Transport> Target<ViaTransport> for T {
-    fn open(self) -> io::Result<Box<dyn Transport>> {
-        Ok(Box::new(self))
+    fn open(self) -> io::Result<Way> {
+        Ok(self.into())
     }
 }
 
 impl Target<ViaChild> for Command {
-    fn open(self) -> io::Result<Box<dyn Transport>> {
-        Ok(Box::new(Child::spawn(self)?))
+    fn open(self) -> io::Result<Way> {
+        Ok(Child::spawn(self)?.into())
+    }
+}
+
+#[cfg(feature = "http-client")]
+impl Target<ViaHttp> for HttpTarget {
+    fn open(self) -> io::Result<Way> {
+        Ok(Way(Kind::Http(Box::new(self))))
+    }
+}
+
+/// The server's URL.
+#[cfg(feature = "http-client")]
+impl Target<ViaHttp> for &str {
+    fn open(self) -> io::Result<Way> {
+        HttpTarget::new(self).open()
+    }
+}
+
+/// The server's URL.
+#[cfg(feature = "http-client")]
+impl Target<ViaHttp> for String {
+    fn open(self) -> io::Result<Way> {
+        HttpTarget::new(self).open()
     }
 }
 
@@ -85,7 +141,7 @@ pub enum Era {
 /// A client about to connect: await it.
 #[must_use = "nothing is connected until this is awaited"]
 pub struct Connecting {
-    transport: io::Result<Box<dyn Transport>>,
+    way: io::Result<Way>,
     info: Implementation,
     capabilities: ClientCapabilities,
     handlers: Handlers,
@@ -98,7 +154,7 @@ pub struct Connecting {
 impl Connecting {
     pub(super) fn new<Via>(target: impl Target<Via>) -> Self {
         Self {
-            transport: target.open(),
+            way: target.open(),
             info: Implementation::new("steadfast", env!("CARGO_PKG_VERSION")),
             capabilities: ClientCapabilities::new(),
             handlers: Handlers::default(),
@@ -167,7 +223,7 @@ impl Connecting {
     }
 
     async fn open(self) -> Result<Client, Error> {
-        let transport = self.transport.map_err(|error| Error::transport(Outcome::NotSent, error))?;
+        let way = self.way.map_err(|error| Error::transport(Outcome::NotSent, error))?;
         let hello = ClientHello::new(self.info.clone(), self.capabilities.clone());
         let handlers = self.handlers;
         let serving = handlers.clone();
@@ -177,18 +233,24 @@ impl Connecting {
             Some(runtime) => runtime,
             None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
         };
-        let driver = Driver::new(transport, |_| serving, Hello::Client(hello), self.limits, Arc::clone(&runtime));
-        let mailbox = Arc::clone(driver.mailbox());
-        let driven = async move {
-            driver.await;
-            // If nobody waits for it, nobody is told.
-            let _ = close.send(true);
+        let (limits, hello) = (self.limits, Hello::Client(hello));
+        let (mailbox, driven): (_, Task) = match way.0 {
+            Kind::Bytes(transport) => {
+                let driver = Driver::new(transport, |_| serving, hello, limits, Arc::clone(&runtime));
+                (Arc::clone(driver.mailbox()), Box::pin(until_closed(driver, close)))
+            }
+            #[cfg(feature = "http-client")]
+            Kind::Http(target) => {
+                let driver = HttpDriver::new(*target, |_| serving, hello, limits, Arc::clone(&runtime))
+                    .map_err(|error| Error::transport(Outcome::NotSent, error))?;
+                (Arc::clone(driver.mailbox()), Box::pin(until_closed(driver, close)))
+            }
         };
         if apart {
             let io = io_handle().map_err(|error| Error::transport(Outcome::NotSent, error))?;
             drop(io.spawn(driven));
         } else {
-            runtime.spawn(Box::pin(driven));
+            runtime.spawn(driven);
         }
         let decoration = Decoration::of_client(&self.info, &self.capabilities);
         // From here on, dropping this future closes the connection.
@@ -207,6 +269,13 @@ impl Connecting {
         inner.instructions = opened.instructions;
         Ok(Client { inner: Arc::new(inner) })
     }
+}
+
+/// Drives a connection to its end, and says so.
+async fn until_closed(driver: impl Future<Output = Ended>, closed: tokio::sync::watch::Sender<bool>) {
+    driver.await;
+    // If nobody waits for it, nobody is told.
+    let _ = closed.send(true);
 }
 
 impl IntoFuture for Connecting {

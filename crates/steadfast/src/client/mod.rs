@@ -20,7 +20,9 @@ use steadfast_model::{ClientCapabilities, Revision};
 use steadfast_proto::connection::{CallRefused, Outcome as Ending, Peer};
 
 pub use call::{Call, PendingResult};
-pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport};
+#[cfg(feature = "http-client")]
+pub use connect::ViaHttp;
+pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport, Way};
 pub use pages::{Items, Listing};
 
 use crate::error::{Error, Outcome};
@@ -154,6 +156,7 @@ fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
         CallEnding::Ended(Ending::Cancelled { sent }) => Err(Error::cancelled(known(sent))),
         CallEnding::Ended(Ending::TimedOut { sent }) => Err(Error::timed_out(known(sent))),
         CallEnding::Ended(Ending::Closed { sent }) => Err(Error::closed(known(sent))),
+        CallEnding::Ended(Ending::Lost { sent, why }) => Err(Error::transport(known(sent), why)),
         CallEnding::Ended(Ending::EndedByPeer) => Err(Error::cancelled(Outcome::Answered)),
         CallEnding::Refused(CallRefused::TooMany) => Err(Error::limit("too many calls wait for an answer")),
         CallEnding::Refused(CallRefused::NotInRevision) => {

@@ -24,6 +24,8 @@ pub mod child;
 mod descriptors;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "http-client")]
+pub mod http_client;
 mod input;
 pub mod memory;
 mod output;

@@ -7,6 +7,8 @@ mod followed;
 mod handlers;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(all(feature = "http", feature = "http-client"))]
+mod http_client;
 mod isolation;
 mod lists;
 mod outcomes;

@@ -1,0 +1,198 @@
+//! The driver: one future that owns the engine and the tasks that carry its messages.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use steadfast_model::Method;
+use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::HttpTarget;
+use super::exchange::{Exchange, Incoming};
+use super::headers::Kind;
+use super::listening::listen;
+use super::shared::Shared;
+use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service};
+
+/// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
+const WAITING: usize = 64;
+
+/// How many turns a driver takes before it lets another one on its thread have some.
+const TURNS: usize = 32;
+
+/// How long the server may take to hear that the session has ended.
+const LEAVING: Duration = Duration::from_secs(2);
+
+/// Drives one client of a server at a URL.
+pub(crate) struct HttpDriver<S> {
+    engine: Engine<S>,
+    shared: Arc<Shared>,
+    incoming: mpsc::Receiver<Incoming>,
+    /// For the tasks.
+    driver: mpsc::Sender<Incoming>,
+    /// The calls that are on their way.
+    exchanges: BTreeMap<CallKey, AbortHandle>,
+    /// Messages behind one that has to arrive first: `None` if there is none.
+    held: Option<VecDeque<(Transmit, Kind)>>,
+    listening: Option<AbortHandle>,
+}
+
+impl<S: Service> HttpDriver<S> {
+    pub(crate) fn new(
+        target: HttpTarget,
+        service: impl FnOnce(&Arc<Mailbox>) -> S,
+        hello: Hello,
+        limits: Limits,
+        runtime: Arc<dyn Runtime>,
+    ) -> io::Result<Self> {
+        let (url, headers, client) = target.resolve()?;
+        let shared = Arc::new(Shared::new(url, headers, client, limits.message_bytes));
+        let (driver, incoming) = mpsc::channel(WAITING);
+        let engine = Engine::new(service, hello, limits, runtime);
+        Ok(Self { engine, shared, incoming, driver, exchanges: BTreeMap::new(), held: None, listening: None })
+    }
+
+    /// The way to this driver.
+    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
+        &self.engine.mailbox
+    }
+
+    /// Takes what the tasks have to tell. Returns whether there was anything.
+    fn hear(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut heard = false;
+        while let Poll::Ready(Some(incoming)) = self.incoming.poll_recv(cx) {
+            heard = true;
+            let now = self.engine.runtime.now();
+            match incoming {
+                Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
+                Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
+                Incoming::Delivered => self.release(),
+                Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
+            }
+            self.engine.act();
+        }
+        heard
+    }
+
+    /// Hands what the connection gives to tasks.
+    fn send(&mut self) {
+        while let Some(transmit) = self.engine.connection.poll_transmit() {
+            let kind = Kind::of(&transmit.body);
+            // Giving up the response says it, and what is not a session's has nobody to tell.
+            let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
+            if kind.method == Some(Method::Cancelled) && modern {
+                continue;
+            }
+            match &mut self.held {
+                Some(held) => held.push_back((transmit, kind)),
+                None => self.carry(transmit, kind),
+            }
+        }
+        self.engine.connection.handle_flushed();
+    }
+
+    fn carry(&mut self, transmit: Transmit, kind: Kind) {
+        if kind.method == Some(Method::Initialized) {
+            // A server may refuse what comes before it.
+            self.held = Some(VecDeque::new());
+            self.shared.session().revision = self.engine.connection.peer().map(|peer| peer.revision);
+        }
+        let Transmit { body, call, .. } = transmit;
+        if let Some(call) = call {
+            // From here on the server may see it. If it turns out that it cannot have, the task says so.
+            self.engine.connection.handle_call_sent(call);
+        }
+        let exchange = Exchange { shared: Arc::clone(&self.shared), kind, call, driver: self.driver.clone() };
+        let task = tokio::spawn(exchange.run(body)).abort_handle();
+        if let Some(call) = call {
+            self.exchanges.insert(call, task);
+        }
+    }
+
+    /// What had to arrive first has arrived.
+    fn release(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        if self.listening.is_none() && self.shared.session().revision.is_some() {
+            let task = tokio::spawn(listen(Arc::clone(&self.shared), self.driver.clone()));
+            self.listening = Some(task.abort_handle());
+        }
+        for (transmit, kind) in held {
+            self.carry(transmit, kind);
+        }
+    }
+
+    /// Gives up the responses of calls that nobody waits for.
+    fn reap(&mut self) {
+        let connection = &self.engine.connection;
+        self.exchanges.retain(|call, task| {
+            let waiting = connection.is_waiting(*call);
+            if !waiting {
+                task.abort();
+            }
+            waiting
+        });
+    }
+
+    /// Ends the session, if there is one, without waiting for it.
+    fn leave(&mut self) {
+        self.abort();
+        let id = self.shared.session().id.clone();
+        if id.is_some() {
+            let request = self.shared.request(http::Method::DELETE, None).timeout(LEAVING);
+            // A server may not let its sessions be ended, and it may be gone.
+            drop(tokio::spawn(async move { drop(request.send().await) }));
+        }
+    }
+}
+
+impl<S> HttpDriver<S> {
+    fn abort(&mut self) {
+        for (_, task) in std::mem::take(&mut self.exchanges) {
+            task.abort();
+        }
+        if let Some(task) = self.listening.take() {
+            task.abort();
+        }
+    }
+}
+
+// Nothing in it is pinned in place.
+impl<S> Unpin for HttpDriver<S> {}
+
+impl<S: Service> Future for HttpDriver<S> {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
+        let driver = &mut *self;
+        for _ in 0..TURNS {
+            let mut progressed = driver.engine.turn(cx);
+            progressed |= driver.hear(cx);
+            driver.engine.act();
+            driver.send();
+            driver.engine.act();
+            driver.reap();
+            if let Some(ended) = driver.engine.ended() {
+                driver.engine.wind_up();
+                driver.leave();
+                return Poll::Ready(ended);
+            }
+            if !driver.engine.rest(cx, 0, progressed) {
+                return Poll::Pending;
+            }
+        }
+        // Others on this thread have their turn.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<S> Drop for HttpDriver<S> {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}

@@ -1,0 +1,169 @@
+//! One message on its way to the server, and what comes back.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use reqwest::Response;
+use steadfast_model::{ErrorObject, Method, code};
+use steadfast_proto::connection::{CallKey, Outcome};
+use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_proto::http::name;
+use tokio::sync::mpsc;
+
+use super::headers::Kind;
+use super::shared::{Events, Heard, Shared, body_of, describe, is_events};
+
+/// What a task tells the driver.
+pub(super) enum Incoming {
+    /// A message of the server's.
+    Message(Vec<u8>),
+    /// A call has ended without one.
+    Ended(CallKey, Outcome),
+    /// A message that wants no answer has arrived, or never will.
+    Delivered,
+    /// The server does not know the session.
+    SessionLost,
+}
+
+/// Carries one message. Dropping it closes the connection that it is on.
+pub(super) struct Exchange {
+    pub(super) shared: Arc<Shared>,
+    pub(super) kind: Kind,
+    pub(super) call: Option<CallKey>,
+    pub(super) driver: mpsc::Sender<Incoming>,
+}
+
+/// Why there is no answer.
+type Failure = Outcome;
+
+impl Exchange {
+    pub(super) async fn run(mut self, body: Vec<u8>) {
+        let done = self.post(body).await;
+        let told = match (self.call, done) {
+            (Some(call), Err(outcome)) => Incoming::Ended(call, outcome),
+            (Some(_), Ok(())) => return,
+            (None, Ok(())) => Incoming::Delivered,
+            (None, Err(outcome)) => {
+                tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
+                Incoming::Delivered
+            }
+        };
+        self.tell(told).await;
+    }
+
+    async fn tell(&self, incoming: Incoming) {
+        // If the driver is gone, so is whoever waited.
+        let _ = self.driver.send(incoming).await;
+    }
+
+    async fn post(&mut self, body: Vec<u8>) -> Result<(), Failure> {
+        let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
+        let request = self.shared.request(http::Method::POST, self.kind.mirrored.clone());
+        let sent = request.header(CONTENT_TYPE, "application/json").body(body).send().await;
+        let response = sent.map_err(|error| Outcome::Lost {
+            // What never reached the server's door was not seen by it.
+            sent: !(error.is_connect() || error.is_builder()),
+            why: describe(&error),
+        })?;
+        if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
+            self.shared.session().id = response.headers().get(name::SESSION_ID).cloned();
+        }
+        match response.status() {
+            StatusCode::NOT_FOUND if in_session => {
+                self.tell(Incoming::SessionLost).await;
+                Err(Outcome::Lost { sent: false, why: "the server does not know the session any more".to_owned() })
+            }
+            status if status.is_success() => self.read(response).await,
+            status => self.refused(status, response).await,
+        }
+    }
+
+    async fn read(&mut self, response: Response) -> Result<(), Failure> {
+        if is_events(&response) {
+            return self.read_events(response).await;
+        }
+        let body = body_of(response, self.shared.longest).await.map_err(lost)?;
+        if !body.is_empty() {
+            self.tell(Incoming::Message(body)).await;
+            return Ok(());
+        }
+        match self.call {
+            Some(_) => Err(lost("the server took the request and did not answer".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads until the answer has come. What breaks off before is resumed, in revisions that know how.
+    async fn read_events(&mut self, response: Response) -> Result<(), Failure> {
+        let longest = self.shared.longest;
+        let mut events = Events::new(response, longest);
+        loop {
+            match events.next().await {
+                Heard::Message(message) => {
+                    let answer = self.is_answer(&message);
+                    self.tell(Incoming::Message(message)).await;
+                    if answer {
+                        return Ok(());
+                    }
+                }
+                Heard::TooLong => return Err(Outcome::Unreadable(format!("a message of more than {longest} bytes"))),
+                Heard::End(_) if self.call.is_none() => return Ok(()),
+                Heard::End(why) => {
+                    let resumable = self.kind.mirrored.is_none() && events.last_event_id().is_some();
+                    let next = if resumable { self.resume(&mut events).await } else { None };
+                    let Some(next) = next else { return Err(lost(why)) };
+                    events.go_on(next, longest);
+                }
+            }
+        }
+    }
+
+    /// The rest of a stream that broke off; `None` if the server does not have it, or cannot be reached often enough.
+    async fn resume(&self, events: &mut Events) -> Option<Response> {
+        loop {
+            tokio::time::sleep(events.pause()?).await;
+            let request = self.shared.request(http::Method::GET, None);
+            let request = request.header(name::LAST_EVENT_ID, events.last_event_id()?);
+            match request.send().await {
+                Ok(response) if response.status().is_success() && is_events(&response) => return Some(response),
+                // It will not know better next time.
+                Ok(response) if response.status().is_client_error() => return None,
+                _ => {}
+            }
+        }
+    }
+
+    fn is_answer(&self, message: &[u8]) -> bool {
+        match envelope::read(message, usize::MAX) {
+            Ok(Message::Answer { id, .. }) => id.is_some() && id == self.kind.id,
+            _ => false,
+        }
+    }
+
+    /// The server says no, in its own words or with a bare status.
+    async fn refused(&self, status: StatusCode, response: Response) -> Result<(), Failure> {
+        let body = body_of(response, self.shared.longest).await.unwrap_or_default();
+        let message = envelope::read(&body, usize::MAX);
+        if let Ok(Message::Answer { id, body: AnswerBody::Error(error) }) = message {
+            if id.is_some() && id == self.kind.id {
+                self.tell(Incoming::Message(body)).await;
+                return Ok(());
+            }
+            // It was refused before its id was read; but it is the answer to this request.
+            if let Ok(error) = serde_json::from_str::<ErrorObject>(error) {
+                return Err(Outcome::Refused(error));
+            }
+        }
+        let why = format!("the server answered with status {status}");
+        if status.is_client_error() {
+            return Err(Outcome::Refused(ErrorObject::new(code::INTERNAL_ERROR, why)));
+        }
+        // A server that fails may have failed in the middle of it; one that points elsewhere has not begun.
+        Err(Outcome::Lost { sent: !status.is_redirection(), why })
+    }
+}
+
+fn lost(why: String) -> Failure {
+    Outcome::Lost { sent: true, why }
+}

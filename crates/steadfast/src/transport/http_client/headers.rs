@@ -1,0 +1,50 @@
+//! What a message says of itself in the headers of its request.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use steadfast_model::meta::key::PROTOCOL_VERSION;
+use steadfast_model::{JsonObject, Method, RequestId};
+use steadfast_proto::envelope::{self, Message};
+use steadfast_proto::http::headers::{encode, named_by};
+use steadfast_proto::http::name;
+
+/// As deep as any message may be: these are our own.
+const DEEPEST: usize = 1_024;
+
+/// What has to be known of a message to send it.
+pub(super) struct Kind {
+    pub(super) method: Option<Method>,
+    /// Set if it is a request.
+    pub(super) id: Option<RequestId>,
+    /// Set if it speaks 2026-07-28 or later: the headers that mirror it.
+    pub(super) mirrored: Option<HeaderMap>,
+}
+
+impl Kind {
+    /// Looks at a message of our own.
+    pub(super) fn of(body: &[u8]) -> Self {
+        let nothing = Self { method: None, id: None, mirrored: None };
+        let (id, method, params) = match envelope::read(body, DEEPEST) {
+            Ok(Message::Request { id, method, params }) => (Some(id), method, params),
+            Ok(Message::Notification { method, params }) => (None, method, params),
+            _ => return nothing,
+        };
+        let meta: Option<JsonObject> = params.get("_meta").and_then(|text| serde_json::from_str(text).ok());
+        let revision = meta.as_ref().and_then(|meta| meta.get(PROTOCOL_VERSION)).and_then(|value| value.as_str());
+        let mirrored = revision.map(|revision| {
+            let mut headers = HeaderMap::new();
+            let mut put = |name: &'static str, value: &str| {
+                if let Ok(value) = HeaderValue::try_from(value) {
+                    headers.insert(HeaderName::from_static(name), value);
+                }
+            };
+            put(name::PROTOCOL_VERSION, revision);
+            put(name::METHOD, &method);
+            let named = named_by(&method).and_then(|member| params.get(member));
+            if let Some(named) = named.and_then(|text| serde_json::from_str::<String>(text).ok()) {
+                put(name::NAME, &encode(&named));
+            }
+            headers
+        });
+        Self { method: Method::from_name(&method), id, mirrored }
+    }
+}

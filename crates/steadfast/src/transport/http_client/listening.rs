@@ -1,0 +1,56 @@
+//! The stream on which a server of the older revisions speaks first.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use steadfast_proto::http::name;
+use tokio::sync::mpsc;
+
+use super::exchange::Incoming;
+use super::shared::{Events, Heard, Shared, is_events, pause};
+
+/// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
+pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
+    let mut events: Option<Events> = None;
+    let mut attempt = 0;
+    loop {
+        let request = shared.request(http::Method::GET, None);
+        let request = match events.as_ref().and_then(Events::last_event_id) {
+            Some(id) => request.header(name::LAST_EVENT_ID, id),
+            None => request,
+        };
+        match request.send().await {
+            Ok(response) if response.status().is_success() && is_events(&response) => {
+                attempt = 0;
+                let longest = shared.longest;
+                match &mut events {
+                    Some(events) => events.go_on(response, longest),
+                    None => events = Some(Events::new(response, longest)),
+                }
+            }
+            Ok(response) if response.status() == StatusCode::NOT_FOUND => {
+                // If the driver is gone, nobody listens.
+                let _ = driver.send(Incoming::SessionLost).await;
+                return;
+            }
+            // A server need not have it.
+            Ok(response) if response.status().is_client_error() || response.status().is_success() => return,
+            _ => {}
+        }
+        if let Some(events) = &mut events {
+            while let Heard::Message(message) = events.next().await {
+                attempt = 0;
+                if driver.send(Incoming::Message(message)).await.is_err() {
+                    return;
+                }
+            }
+        }
+        let retry = events.as_ref().and_then(Events::retry);
+        let Some(pause) = pause(attempt, retry) else {
+            tracing::warn!("the server's stream cannot be opened again: what it says by itself is not heard any more");
+            return;
+        };
+        attempt += 1;
+        tokio::time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,22 @@
+//! Streamable HTTP, the client's side: each message is a POST of its own, and the answer comes back in its response.
+//!
+//! ```text
+//!   Client --mailbox--> driver --POST (a task each)--> server
+//!                         ^                              |
+//!                         +------- messages, ends -------+
+//! ```
+//!
+//! The [`driver`] owns the engine. A [`task`](exchange) carries each message: it tells the driver what came, or how it failed,
+//! and above all whether the server may have seen it (law L10). In the older revisions the server names a session, the driver
+//! opens the stream on which the server speaks first, and a response that breaks off is resumed where it stopped. Since
+//! 2026-07-28 there is none of that: giving up the response is the cancellation.
+
+mod driver;
+mod exchange;
+mod headers;
+mod listening;
+mod shared;
+mod target;
+
+pub(crate) use driver::HttpDriver;
+pub use target::HttpTarget;

@@ -1,0 +1,106 @@
+//! Where to connect, and how.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+/// More redirects than this are a loop.
+const REDIRECTS: usize = 5;
+
+/// How long it may take to reach the server.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// A server at a URL.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), steadfast::Error> {
+/// use steadfast::Client;
+/// use steadfast::transport::http_client::HttpTarget;
+///
+/// let client = Client::connect("https://example.org/mcp").await?;
+/// let client = Client::connect(HttpTarget::new("https://example.org/mcp").header("x-team", "weather")).await?;
+/// # Ok(()) }
+/// ```
+///
+/// Certificates are checked with what the operating system trusts. A redirect is followed only to the same origin, so that
+/// nobody else is sent what was meant for this server.
+#[derive(Debug)]
+pub struct HttpTarget {
+    pub(super) url: Result<reqwest::Url, String>,
+    pub(super) headers: HeaderMap,
+    pub(super) client: Option<reqwest::Client>,
+    /// What was wrong with a header.
+    pub(super) problem: Option<String>,
+}
+
+impl HttpTarget {
+    /// The server's endpoint.
+    pub fn new(url: impl AsRef<str>) -> Self {
+        let url = reqwest::Url::parse(url.as_ref()).map_err(|error| format!("`{}`: {error}", url.as_ref()));
+        let url = url.and_then(|url| match url.scheme() {
+            "http" | "https" => Ok(url),
+            other => Err(format!("`{other}:` is not a scheme of HTTP")),
+        });
+        Self { url, headers: HeaderMap::new(), client: None, problem: None }
+    }
+
+    /// A header of every request. It is not shown in logs.
+    pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
+        let parsed = HeaderName::try_from(name.as_ref()).ok().zip(HeaderValue::try_from(value.as_ref()).ok());
+        match parsed {
+            Some((name, mut value)) => {
+                value.set_sensitive(true);
+                self.headers.append(name, value);
+            }
+            None => self.problem = Some(format!("`{}` cannot be a header", name.as_ref())),
+        }
+        self
+    }
+
+    /// An HTTP client of your own: its proxies, its certificates, its pool. How it follows redirects is then its own matter.
+    pub fn client(mut self, client: reqwest::Client) -> Self {
+        self.client = Some(client);
+        self
+    }
+
+    /// What it takes to make requests.
+    pub(super) fn resolve(self) -> io::Result<(reqwest::Url, HeaderMap, reqwest::Client)> {
+        let usage = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
+        let url = self.url.map_err(usage)?;
+        if let Some(problem) = self.problem {
+            return Err(usage(problem));
+        }
+        let client = match self.client {
+            Some(client) => client,
+            None => default_client()?,
+        };
+        Ok((url, self.headers, client))
+    }
+}
+
+fn default_client() -> io::Result<reqwest::Client> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(rustls::ConfigBuilder::with_platform_verifier)
+        .map_err(io::Error::other)?
+        .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(Policy::custom(follow))
+        .connect_timeout(CONNECTING)
+        .tcp_nodelay(true)
+        .build()
+        .map_err(io::Error::other)
+}
+
+/// Only where the method and the body stay what they are, and only to the origin that was asked.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+    let same_request = matches!(attempt.status().as_u16(), 307 | 308);
+    if same_origin && same_request && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
+}

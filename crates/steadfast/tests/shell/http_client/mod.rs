@@ -1,0 +1,90 @@
+//! Clients of servers at a URL.
+
+mod faults;
+mod served;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+struct Came {
+    method: String,
+    head: String,
+    body: serde_json::Value,
+}
+
+impl Came {
+    fn header(&self, name: &str) -> Option<&str> {
+        let of = |line: &'_ str| line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name));
+        self.head.lines().find(|line| of(line)).and_then(|line| line.split_once(':')).map(|(_, value)| value.trim())
+    }
+
+    fn is(&self, method: &str) -> bool {
+        self.body["method"] == method
+    }
+}
+
+/// A server that answers each request with the bytes that `answer` gives, and closes the connection behind them.
+async fn raw(answer: impl Fn(usize, &Came) -> Vec<u8> + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Came>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: SocketAddr = listener.local_addr().unwrap();
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let (seen, answer) = (Arc::clone(&requests), Arc::new(answer));
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+            tokio::spawn(async move {
+                let mut stream = stream;
+                let Some(came) = read(&mut stream).await else { return };
+                let number = {
+                    let mut seen = seen.lock().unwrap();
+                    seen.push(came.clone());
+                    seen.len() - 1
+                };
+                // The client may have gone.
+                let _ = stream.write_all(&answer(number, &came)).await;
+            });
+        }
+    });
+    (format!("http://{address}/mcp"), requests)
+}
+
+async fn read(stream: &mut TcpStream) -> Option<Came> {
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 65536]);
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let mut came = Came { method: String::new(), head: head.to_owned(), body: serde_json::Value::Null };
+            let length: usize = came.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            if body.len() >= length {
+                head.split(' ').next().unwrap_or_default().clone_into(&mut came.method);
+                came.body = serde_json::from_str(body).unwrap_or_default();
+                return Some(came);
+            }
+        }
+        let count = stream.read(&mut buffer).await.ok().filter(|count| *count > 0)?;
+        bytes.extend_from_slice(&buffer[..count]);
+    }
+}
+
+fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let (headers, length) = (headers.concat(), body.len());
+    format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}").into_bytes()
+}
+
+fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
+    let body = serde_json::json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result});
+    response("200 OK", &[("content-type", "application/json")], &body.to_string())
+}
+
+/// The beginning of a stream that ends when the connection does.
+fn events(body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes()
+}
