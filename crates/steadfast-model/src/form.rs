@@ -72,6 +72,24 @@ impl FormSchema {
         required.into_iter().flatten().any(|entry| entry.as_str() == Some(name))
     }
 
+    /// Puts the defaults of fields into an answer that does not have them.
+    ///
+    /// ```
+    /// use steadfast_model::{FormField, FormSchema, JsonObject};
+    /// let form = FormSchema::new().with_optional("days", FormField::integer().with_default(3));
+    /// let mut answer = JsonObject::new();
+    /// form.fill_in_defaults(&mut answer);
+    /// assert_eq!(answer["days"], 3);
+    /// ```
+    pub fn fill_in_defaults(&self, answer: &mut JsonObject) {
+        let properties = self.0.get("properties").and_then(Value::as_object);
+        for (name, field) in properties.into_iter().flatten() {
+            if let (Some(default), false) = (field.get("default"), answer.contains_key(name)) {
+                answer.insert(name.clone(), default.clone());
+            }
+        }
+    }
+
     fn insert(&mut self, name: String, field: &FormField) {
         let properties = self.0.entry("properties").or_insert_with(|| JsonObject::new().into());
         if let (Value::Object(properties), Ok(schema)) = (properties, serde_json::to_value(field)) {

@@ -183,7 +183,7 @@ pub fn encode(text: &str) -> Cow<'_, str> {
     let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let padded = text.trim_matches(' ').len() != text.len();
     let ambiguous = text.starts_with(SENTINEL_BEGIN) && text.ends_with(SENTINEL_END);
-    if printable && !padded && !ambiguous && !text.is_empty() {
+    if printable && !padded && !ambiguous {
         return Cow::Borrowed(text);
     }
     Cow::Owned(format!("{SENTINEL_BEGIN}{}{SENTINEL_END}", STANDARD.encode(text)))

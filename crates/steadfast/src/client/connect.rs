@@ -8,7 +8,8 @@ use std::time::Duration;
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
-    ClientCapabilities, DiscoverResult, EmptyParams, Implementation, InitializeResult, Method, Revision, code,
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, DiscoverResult, ElicitAction, ElicitParams,
+    ElicitResult, EmptyParams, Implementation, InitializeResult, ListRootsResult, Method, Revision, code,
 };
 use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
 
@@ -198,6 +199,62 @@ impl Connecting {
         self
     }
 
+    /// Answers when a server asks for the roots, and declares that it can be asked.
+    pub fn on_roots<F, A>(mut self, handler: F) -> Self
+    where
+        F: Fn() -> A + Send + Sync + 'static,
+        A: Future<Output = Result<ListRootsResult, Error>> + Send + 'static,
+    {
+        self.capabilities = self.capabilities.with_roots(false);
+        self.on::<request::ListRoots, _, _>(move |_| handler())
+    }
+
+    /// Answers when a server asks for the model, and declares that it can be asked.
+    pub fn on_sample<F, A>(mut self, handler: F) -> Self
+    where
+        F: Fn(CreateMessageParams) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<CreateMessageResult, Error>> + Send + 'static,
+    {
+        self.capabilities = self.capabilities.with_sampling();
+        self.on::<request::CreateMessage, _, _>(handler)
+    }
+
+    /// Answers when a server asks the user, by a form or by a URL, and declares that it can be asked in both ways. What a
+    /// form has defaults for need not be in the answer.
+    ///
+    /// ```
+    /// # use steadfast::{prelude::*, ElicitParams, ElicitResult};
+    /// # fn connect(server: Server) {
+    /// let connecting = Client::connect(server).on_elicit(|asked| async move {
+    ///     match asked {
+    ///         ElicitParams::Form(form) => Ok(ElicitResult::accept(steadfast::JsonObject::new())),
+    ///         _ => Ok(ElicitResult::decline()),
+    ///     }
+    /// });
+    /// # }
+    /// ```
+    pub fn on_elicit<F, A>(mut self, handler: F) -> Self
+    where
+        F: Fn(ElicitParams) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
+    {
+        self.capabilities = self.capabilities.with_elicitation_form().with_elicitation_url();
+        self.on::<request::Elicit, _, _>(move |params| {
+            let form = match &params {
+                ElicitParams::Form(form) => Some(form.requested_schema.clone()),
+                _ => None,
+            };
+            let answered = handler(params);
+            async move {
+                let mut answer = answered.await?;
+                if let (Some(form), ElicitAction::Accept) = (form, answer.action) {
+                    form.fill_in_defaults(answer.content.get_or_insert_default());
+                }
+                Ok(answer)
+            }
+        })
+    }
+
     /// Which revisions to try.
     pub fn era(mut self, era: Era) -> Self {
         self.era = era;
@@ -234,6 +291,7 @@ impl Connecting {
             None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
         };
         let (limits, hello) = (self.limits, Hello::Client(hello));
+        let over_http = !matches!(way.0, Kind::Bytes(_));
         let (mailbox, driven): (_, Task) = match way.0 {
             Kind::Bytes(transport) => {
                 let driver = Driver::new(transport, |_| serving, hello, limits, Arc::clone(&runtime));
@@ -262,6 +320,7 @@ impl Connecting {
             instructions: None,
             handlers,
             runtime,
+            over_http,
             closed,
         };
         let opened = Opened::open(&inner.mailbox, self.era, &inner.decoration, self.opening).await?;
@@ -303,13 +362,27 @@ impl Opened {
     async fn open(mailbox: &Arc<Mailbox>, era: Era, decoration: &Decoration, timeout: Duration) -> Result<Self, Error> {
         match era {
             Era::Handshake(revision) => Self::handshake(mailbox, revision, timeout).await,
-            Era::Modern => Self::discover(mailbox, decoration, timeout).await,
-            Era::Any => match Self::discover(mailbox, decoration, timeout).await {
+            Era::Modern => Self::negotiate(mailbox, decoration, timeout).await,
+            Era::Any => match Self::negotiate(mailbox, decoration, timeout).await {
                 Err(error) if is_of_an_older_server(&error) => {
                     Self::handshake(mailbox, Revision::LATEST_LEGACY, timeout).await
                 }
+                Err(error) => match spoken(&error).into_iter().filter(|revision| !revision.is_modern()).max() {
+                    Some(revision) => Self::handshake(mailbox, revision, timeout).await,
+                    None => Err(error),
+                },
                 opened => opened,
             },
+        }
+    }
+
+    /// Asks, and asks again if the server refuses the revision and names one that we speak too.
+    async fn negotiate(mailbox: &Arc<Mailbox>, decoration: &Decoration, timeout: Duration) -> Result<Self, Error> {
+        match Self::discover(mailbox, decoration, timeout).await {
+            Err(error) if spoken(&error).contains(&Revision::LATEST) => {
+                Self::discover(mailbox, decoration, timeout).await
+            }
+            opened => opened,
         }
     }
 
@@ -345,6 +418,13 @@ impl Opened {
         peer.server_capabilities = result.capabilities;
         Ok(Self { peer, instructions: result.instructions })
     }
+}
+
+/// The revisions that a server names that refuses ours.
+fn spoken(error: &Error) -> Vec<Revision> {
+    let refusal = error.refusal().filter(|refusal| refusal.code == code::UNSUPPORTED_VERSION);
+    let named = refusal.and_then(|refusal| refusal.data.as_ref()?.get("supported")?.as_array());
+    named.into_iter().flatten().filter_map(|name| Revision::parse(name.as_str()?)).collect()
 }
 
 /// Whether the answer to the probe is one that a server of the older revisions may give: any refusal but those that only

@@ -60,6 +60,7 @@ struct Inner {
     instructions: Option<String>,
     handlers: Handlers,
     runtime: Arc<dyn Runtime>,
+    over_http: bool,
     closed: tokio::sync::watch::Receiver<bool>,
 }
 

@@ -11,6 +11,8 @@ use steadfast_model::{
     Resource, ResourceTemplate, Tool,
 };
 
+use steadfast_proto::http::params::MirroredParams;
+
 use super::Client;
 use super::call::PendingResult;
 use crate::error::Error;
@@ -25,6 +27,12 @@ pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed {
 
     /// The items of a page, and where the next one begins.
     fn open(page: Self::Result) -> (Vec<Self::Item>, Option<String>);
+
+    /// Whether an item may be used over HTTP, which asks more of tools.
+    #[doc(hidden)]
+    fn is_sound_over_http(_item: &Self::Item) -> bool {
+        true
+    }
 }
 
 mod sealed {
@@ -32,7 +40,7 @@ mod sealed {
 }
 
 macro_rules! listings {
-    ($($request:ident: $result:ident.$items:ident => $item:ty,)+) => {$(
+    ($($request:ident: $result:ident.$items:ident => $item:ty $(, only $sound:ident)?;)+) => {$(
         impl sealed::Sealed for request::$request {}
 
         impl Listing for request::$request {
@@ -41,15 +49,30 @@ macro_rules! listings {
             fn open(page: $result) -> (Vec<$item>, Option<String>) {
                 (page.$items, page.next_cursor)
             }
+
+            $(fn is_sound_over_http(item: &$item) -> bool {
+                $sound(item)
+            })?
         }
     )+};
 }
 
 listings! {
-    ListTools: ListToolsResult.tools => Tool,
-    ListPrompts: ListPromptsResult.prompts => Prompt,
-    ListResources: ListResourcesResult.resources => Resource,
-    ListResourceTemplates: ListResourceTemplatesResult.resource_templates => ResourceTemplate,
+    ListTools: ListToolsResult.tools => Tool, only mirrors_well;
+    ListPrompts: ListPromptsResult.prompts => Prompt;
+    ListResources: ListResourcesResult.resources => Resource;
+    ListResourceTemplates: ListResourceTemplatesResult.resource_templates => ResourceTemplate;
+}
+
+/// Whether the headers that a tool wants can be written: one whose annotations are wrong is not to be used.
+fn mirrors_well(tool: &Tool) -> bool {
+    match MirroredParams::of_schema(&tool.input_schema) {
+        Ok(_) => true,
+        Err(why) => {
+            tracing::warn!(tool = %tool.name, %why, "the server lists a tool that cannot be called over HTTP");
+            false
+        }
+    }
 }
 
 /// The items of a list, fetched page by page as they are taken: a [`Stream`], with [`next`](Items::next) for programs that
@@ -100,7 +123,10 @@ impl<R: Listing> Items<R> {
 
     /// Takes a page; an error if there will never be a last one.
     fn take(&mut self, page: R::Result) -> Result<(), Error> {
-        let (items, cursor) = R::open(page);
+        let (mut items, cursor) = R::open(page);
+        if self.client.inner.over_http {
+            items.retain(R::is_sound_over_http);
+        }
         self.fetched = items.into();
         self.pages += 1;
         if cursor.is_some() && self.pages == MOST_PAGES {

@@ -82,7 +82,7 @@ impl<S: Service> HttpDriver<S> {
     /// Hands what the connection gives to tasks.
     fn send(&mut self) {
         while let Some(transmit) = self.engine.connection.poll_transmit() {
-            let kind = Kind::of(&transmit.body);
+            let kind = Kind::of(&transmit.body, &self.shared.tools);
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
             if kind.method == Some(Method::Cancelled) && modern {

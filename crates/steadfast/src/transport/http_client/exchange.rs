@@ -57,6 +57,13 @@ impl Exchange {
         let _ = self.driver.send(incoming).await;
     }
 
+    async fn hear(&self, message: Vec<u8>) {
+        if self.kind.method == Some(Method::ListTools) {
+            self.shared.tools.note(&message);
+        }
+        self.tell(Incoming::Message(message)).await;
+    }
+
     async fn post(&mut self, body: Vec<u8>) -> Result<(), Failure> {
         let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
         let request = self.shared.request(http::Method::POST, self.kind.mirrored.clone());
@@ -85,7 +92,7 @@ impl Exchange {
         }
         let body = body_of(response, self.shared.longest).await.map_err(lost)?;
         if !body.is_empty() {
-            self.tell(Incoming::Message(body)).await;
+            self.hear(body).await;
             return Ok(());
         }
         match self.call {
@@ -102,7 +109,7 @@ impl Exchange {
             match events.next().await {
                 Heard::Message(message) => {
                     let answer = self.is_answer(&message);
-                    self.tell(Incoming::Message(message)).await;
+                    self.hear(message).await;
                     if answer {
                         return Ok(());
                     }

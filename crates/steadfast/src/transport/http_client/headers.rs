@@ -7,6 +7,8 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{encode, named_by};
 use steadfast_proto::http::name;
 
+use super::tools::Tools;
+
 /// As deep as any message may be: these are our own.
 const DEEPEST: usize = 1_024;
 
@@ -20,8 +22,8 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// Looks at a message of our own.
-    pub(super) fn of(body: &[u8]) -> Self {
+    /// Looks at a message of our own. `tools` knows the arguments of tools that are mirrored.
+    pub(super) fn of(body: &[u8], tools: &Tools) -> Self {
         let nothing = Self { method: None, id: None, mirrored: None };
         let (id, method, params) = match envelope::read(body, DEEPEST) {
             Ok(Message::Request { id, method, params }) => (Some(id), method, params),
@@ -32,9 +34,9 @@ impl Kind {
         let revision = meta.as_ref().and_then(|meta| meta.get(PROTOCOL_VERSION)).and_then(|value| value.as_str());
         let mirrored = revision.map(|revision| {
             let mut headers = HeaderMap::new();
-            let mut put = |name: &'static str, value: &str| {
-                if let Ok(value) = HeaderValue::try_from(value) {
-                    headers.insert(HeaderName::from_static(name), value);
+            let mut put = |name: &str, value: &str| {
+                if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+                    headers.insert(name, value);
                 }
             };
             put(name::PROTOCOL_VERSION, revision);
@@ -42,6 +44,10 @@ impl Kind {
             let named = named_by(&method).and_then(|member| params.get(member));
             if let Some(named) = named.and_then(|text| serde_json::from_str::<String>(text).ok()) {
                 put(name::NAME, &encode(&named));
+                let arguments = params.get("arguments").and_then(|text| serde_json::from_str(text).ok());
+                if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), arguments) {
+                    tools.each_header(&named, &arguments, |name, value| put(name, &value));
+                }
             }
             headers
         });

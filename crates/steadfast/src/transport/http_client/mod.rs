@@ -17,6 +17,7 @@ mod headers;
 mod listening;
 mod shared;
 mod target;
+mod tools;
 
 pub(crate) use driver::HttpDriver;
 pub use target::HttpTarget;

@@ -10,6 +10,8 @@ use steadfast_model::Revision;
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use steadfast_proto::http::name;
 
+use super::tools::Tools;
+
 /// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -27,6 +29,7 @@ pub(super) struct Shared {
     pub(super) client: reqwest::Client,
     /// The longest message that is taken.
     pub(super) longest: usize,
+    pub(super) tools: Tools,
     session: Mutex<Session>,
 }
 
@@ -39,7 +42,7 @@ pub(super) struct Session {
 
 impl Shared {
     pub(super) fn new(url: reqwest::Url, headers: HeaderMap, client: reqwest::Client, longest: usize) -> Self {
-        Self { url, headers, client, longest, session: Mutex::default() }
+        Self { url, headers, client, longest, tools: Tools::default(), session: Mutex::default() }
     }
 
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {

@@ -1,0 +1,65 @@
+//! A user who agrees to everything, and a model that always answers: whatever is asked for is made up from its schema.
+
+use serde_json::{Value, json};
+use steadfast::{
+    Content, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Error, FormKind, FormSchema,
+    JsonObject, ListRootsResult, Root,
+};
+
+/// Fills in a form. What has a default is left to the SDK.
+pub(crate) fn fill(asked: &ElicitParams) -> ElicitResult {
+    match asked {
+        ElicitParams::Form(form) => ElicitResult::accept(answers(&form.requested_schema)),
+        _ => ElicitResult::agree(),
+    }
+}
+
+fn answers(form: &FormSchema) -> JsonObject {
+    let required = form.fields().filter(|(name, _)| form.is_required(name));
+    required.filter_map(|(name, field)| Some((name.to_owned(), answer(&field.kind)?))).collect()
+}
+
+/// An answer to a field without a default.
+fn answer(kind: &FormKind) -> Option<Value> {
+    match kind {
+        FormKind::Text { default: None, .. } => Some("yes".into()),
+        FormKind::Number { default: None, minimum, .. } => {
+            Some(minimum.clone().map_or_else(|| json!(1), Value::Number))
+        }
+        FormKind::Boolean { default: None, .. } => Some(true.into()),
+        FormKind::Choice { default: None, options, .. } => Some(options.first()?.value.clone().into()),
+        FormKind::Choices { default: None, options, .. } => Some(json!([options.first()?.value])),
+        _ => None,
+    }
+}
+
+/// Says something.
+pub(crate) async fn sample(_: CreateMessageParams) -> Result<CreateMessageResult, Error> {
+    Ok(CreateMessageResult::new("agreeable", Content::text("Certainly.")))
+}
+
+/// Works in one folder.
+pub(crate) async fn roots() -> Result<ListRootsResult, Error> {
+    Ok(ListRootsResult::new(vec![Root::new("file:///workspace")]))
+}
+
+/// Arguments that fit the schema of a tool: all that is required.
+pub(crate) fn arguments(schema: &JsonObject) -> JsonObject {
+    let required = schema.get("required").and_then(Value::as_array);
+    let names = required.into_iter().flatten().filter_map(Value::as_str);
+    names.map(|name| (name.to_owned(), example(schema.get("properties").and_then(|all| all.get(name))))).collect()
+}
+
+fn example(schema: Option<&Value>) -> Value {
+    let Some(schema) = schema else { return json!("text") };
+    if let Some(given) = schema.get("default").or_else(|| schema.get("enum")?.get(0)).or_else(|| schema.get("const")) {
+        return given.clone();
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("number" | "integer") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
+        Some("boolean") => json!(true),
+        Some("array") => json!([]),
+        Some("object") => schema.as_object().map_or_else(|| json!({}), |object| Value::Object(arguments(object))),
+        _ => json!("text"),
+    }
+}

@@ -1,0 +1,105 @@
+//! What the suite asks for.
+
+use serde::Deserialize;
+use serde_json::json;
+use steadfast::client::{Connecting, Era};
+use steadfast::{Client, Error, ErrorKind, JsonObject, Revision};
+
+use crate::agreeable;
+
+/// One scenario.
+pub(crate) struct Scenario {
+    name: String,
+    revision: Option<Revision>,
+    context: Context,
+}
+
+/// What the suite tells besides.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Context {
+    tool_calls: Vec<ToolCall>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    name: String,
+    arguments: JsonObject,
+}
+
+impl Scenario {
+    pub(crate) fn from_environment() -> Self {
+        let variable = |name: &str| std::env::var(format!("MCP_CONFORMANCE_{name}")).ok();
+        let context = variable("CONTEXT").and_then(|text| serde_json::from_str(&text).ok());
+        Self {
+            name: variable("SCENARIO").unwrap_or_default(),
+            revision: variable("PROTOCOL_VERSION").and_then(|name| Revision::parse(&name)),
+            context: context.unwrap_or_default(),
+        }
+    }
+
+    pub(crate) async fn run(&self, url: &str) -> Result<(), Error> {
+        let client = self.connecting(url).await?;
+        match self.name.as_str() {
+            // There is nothing to call.
+            "json-schema-ref-no-deref" => client.list_tools().await.map(drop)?,
+            "json-schema-2020-12-preservation" => return_schema(&client).await?,
+            "http-custom-headers" => self.make_calls(&client).await?,
+            _ => use_everything(&client).await?,
+        }
+        client.close().await;
+        Ok(())
+    }
+
+    fn connecting(&self, url: &str) -> Connecting {
+        let era = match self.revision {
+            Some(revision) if !revision.is_modern() => Era::Handshake(revision),
+            Some(_) => Era::Modern,
+            None => Era::Any,
+        };
+        Client::connect(url)
+            .era(era)
+            .on_elicit(|asked| async move { Ok(agreeable::fill(&asked)) })
+            .on_sample(agreeable::sample)
+            .on_roots(agreeable::roots)
+    }
+
+    /// The calls that the suite wants, after the tools were listed.
+    async fn make_calls(&self, client: &Client) -> Result<(), Error> {
+        client.list_tools().await?;
+        for call in &self.context.tool_calls {
+            client.call_tool(&call.name, &call.arguments).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives a schema back as it came.
+async fn return_schema(client: &Client) -> Result<(), Error> {
+    let tools = client.list_tools().await?;
+    let schema = tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool").map(|tool| &tool.input_schema);
+    client.call_tool("json_schema_echo", json!({ "schema": schema })).await.map(drop)
+}
+
+/// Looks at all that the server has, and uses each of it once.
+async fn use_everything(client: &Client) -> Result<(), Error> {
+    for tool in present(client.list_tools().await)? {
+        client.call_tool(&tool.name, agreeable::arguments(&tool.input_schema)).await?;
+    }
+    for resource in present(client.resources().all().await)? {
+        client.read_resource(&resource.uri).await?;
+    }
+    for prompt in present(client.prompts().all().await)? {
+        let required = prompt.arguments.iter().filter(|argument| argument.required == Some(true));
+        client.get_prompt(&prompt.name, required.map(|argument| (&*argument.name, "text"))).await?;
+    }
+    Ok(())
+}
+
+/// What there is; nothing if the server does not have such a list.
+fn present<T>(listed: Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
+    match listed {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Vec::new()),
+        listed => listed,
+    }
+}
