@@ -3,6 +3,7 @@
 //! Everything is looked at, not only what the suite itself scores: a scenario counts as passed when each of its checks
 //! could be made and succeeded. What cannot be, and why, is listed in [`excused`].
 
+mod client;
 mod excused;
 mod requirements;
 mod results;
@@ -23,11 +24,13 @@ use table::Row;
 #[derive(Subcommand)]
 pub(crate) enum Role {
     /// Runs it against `steadfast serve --http 127.0.0.1:0 --conformance`.
-    Server(ServerOptions),
+    Server(Only),
+    /// Runs it against `conformance-client` of `testing/conformance`, each scenario alone.
+    Client(Only),
 }
 
 #[derive(Args)]
-pub(crate) struct ServerOptions {
+pub(crate) struct Only {
     /// Run only this scenario, in each revision that has it.
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
@@ -36,19 +39,26 @@ pub(crate) struct ServerOptions {
     revision: Option<String>,
 }
 
-/// Runs the suite; false if something did not pass.
-pub(crate) async fn run(role: Role) -> Outcome<bool> {
-    let Role::Server(options) = role;
-    server(options).await
+impl Only {
+    fn revisions(&self) -> impl Iterator<Item = &'static str> {
+        REVISIONS.into_iter().filter(|known| self.revision.as_deref().is_none_or(|only| only == *known))
+    }
 }
 
-async fn server(options: ServerOptions) -> Outcome<bool> {
+/// Runs the suite; false if something did not pass.
+pub(crate) async fn run(role: Role) -> Outcome<bool> {
+    match role {
+        Role::Server(only) => server(only).await,
+        Role::Client(only) => client::run(&only).await,
+    }
+}
+
+async fn server(options: Only) -> Outcome<bool> {
     let program = serving::program().await?;
     let suite = Suite::installed().await?;
     let mut rows = Vec::new();
     let mut serving = Serving::start(&program).await?;
-    for revision in REVISIONS.into_iter().filter(|known| options.revision.as_deref().is_none_or(|only| only == *known))
-    {
+    for revision in options.revisions() {
         rows.extend(one_revision(&suite, &serving, revision, options.scenario.as_deref()).await?);
     }
     if rows.is_empty() {
@@ -56,11 +66,15 @@ async fn server(options: ServerOptions) -> Outcome<bool> {
     }
     let alive = serving.alive();
     serving.stop().await;
-    let report = table::report(&rows, alive);
-    print!("{report}");
-    let file = place::conformance().join("server.md");
-    std::fs::write(&file, &report).during(|| format!("writing {}", file.display()))?;
+    write_report("server.md", &table::report(&rows, alive))?;
     Ok(alive && rows.iter().all(Row::passed))
+}
+
+/// Shows a report, and keeps it.
+fn write_report(name: &str, report: &str) -> Outcome<()> {
+    print!("{report}");
+    let file = place::conformance().join(name);
+    std::fs::write(&file, report).during(|| format!("writing {}", file.display()))
 }
 
 /// Runs a requirement set, or one scenario of it, and looks at every check.

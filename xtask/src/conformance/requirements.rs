@@ -19,12 +19,21 @@ pub(crate) struct Scenario {
 impl Requirements {
     /// Reads the scenarios for servers from the printed list.
     pub(crate) fn of_servers(list: &str) -> Outcome<Self> {
+        Self::of(list, "Server scenarios", " [server]")
+    }
+
+    /// Reads the scenarios for clients from the printed list.
+    pub(crate) fn of_clients(list: &str) -> Outcome<Self> {
+        Self::of(list, "Client scenarios", " [client]")
+    }
+
+    fn of(list: &str, heading: &str, mark: &str) -> Outcome<Self> {
         let mut scenarios = Vec::new();
         let mut section = Section::Other;
         for line in list.lines() {
             if !line.starts_with(' ') {
                 section = match line {
-                    line if line.starts_with("Server scenarios") => Section::Scored,
+                    line if line.starts_with(heading) => Section::Scored,
                     line if line.starts_with("Run and reported, but never scored") => Section::NotScored,
                     // A blank line ends nothing.
                     "" => section,
@@ -36,7 +45,7 @@ impl Requirements {
             match section {
                 Section::Scored => scenarios.push(Scenario { name: entry.to_owned(), scored: true }),
                 Section::NotScored => {
-                    if let Some(name) = entry.strip_suffix(" [server]") {
+                    if let Some(name) = entry.strip_suffix(mark) {
                         scenarios.push(Scenario { name: name.to_owned(), scored: false });
                     }
                 }
@@ -47,6 +56,11 @@ impl Requirements {
             return Err(Failure::new(format!("the suite's list of requirements has another form now:\n{list}")));
         }
         Ok(Self(scenarios))
+    }
+
+    /// Adds one that the list does not have.
+    pub(crate) fn add(&mut self, name: &str) {
+        self.0.push(Scenario { name: name.to_owned(), scored: false });
     }
 
     /// Drops all but one.
@@ -107,6 +121,12 @@ Run and reported, but never scored:
     fn only_those_for_servers_are_taken() {
         let read: Vec<Scenario> = Requirements::of_servers(LIST).unwrap().into_iter().collect();
         assert_eq!(read, [scenario("ping", true), scenario("tools-list", true), scenario("server-sse-polling", false)]);
+    }
+
+    #[test]
+    fn only_those_for_clients_are_taken() {
+        let read: Vec<Scenario> = Requirements::of_clients(LIST).unwrap().into_iter().collect();
+        assert_eq!(read, [scenario("initialize", true), scenario("auth/dpop", false)]);
     }
 
     #[test]

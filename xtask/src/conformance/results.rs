@@ -23,7 +23,14 @@ impl Check {
     /// Whether this is only a record of what went over the wire, and nothing that could fail. Other notes are checks that
     /// the suite did not make.
     pub(crate) fn is_record(&self) -> bool {
-        const RECORDS: [&str; 4] = ["outgoing-request", "incoming-response", "incoming-sse-event", "stream-closed"];
+        const RECORDS: [&str; 6] = [
+            "outgoing-request",
+            "incoming-response",
+            "incoming-sse-event",
+            "stream-closed",
+            "incoming-request",
+            "outgoing-response",
+        ];
         self.status == Status::Info && RECORDS.contains(&self.id.as_str())
     }
 }
@@ -54,6 +61,25 @@ pub(crate) fn read(folder: &Path, prefix: &str) -> Outcome<BTreeMap<String, Vec<
         found.entry(scenario).or_default().extend(checks);
     }
     Ok(found)
+}
+
+/// The checks of the one scenario that was run into this folder; `None` if it left none. Its name may have slashes, which are
+/// folders too.
+pub(crate) fn read_one(folder: &Path) -> Outcome<Option<Vec<Check>>> {
+    let file = folder.join("checks.json");
+    if file.exists() {
+        let text = std::fs::read(&file).during(|| format!("reading {}", file.display()))?;
+        return serde_json::from_slice(&text).map(Some).during(|| format!("reading {}", file.display()));
+    }
+    for entry in folder.read_dir().during(|| format!("reading {}", folder.display()))? {
+        let path = entry.during(|| format!("reading {}", folder.display()))?.path();
+        if path.is_dir()
+            && let Some(checks) = read_one(&path)?
+        {
+            return Ok(Some(checks));
+        }
+    }
+    Ok(None)
 }
 
 /// `ping` of `server-ping-2026-01-31T12-00-00-000Z`.

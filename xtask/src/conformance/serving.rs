@@ -17,12 +17,17 @@ const STOPPING: Duration = Duration::from_secs(5);
 
 /// The `steadfast` command: the one that `STEADFAST_BIN` names, or built as users do.
 pub(crate) async fn program() -> Outcome<PathBuf> {
-    if let Some(program) = std::env::var_os("STEADFAST_BIN") {
-        return Ok(program.into());
+    match std::env::var_os("STEADFAST_BIN") {
+        Some(program) => Ok(program.into()),
+        None => built("steadfast-cli", "steadfast").await,
     }
+}
+
+/// A program of ours, built for release.
+pub(super) async fn built(package: &str, binary: &str) -> Outcome<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--package", "steadfast-cli", "--bin", "steadfast"]);
+    command.args(["build", "--release", "--package", package, "--bin", binary]);
     command.args(["--message-format", "json-render-diagnostics"]).current_dir(place::root());
     let text = process::run_well(&mut command, BUILDING).await?;
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

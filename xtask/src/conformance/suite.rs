@@ -55,10 +55,7 @@ impl Suite {
         scenario: Option<&str>,
         folder: &Path,
     ) -> Outcome<()> {
-        if folder.exists() {
-            std::fs::remove_dir_all(folder).during(|| format!("emptying {}", folder.display()))?;
-        }
-        std::fs::create_dir_all(folder).during(|| format!("making {}", folder.display()))?;
+        empty(folder)?;
         let mut command = self.command();
         command.args(["server", "--url", url]).arg("--output-dir").arg(folder);
         match scenario {
@@ -69,6 +66,24 @@ impl Suite {
         let output = process::run(&mut command, RUNNING).await?;
         let log = folder.join("output.txt");
         std::fs::write(&log, &output.stdout).during(|| format!("writing {}", log.display()))
+    }
+
+    /// Runs one scenario against a client. True if the suite is content, also with how the client ended.
+    pub(crate) async fn run_client(
+        &self,
+        program: &Path,
+        revision: &str,
+        scenario: &str,
+        folder: &Path,
+    ) -> Outcome<bool> {
+        empty(folder)?;
+        let mut command = self.command();
+        command.arg("client").arg("--command").arg(program).arg("--output-dir").arg(folder);
+        command.args(["--scenario", scenario, "--spec-version", revision, "--force"]);
+        let output = process::run(&mut command, RUNNING).await?;
+        let log = folder.join("output.txt");
+        std::fs::write(&log, &output.stdout).during(|| format!("writing {}", log.display()))?;
+        Ok(output.status.success())
     }
 
     fn command(&self) -> Command {
@@ -92,6 +107,13 @@ impl Suite {
         (manifest["version"] != VERSION || !self.script.exists())
             .then(|| format!("it is not {PACKAGE} {VERSION}, but {}", manifest["version"]))
     }
+}
+
+fn empty(folder: &Path) -> Outcome<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).during(|| format!("emptying {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(folder).during(|| format!("making {}", folder.display()))
 }
 
 async fn install(folder: &Path) -> Outcome<()> {

@@ -11,18 +11,26 @@ pub(crate) struct Row {
     revision: String,
     scenario: Scenario,
     checks: Vec<Check>,
+    /// Whether the suite was content with the whole of it, where each is run alone.
+    content: bool,
 }
 
 impl Row {
     pub(crate) fn new(revision: &str, scenario: Scenario, checks: Vec<Check>) -> Self {
-        Self { revision: revision.to_owned(), scenario, checks }
+        Self { revision: revision.to_owned(), scenario, checks, content: true }
+    }
+
+    /// The suite was not content, whatever its checks say: the program under test ended badly, for example.
+    pub(crate) fn with_verdict(mut self, content: bool) -> Self {
+        self.content = content;
+        self
     }
 
     /// Whether every check that could be made was made, and succeeded. A scenario in which nothing was checked, because the
     /// server did not do what it is about, has not passed.
     pub(crate) fn passed(&self) -> bool {
         let checked = |check: &Check| check.status == Status::Success || excused(&self.scenario.name, check);
-        self.checks.iter().any(checked) && self.complaints().next().is_none()
+        self.content && self.checks.iter().any(checked) && self.complaints().next().is_none()
     }
 
     fn complaints(&self) -> impl Iterator<Item = &Check> {
@@ -79,7 +87,9 @@ pub(crate) fn report(rows: &[Row], alive: bool) -> String {
     }
     for row in rows.iter().filter(|row| !row.passed()) {
         push(&mut text, format_args!("\n{} ({}):", row.scenario.name, row.revision));
-        if row.complaints().next().is_none() {
+        if !row.content {
+            push(&mut text, format_args!("- the suite was not content: see its output"));
+        } else if row.complaints().next().is_none() {
             push(&mut text, format_args!("- nothing was checked"));
         }
         for check in row.complaints() {
