@@ -16,7 +16,7 @@ use super::HttpTarget;
 use super::exchange::{Exchange, Incoming};
 use super::headers::Kind;
 use super::listening::listen;
-use super::shared::Shared;
+use super::shared::{Shared, Wanted};
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
@@ -50,8 +50,7 @@ impl<S: Service> HttpDriver<S> {
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
-        let (url, headers, client) = target.resolve()?;
-        let shared = Arc::new(Shared::new(url, headers, client, limits.message_bytes));
+        let shared = Arc::new(target.resolve(limits.message_bytes)?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let engine = Engine::new(service, hello, limits, runtime);
         Ok(Self { engine, shared, incoming, driver, exchanges: BTreeMap::new(), held: None, listening: None })
@@ -143,9 +142,10 @@ impl<S: Service> HttpDriver<S> {
         self.abort();
         let id = self.shared.session().id.clone();
         if id.is_some() {
-            let request = self.shared.request(http::Method::DELETE, None).timeout(LEAVING);
+            let shared = Arc::clone(&self.shared);
+            let wanted = Wanted { method: http::Method::DELETE, timeout: Some(LEAVING), ..Wanted::default() };
             // A server may not let its sessions be ended, and it may be gone.
-            drop(tokio::spawn(async move { drop(request.send().await) }));
+            drop(tokio::spawn(async move { drop(shared.send(wanted).await) }));
         }
     }
 }

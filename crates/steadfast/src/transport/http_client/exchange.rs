@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
 use reqwest::Response;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::{CallKey, Outcome};
@@ -12,7 +11,7 @@ use steadfast_proto::http::name;
 use tokio::sync::mpsc;
 
 use super::headers::Kind;
-use super::shared::{Events, Heard, Shared, body_of, describe, is_events};
+use super::shared::{Events, Heard, Shared, Unsent, Wanted, body_of, describe, is_events};
 
 /// What a task tells the driver.
 pub(super) enum Incoming {
@@ -66,13 +65,13 @@ impl Exchange {
 
     async fn post(&mut self, body: Vec<u8>) -> Result<(), Failure> {
         let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
-        let request = self.shared.request(http::Method::POST, self.kind.mirrored.clone());
-        let sent = request.header(CONTENT_TYPE, "application/json").body(body).send().await;
-        let response = sent.map_err(|error| Outcome::Lost {
-            // What never reached the server's door was not seen by it.
-            sent: !(error.is_connect() || error.is_builder()),
-            why: describe(&error),
-        })?;
+        let wanted = Wanted {
+            method: http::Method::POST,
+            mirrored: self.kind.mirrored.as_ref(),
+            body: Some(body.into()),
+            ..Wanted::default()
+        };
+        let response = self.shared.send(wanted).await.map_err(unsent)?;
         if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
             self.shared.session().id = response.headers().get(name::SESSION_ID).cloned();
         }
@@ -130,9 +129,8 @@ impl Exchange {
     async fn resume(&self, events: &mut Events) -> Option<Response> {
         loop {
             tokio::time::sleep(events.pause()?).await;
-            let request = self.shared.request(http::Method::GET, None);
-            let request = request.header(name::LAST_EVENT_ID, events.last_event_id()?);
-            match request.send().await {
+            let wanted = Wanted { last_event_id: Some(events.last_event_id()?), ..Wanted::default() };
+            match self.shared.send(wanted).await {
                 Ok(response) if response.status().is_success() && is_events(&response) => return Some(response),
                 // It will not know better next time.
                 Ok(response) if response.status().is_client_error() => return None,
@@ -168,6 +166,17 @@ impl Exchange {
         }
         // A server that fails may have failed in the middle of it; one that points elsewhere has not begun.
         Err(Outcome::Lost { sent: !status.is_redirection(), why })
+    }
+}
+
+fn unsent(unsent: Unsent) -> Failure {
+    match unsent {
+        Unsent::Unauthorized(why) => Outcome::Lost { sent: false, why: format!("not authorized: {why}") },
+        Unsent::Failed(error) => Outcome::Lost {
+            // What never reached the server's door was not seen by it.
+            sent: !(error.is_connect() || error.is_builder()),
+            why: describe(&error),
+        },
     }
 }
 

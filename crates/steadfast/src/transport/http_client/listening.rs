@@ -3,23 +3,18 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use steadfast_proto::http::name;
 use tokio::sync::mpsc;
 
 use super::exchange::Incoming;
-use super::shared::{Events, Heard, Shared, is_events, pause};
+use super::shared::{Events, Heard, Shared, Wanted, is_events, pause};
 
 /// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
 pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
     let mut events: Option<Events> = None;
     let mut attempt = 0;
     loop {
-        let request = shared.request(http::Method::GET, None);
-        let request = match events.as_ref().and_then(Events::last_event_id) {
-            Some(id) => request.header(name::LAST_EVENT_ID, id),
-            None => request,
-        };
-        match request.send().await {
+        let last_event_id = events.as_ref().and_then(Events::last_event_id);
+        match shared.send(Wanted { last_event_id, ..Wanted::default() }).await {
             Ok(response) if response.status().is_success() && is_events(&response) => {
                 attempt = 0;
                 let longest = shared.longest;

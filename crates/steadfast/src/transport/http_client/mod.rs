@@ -11,6 +11,7 @@
 //! opens the stream on which the server speaks first, and a response that breaks off is resumed where it stopped. Since
 //! 2026-07-28 there is none of that: giving up the response is the cancellation.
 
+mod authorize;
 mod driver;
 mod exchange;
 mod headers;
@@ -19,5 +20,6 @@ mod shared;
 mod target;
 mod tools;
 
+pub use authorize::{Authorize, Authorizing, Refusal};
 pub(crate) use driver::HttpDriver;
 pub use target::HttpTarget;

@@ -1,15 +1,16 @@
 //! What all requests to one server share: its address, its session, and how events are read.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::header::ACCEPT;
-use http::{HeaderMap, HeaderValue};
-use reqwest::{RequestBuilder, Response};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use reqwest::Response;
 use steadfast_model::Revision;
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use steadfast_proto::http::name;
 
+use super::authorize::{Authorize, Refusal};
 use super::tools::Tools;
 
 /// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
@@ -19,14 +20,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A server that asks to be left alone for longer than this has gone.
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
 
+/// How often one request is made again because it was not let in.
+const ASKED_AGAIN: usize = 4;
+
 /// How often in a row a stream is opened again without anything coming of it.
 const ATTEMPTS: u32 = 8;
 
 /// One server.
 pub(super) struct Shared {
-    pub(super) url: reqwest::Url,
-    pub(super) headers: HeaderMap,
-    pub(super) client: reqwest::Client,
+    url: reqwest::Url,
+    headers: HeaderMap,
+    client: reqwest::Client,
+    authorize: Option<Arc<dyn Authorize>>,
     /// The longest message that is taken.
     pub(super) longest: usize,
     pub(super) tools: Tools,
@@ -41,33 +46,95 @@ pub(super) struct Session {
 }
 
 impl Shared {
-    pub(super) fn new(url: reqwest::Url, headers: HeaderMap, client: reqwest::Client, longest: usize) -> Self {
-        Self { url, headers, client, longest, tools: Tools::default(), session: Mutex::default() }
+    pub(super) fn new(
+        url: reqwest::Url,
+        headers: HeaderMap,
+        client: reqwest::Client,
+        authorize: Option<Arc<dyn Authorize>>,
+        longest: usize,
+    ) -> Self {
+        Self { url, headers, client, authorize, longest, tools: Tools::default(), session: Mutex::default() }
     }
 
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request with the headers that every request has, and those of the session unless the message brings its own.
-    pub(super) fn request(&self, method: http::Method, mirrored: Option<HeaderMap>) -> RequestBuilder {
-        let accept =
-            if method == http::Method::GET { "text/event-stream" } else { "application/json, text/event-stream" };
-        let request =
-            self.client.request(method, self.url.clone()).headers(self.headers.clone()).header(ACCEPT, accept);
-        if let Some(mirrored) = mirrored {
-            return request.headers(mirrored);
+    /// Makes a request, as often as whoever authorizes it asks for.
+    pub(super) async fn send(&self, wanted: Wanted<'_>) -> Result<Response, Unsent> {
+        for _ in 0..ASKED_AGAIN {
+            let response = self.send_once(&wanted).await?;
+            let (Some(authorize), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) =
+                (&self.authorize, response.status())
+            else {
+                return Ok(response);
+            };
+            let refusal = Refusal::new(response.status(), response.headers(), self.url.as_str());
+            if !authorize.refused(refusal).await.map_err(Unsent::Unauthorized)? {
+                return Ok(response);
+            }
         }
-        let Session { id, revision } = self.session().clone();
-        let request = match id {
-            Some(id) => request.header(name::SESSION_ID, id),
-            None => request,
+        self.send_once(&wanted).await
+    }
+
+    async fn send_once(&self, wanted: &Wanted<'_>) -> Result<Response, Unsent> {
+        let accept = if wanted.method == http::Method::GET {
+            "text/event-stream"
+        } else {
+            "application/json, text/event-stream"
         };
-        match revision {
-            // Revision 2025-03-26 has no such header, and does not mind it.
-            Some(revision) => request.header(name::PROTOCOL_VERSION, revision.as_str()),
-            None => request,
+        let request = self.client.request(wanted.method.clone(), self.url.clone());
+        let mut request = request.headers(self.headers.clone()).header(ACCEPT, accept);
+        if let Some(authorize) = &self.authorize {
+            let headers = authorize.headers(&wanted.method, self.url.as_str()).await;
+            request = request.headers(headers.map_err(Unsent::Unauthorized)?);
         }
+        request = match wanted.mirrored {
+            Some(mirrored) => request.headers(mirrored.clone()),
+            None => request.headers(self.session().headers()),
+        };
+        if let Some(id) = wanted.last_event_id {
+            request = request.header(name::LAST_EVENT_ID, id);
+        }
+        if let Some(body) = &wanted.body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        if let Some(timeout) = wanted.timeout {
+            request = request.timeout(timeout);
+        }
+        request.send().await.map_err(Unsent::Failed)
+    }
+}
+
+/// A request to be made.
+#[derive(Default)]
+pub(super) struct Wanted<'a> {
+    pub(super) method: http::Method,
+    /// The headers that a message of 2026-07-28 is mirrored in. Others have those of the session.
+    pub(super) mirrored: Option<&'a HeaderMap>,
+    pub(super) last_event_id: Option<&'a str>,
+    pub(super) body: Option<bytes::Bytes>,
+    pub(super) timeout: Option<Duration>,
+}
+
+/// Why there is no response.
+pub(super) enum Unsent {
+    /// Whoever authorizes requests could not.
+    Unauthorized(Box<dyn std::error::Error + Send + Sync>),
+    Failed(reqwest::Error),
+}
+
+impl Session {
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(id) = &self.id {
+            headers.insert(name::SESSION_ID, id.clone());
+        }
+        if let Some(revision) = self.revision {
+            // Revision 2025-03-26 has no such header, and does not mind it.
+            headers.insert(name::PROTOCOL_VERSION, HeaderValue::from_static(revision.as_str()));
+        }
+        headers
     }
 }
 

@@ -8,6 +8,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
+use super::authorize::Authorize;
+use super::shared::Shared;
+
 /// More redirects than this are a loop.
 const REDIRECTS: usize = 5;
 
@@ -28,11 +31,11 @@ const CONNECTING: Duration = Duration::from_secs(10);
 ///
 /// Certificates are checked with what the operating system trusts. A redirect is followed only to the same origin, so that
 /// nobody else is sent what was meant for this server.
-#[derive(Debug)]
 pub struct HttpTarget {
     pub(super) url: Result<reqwest::Url, String>,
     pub(super) headers: HeaderMap,
     pub(super) client: Option<reqwest::Client>,
+    pub(super) authorize: Option<Arc<dyn Authorize>>,
     /// What was wrong with a header.
     pub(super) problem: Option<String>,
 }
@@ -45,7 +48,7 @@ impl HttpTarget {
             "http" | "https" => Ok(url),
             other => Err(format!("`{other}:` is not a scheme of HTTP")),
         });
-        Self { url, headers: HeaderMap::new(), client: None, problem: None }
+        Self { url, headers: HeaderMap::new(), client: None, authorize: None, problem: None }
     }
 
     /// A header of every request. It is not shown in logs.
@@ -67,8 +70,14 @@ impl HttpTarget {
         self
     }
 
-    /// What it takes to make requests.
-    pub(super) fn resolve(self) -> io::Result<(reqwest::Url, HeaderMap, reqwest::Client)> {
+    /// Who brings the headers that let requests in.
+    pub fn authorize(mut self, authorize: impl Authorize) -> Self {
+        self.authorize = Some(Arc::new(authorize));
+        self
+    }
+
+    /// What it takes to make requests, for messages of at most that length.
+    pub(super) fn resolve(self, longest: usize) -> io::Result<Shared> {
         let usage = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.map_err(usage)?;
         if let Some(problem) = self.problem {
@@ -78,7 +87,14 @@ impl HttpTarget {
             Some(client) => client,
             None => default_client()?,
         };
-        Ok((url, self.headers, client))
+        Ok(Shared::new(url, self.headers, client, self.authorize, longest))
+    }
+}
+
+/// Never shows a header.
+impl std::fmt::Debug for HttpTarget {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("HttpTarget").field("url", &self.url).finish_non_exhaustive()
     }
 }
 

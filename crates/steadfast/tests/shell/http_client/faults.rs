@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::Era;
+use steadfast::transport::http_client::{Authorize, Authorizing, HttpTarget, Refusal};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
@@ -230,4 +231,55 @@ async fn a_session_is_ended_when_its_client_is() {
     let requests = requests.lock().unwrap();
     let delete = requests.iter().find(|came| came.method == "DELETE").unwrap();
     assert_eq!(delete.header("mcp-session-id"), Some("s1"));
+}
+
+/// Gives out tokens by number, a new one for each refusal.
+#[derive(Default)]
+struct Numbered {
+    refused: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Authorize for Numbered {
+    fn headers<'a>(&'a self, _: &'a ::http::Method, _: &'a str) -> Authorizing<'a, ::http::HeaderMap> {
+        Box::pin(async {
+            let token = format!("Bearer {}", self.refused.load(Ordering::SeqCst));
+            Ok(::http::HeaderMap::from_iter([(::http::header::AUTHORIZATION, token.parse()?)]))
+        })
+    }
+
+    fn refused<'a>(&'a self, refusal: Refusal<'a>) -> Authorizing<'a, bool> {
+        Box::pin(async move {
+            assert_eq!(refusal.headers["www-authenticate"], "Bearer scope=\"a\"");
+            self.refused.fetch_add(1, Ordering::SeqCst);
+            Ok(true)
+        })
+    }
+}
+
+fn challenge() -> Vec<u8> {
+    response("401 Unauthorized", &[("www-authenticate", "Bearer scope=\"a\"")], "")
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_let_in_is_authorized_and_made_again() {
+    let (url, requests) = raw(|_, came| match came.header("authorization") {
+        Some("Bearer 2") => modern(came, || json_answer(came, &nothing())),
+        _ => challenge(),
+    })
+    .await;
+    let target = HttpTarget::new(&url).authorize(Numbered::default());
+    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+    let requests = requests.lock().unwrap();
+    let tokens: Vec<_> = requests.iter().map(|came| came.header("authorization").unwrap_or_default()).collect();
+    assert_eq!(tokens, ["Bearer 0", "Bearer 1", "Bearer 2", "Bearer 2"]);
+}
+
+#[tokio::test]
+async fn a_server_that_lets_nothing_in_is_not_asked_for_ever() {
+    let (url, requests) = raw(|_, _| challenge()).await;
+    let target = HttpTarget::new(&url).authorize(Numbered::default());
+    let error = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Refused);
+    assert_eq!(requests.lock().unwrap().len(), 5);
 }
