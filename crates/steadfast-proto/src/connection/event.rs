@@ -38,6 +38,8 @@ pub enum Event {
     },
     /// The peer tells us something that the connection itself has no use for.
     Notification {
+        /// The call of ours that it belongs to: a subscription, which is told what it asked for.
+        call: Option<CallKey>,
         /// Its method.
         method: Method,
         /// Its parameters.

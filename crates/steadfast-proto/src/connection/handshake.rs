@@ -380,7 +380,10 @@ impl Connection {
             Method::Cancelled => self.take_cancelled(params),
             Method::Progress => self.take_progress(now, params),
             Method::Initialized => self.take_initialized(),
-            _ => self.events.push_back(Event::Notification { method, params: params.to_owned() }),
+            _ => {
+                let call = self.subscription_of(params);
+                self.events.push_back(Event::Notification { call, method, params: params.to_owned() });
+            }
         }
     }
 

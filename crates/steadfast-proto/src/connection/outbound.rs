@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use steadfast_model::{
-    CancelledParams, Capability, ErrorObject, Method, ProgressParams, ProgressToken, RequestId, Revision,
+    CancelledParams, Capability, ErrorObject, Meta, Method, ProgressParams, ProgressToken, RequestId, Revision,
 };
 
 use super::event::{Event, Oddity, Outcome};
@@ -294,6 +294,12 @@ impl Connection {
             self.timers.set(*when, Purpose::Call(call));
         }
         self.events.push_back(Event::CallProgress { call, progress });
+    }
+
+    /// The subscription of ours that a notification says it belongs to.
+    pub(super) fn subscription_of(&self, params: &Params<'_>) -> Option<CallKey> {
+        let meta: Meta = serde_json::from_str(params.get("_meta")?).ok()?;
+        self.known_call(&meta.subscription_id()?)
     }
 
     /// A server of 2026-07-28 ended a subscription of ours.

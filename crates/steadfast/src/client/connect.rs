@@ -13,7 +13,8 @@ use steadfast_model::{
 };
 use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
 
-use super::handlers::Handlers;
+use super::changes::Told;
+use super::handlers::{Answers, Handlers};
 use super::{Client, Inner, result_of};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::runtime::{
@@ -283,8 +284,10 @@ impl Connecting {
         let way = self.way.map_err(|error| Error::transport(Outcome::NotSent, error))?;
         let hello = ClientHello::new(self.info.clone(), self.capabilities.clone());
         let handlers = self.handlers;
-        let serving = handlers.clone();
+        let told = Told::default();
+        let serving = Answers { handlers: handlers.clone(), told: told.clone() };
         let (close, closed) = tokio::sync::watch::channel(false);
+        let close = Closing { closed: close, told: told.clone() };
         let apart = self.runtime.is_none();
         let runtime: Arc<dyn Runtime> = match self.runtime {
             Some(runtime) => runtime,
@@ -319,6 +322,7 @@ impl Connecting {
             capabilities: self.capabilities,
             instructions: None,
             handlers,
+            told,
             runtime,
             over_http,
             closed,
@@ -331,10 +335,23 @@ impl Connecting {
 }
 
 /// Drives a connection to its end, and says so.
-async fn until_closed(driver: impl Future<Output = Ended>, closed: tokio::sync::watch::Sender<bool>) {
+async fn until_closed(driver: impl Future<Output = Ended>, closing: Closing) {
     driver.await;
-    // If nobody waits for it, nobody is told.
-    let _ = closed.send(true);
+    drop(closing);
+}
+
+/// Says that the connection is closed, also when its driver is dropped.
+struct Closing {
+    closed: tokio::sync::watch::Sender<bool>,
+    told: Told,
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        // If nobody waits for it, nobody is told.
+        let _ = self.closed.send(true);
+        self.told.close();
+    }
 }
 
 impl IntoFuture for Connecting {

@@ -10,7 +10,9 @@ use steadfast_model::request::Request;
 use steadfast_model::{ErrorObject, Method, Revision};
 use steadfast_proto::connection;
 use steadfast_proto::encode::Answer;
+use steadfast_proto::envelope::OwnedParams;
 
+use super::changes::Told;
 use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch};
 
@@ -26,6 +28,12 @@ type Handler = Arc<dyn Fn(&str, Revision) -> Answering + Send + Sync>;
 /// The handlers of a client, by method.
 #[derive(Clone, Default)]
 pub(super) struct Handlers(BTreeMap<Method, Handler>);
+
+/// What a client does when a server asks or tells something by itself.
+pub(super) struct Answers {
+    pub(super) handlers: Handlers,
+    pub(super) told: Told,
+}
 
 impl Handlers {
     pub(super) fn add<R, F, A>(&mut self, handler: F)
@@ -56,9 +64,9 @@ impl Handlers {
     }
 }
 
-impl Service for Handlers {
+impl Service for Answers {
     fn start(&mut self, request: connection::Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
-        let Some(handler) = self.0.get(&request.method) else {
+        let Some(handler) = self.handlers.0.get(&request.method) else {
             return Started::Answered(Answer::error(
                 &request.id,
                 &ErrorObject::method_not_found(request.method.name()),
@@ -70,6 +78,10 @@ impl Service for Handlers {
         let job = Job::Future(Box::pin(async move { handler(request.params.text(), request.peer.revision).await }));
         launch(Arc::clone(&execution), job, encode, None);
         Started::Running(execution)
+    }
+
+    fn notified(&mut self, method: Method, params: OwnedParams) {
+        self.told.tell(method, &params);
     }
 }
 

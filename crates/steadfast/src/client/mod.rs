@@ -4,6 +4,7 @@
 //! never sent, refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
 
 mod call;
+mod changes;
 mod connect;
 mod handlers;
 mod methods;
@@ -20,6 +21,7 @@ use steadfast_model::{ClientCapabilities, Revision};
 use steadfast_proto::connection::{CallRefused, Outcome as Ending, Peer};
 
 pub use call::{Call, PendingResult};
+pub use changes::{Change, Changes};
 #[cfg(feature = "http-client")]
 pub use connect::ViaHttp;
 pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport, Way};
@@ -27,6 +29,7 @@ pub use pages::{Items, Listing};
 
 use crate::error::{Error, Outcome};
 use crate::runtime::{CallEnding, Letter, Mailbox, Runtime};
+use changes::Told;
 use handlers::Handlers;
 
 /// A connection to a server. Cheap to clone; the connection closes when the last clone is dropped.
@@ -59,6 +62,7 @@ struct Inner {
     capabilities: ClientCapabilities,
     instructions: Option<String>,
     handlers: Handlers,
+    told: Told,
     runtime: Arc<dyn Runtime>,
     over_http: bool,
     closed: tokio::sync::watch::Receiver<bool>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use steadfast_model::{Method, ProgressParams, ProgressToken, Revision};
 use steadfast_proto::connection::{Call, CallKey, CallRefused, Key, Outcome};
+use steadfast_proto::envelope::OwnedParams;
 
 use super::mailbox::{Letter, Mailbox};
 
@@ -33,11 +34,16 @@ struct State {
     ending: Option<CallEnding>,
     /// Progress that the caller has not seen.
     progress: VecDeque<ProgressParams>,
+    /// What a subscription was told and has not seen.
+    notices: VecDeque<(Method, OwnedParams)>,
     waker: Option<Waker>,
 }
 
 /// More than this, and the oldest is dropped: the caller does not keep up.
 const UNSEEN: usize = 64;
+
+/// More of the same, and only the newest say anything new: what has changed is to be looked at again.
+const UNSEEN_NOTICES: usize = 1_024;
 
 impl Slot {
     pub(super) fn end(&self, ending: CallEnding) {
@@ -56,6 +62,19 @@ impl Slot {
             state.progress.pop_front();
         }
         state.progress.push_back(progress);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn notice(&self, method: Method, params: OwnedParams) {
+        let mut state = self.lock();
+        if state.notices.len() == UNSEEN_NOTICES {
+            state.notices.pop_front();
+        }
+        state.notices.push_back((method, params));
         let waker = state.waker.take();
         drop(state);
         if let Some(waker) = waker {
@@ -125,6 +144,21 @@ impl PendingCall {
 }
 
 impl PendingCall {
+    /// What a subscription is told; `Err` at its end.
+    pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnding>> {
+        let mut state = self.slot.lock();
+        if let Some(notice) = state.notices.pop_front() {
+            return Poll::Ready(Ok(notice));
+        }
+        let Some(ending) = state.ending.take() else {
+            state.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        };
+        drop(state);
+        self.ended = true;
+        Poll::Ready(Err(ending))
+    }
+
     /// What is called with progress, for another call.
     pub(crate) fn take_on_progress(&mut self) -> Option<OnProgress> {
         self.on_progress.take()

@@ -184,7 +184,10 @@ impl<S: Service> Engine<S> {
                         slot.progress(progress);
                     }
                 }
-                Event::Notification { method, params } => self.service.notified(method, params),
+                Event::Notification { call, method, params } => match call.and_then(|call| self.calls.get(&call)) {
+                    Some(slot) => slot.notice(method, params),
+                    None => self.service.notified(method, params),
+                },
                 Event::Opened(peer) => self.service.opened(&peer),
                 Event::Odd(oddity) => self.odd.note(self.runtime.now(), oddity),
                 Event::Closed(cause) => {

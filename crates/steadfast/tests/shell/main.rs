@@ -2,6 +2,7 @@
 
 mod asks;
 mod cancellation;
+mod changes;
 mod eras;
 mod followed;
 mod handlers;

@@ -1,0 +1,293 @@
+//! What a server tells of its changes, as a stream, in every revision.
+//!
+//! Since 2026-07-28 a client asks for it with `subscriptions/listen`, and each such request is a stream of its own. Before,
+//! a server tells every client of changes of its lists, and of resources that were subscribed to.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+use steadfast_model::era;
+use steadfast_model::{DetailedTask, Method, ResourceParams, SubscriptionFilter, SubscriptionParams, request};
+use steadfast_proto::envelope::OwnedParams;
+
+use super::{Client, result_of};
+use crate::error::Error;
+use crate::runtime::{CallOptions, PendingCall};
+
+/// Something that has changed at the server.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The server tells of changes from here on: of these, which may be less than was asked for. Look once at what you
+    /// want to keep up with.
+    Listening(SubscriptionFilter),
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources or of templates.
+    Resources,
+    /// The resource at this URI.
+    Resource(String),
+    /// A task.
+    Task(Box<DetailedTask>),
+}
+
+impl Change {
+    /// What a notification says; `None` if it says something else.
+    fn read(method: Method, params: &OwnedParams) -> Option<Self> {
+        let text = params.text();
+        match method {
+            Method::SubscriptionAcknowledged => {
+                let params: SubscriptionParams = serde_json::from_str(text).ok()?;
+                Some(Self::Listening(params.notifications))
+            }
+            Method::ToolListChanged => Some(Self::Tools),
+            Method::PromptListChanged => Some(Self::Prompts),
+            Method::ResourceListChanged => Some(Self::Resources),
+            Method::ResourceUpdated => {
+                let params: ResourceParams = serde_json::from_str(text).ok()?;
+                Some(Self::Resource(params.uri))
+            }
+            Method::TaskUpdated | Method::TaskStatus => serde_json::from_str(text).ok().map(Box::new).map(Self::Task),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody who asked for `filter` wants to hear it.
+    fn is_wanted(&self, filter: &SubscriptionFilter) -> bool {
+        match self {
+            Self::Listening(_) => true,
+            Self::Tools => filter.tools(),
+            Self::Prompts => filter.prompts(),
+            Self::Resources => filter.resources(),
+            Self::Resource(uri) => filter.resource_subscriptions.contains(uri),
+            Self::Task(task) => filter.task_ids.contains(&task.task.task_id),
+        }
+    }
+}
+
+/// What a server tells of its changes: see [`Client::changes`]. Dropping it ends the subscription.
+#[must_use = "nothing is heard unless this is polled"]
+pub struct Changes {
+    client: Client,
+    source: Source,
+}
+
+enum Source {
+    /// A subscription of 2026-07-28.
+    Call(Box<PendingCall>),
+    /// What the server tells everyone.
+    Told(Arc<Listener>),
+    /// It could not begin.
+    Failed(Option<Error>),
+    Over,
+}
+
+impl Client {
+    /// Listens to the server's changes.
+    ///
+    /// The first thing to come is [`Change::Listening`]: what was changed before is not told. The stream ends when the server
+    /// ends it, with an error if that is why.
+    ///
+    /// ```
+    /// # use steadfast::{Client, SubscriptionFilter, client::Change};
+    /// # async fn example(client: Client) -> Result<(), steadfast::Error> {
+    /// let wanted = SubscriptionFilter::new()
+    ///     .with_tools_list_changed(true)
+    ///     .with_resource_subscriptions(vec!["file:///log".to_owned()]);
+    /// let mut changes = client.changes(wanted);
+    /// while let Some(change) = changes.next().await {
+    ///     match change? {
+    ///         Change::Tools => println!("{} tools", client.list_tools().await?.len()),
+    ///         Change::Resource(uri) => println!("{uri} has changed"),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
+        let source = if self.revision().is_modern() { self.listen(filter) } else { self.hear(filter) };
+        Changes { client: self.clone(), source }
+    }
+
+    fn listen(&self, filter: SubscriptionFilter) -> Source {
+        let mut text = Vec::new();
+        let params = SubscriptionParams::new(filter);
+        let written = era::write_params(self.revision(), &params, &self.inner.decoration, &mut text);
+        match written.map_err(Error::encode).and_then(|()| String::from_utf8(text).map_err(Error::encode)) {
+            Ok(text) => {
+                // It lasts as long as it is wanted.
+                let options = CallOptions::default();
+                let call = PendingCall::new(&self.inner.mailbox, Method::Listen, Some(text.into()), options);
+                Source::Call(Box::new(call))
+            }
+            Err(error) => Source::Failed(Some(error)),
+        }
+    }
+
+    fn hear(&self, filter: SubscriptionFilter) -> Source {
+        let listener = Arc::new(Listener { filter, queue: Mutex::default() });
+        self.inner.told.add(&listener);
+        let client = self.clone();
+        let begun = Arc::clone(&listener);
+        // What is not heard of here is said by the stream.
+        self.inner.runtime.spawn(Box::pin(async move { begun.begin(client).await }));
+        Source::Told(listener)
+    }
+}
+
+impl Changes {
+    /// The next change; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<Change, Error>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+}
+
+impl Stream for Changes {
+    type Item = Result<Change, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let ended = match &mut self.source {
+                Source::Call(call) => match std::task::ready!(call.poll_notice(cx)) {
+                    Ok((method, params)) => match Change::read(method, &params) {
+                        Some(change) => return Poll::Ready(Some(Ok(change))),
+                        None => continue,
+                    },
+                    Err(ending) => result_of::<request::Listen>(ending).err(),
+                },
+                Source::Told(listener) => match std::task::ready!(listener.poll(cx)) {
+                    Some(Ok(change)) => return Poll::Ready(Some(Ok(change))),
+                    Some(Err(error)) => Some(error),
+                    None => None,
+                },
+                Source::Failed(error) => error.take(),
+                Source::Over => None,
+            };
+            self.source = Source::Over;
+            return Poll::Ready(ended.map(Err));
+        }
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        let Source::Told(listener) = &self.source else { return };
+        for uri in &listener.filter.resource_subscriptions {
+            // Others may still want to hear of it.
+            if self.client.inner.told.wants(uri, listener) {
+                continue;
+            }
+            let unsubscribe = self.client.unsubscribe(uri).start();
+            self.client.inner.runtime.spawn(Box::pin(async move { drop(unsubscribe.await) }));
+        }
+    }
+}
+
+impl std::fmt::Debug for Changes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Changes").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+/// Who hears what a server of the older revisions tells everyone.
+#[derive(Clone, Default)]
+pub(super) struct Told(Arc<Mutex<Vec<Weak<Listener>>>>);
+
+/// Changes beyond this many that nobody has looked at are dropped, the oldest first.
+const UNSEEN: usize = 1_024;
+
+struct Listener {
+    filter: SubscriptionFilter,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    changes: VecDeque<Result<Change, Error>>,
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+impl Told {
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Listener>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, listener: &Arc<Listener>) {
+        let mut listeners = self.lock();
+        listeners.retain(|known| known.strong_count() > 0);
+        listeners.push(Arc::downgrade(listener));
+    }
+
+    /// Whether another one than this wants to hear of a resource.
+    fn wants(&self, uri: &str, other_than: &Arc<Listener>) -> bool {
+        let listeners = self.lock();
+        let mut others = listeners.iter().filter_map(Weak::upgrade).filter(|known| !Arc::ptr_eq(known, other_than));
+        others.any(|known| known.filter.resource_subscriptions.iter().any(|wanted| wanted == uri))
+    }
+
+    /// The server says something.
+    pub(super) fn tell(&self, method: Method, params: &OwnedParams) {
+        let Some(change) = Change::read(method, params) else { return };
+        for listener in self.lock().iter().filter_map(Weak::upgrade) {
+            if change.is_wanted(&listener.filter) {
+                listener.push(Ok(change.clone()));
+            }
+        }
+    }
+
+    /// There will be nothing more to hear.
+    pub(super) fn close(&self) {
+        for listener in self.lock().iter().filter_map(Weak::upgrade) {
+            let mut queue = listener.lock();
+            queue.closed = true;
+            let waker = queue.waker.take();
+            drop(queue);
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl Listener {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Subscribes to what has to be subscribed to, and then says so.
+    async fn begin(&self, client: Client) {
+        for uri in &self.filter.resource_subscriptions {
+            if let Err(error) = client.subscribe(uri).await {
+                return self.push(Err(error));
+            }
+        }
+        self.push(Ok(Change::Listening(self.filter.clone())));
+    }
+
+    fn push(&self, change: Result<Change, Error>) {
+        let mut queue = self.lock();
+        if queue.changes.len() == UNSEEN {
+            queue.changes.pop_front();
+        }
+        queue.changes.push_back(change);
+        let waker = queue.waker.take();
+        drop(queue);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, Error>>> {
+        let mut queue = self.lock();
+        if let Some(change) = queue.changes.pop_front() {
+            return Poll::Ready(Some(change));
+        }
+        if queue.closed {
+            return Poll::Ready(None);
+        }
+        queue.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
