@@ -30,6 +30,7 @@ mod resource_template;
 mod resources;
 mod round;
 mod schema;
+pub mod schema_limits;
 mod seal;
 mod serve;
 mod service;

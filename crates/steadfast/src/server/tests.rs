@@ -165,7 +165,29 @@ async fn a_tool_with_a_problem_is_refused_or_answers_with_an_error() {
 #[test]
 fn a_schema_that_is_none_is_a_problem() {
     let tool = Tool::new("t").input_schema(json!({ "properties": { "a": { "type": "strin" } } })).handler(|| async {});
-    assert!(tool.problem().unwrap().starts_with("its input schema is not a JSON Schema"));
+    assert!(tool.problem().unwrap().starts_with("its input schema cannot be used: `properties.a.type`"));
+}
+
+#[test]
+fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
+    let schema = json!({ "$schema": "https://example.com/mine", "type": "object" });
+    let tool = Tool::new("t").input_schema(schema.clone()).handler(|| async {});
+    let error = Server::builder("s", "1").tool(tool).try_build().unwrap_err().to_string();
+    let expected = "the tool `t` cannot be served: its input schema cannot be used: the dialect \
+                    `https://example.com/mine` is not supported; those that are: 2020-12";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(Tool::new("t").output_schema(schema).handler(|| async {}).problem().is_some());
+    let older = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "object" });
+    let tool = Tool::new("t").input_schema(older.clone()).handler(|| async {});
+    assert_eq!(tool.problem(), None);
+    assert_eq!(Value::Object(tool.definition().input_schema.clone()), older);
+}
+
+#[test]
+fn a_schema_beyond_the_limits_is_a_problem() {
+    let schema = json!({ "anyOf": vec![json!(true); schema_limits::SUBSCHEMAS] });
+    let tool = Tool::new("t").input_schema(schema).handler(|| async {});
+    assert!(tool.problem().unwrap().contains("more subschemas than 10000, which is the limit"));
 }
 
 #[test]

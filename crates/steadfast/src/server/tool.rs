@@ -233,8 +233,12 @@ impl ToolBuilder {
         self
     }
 
-    /// The JSON Schema of the arguments, draft 2020-12: an object. Arguments are checked against it before the handler
-    /// runs (feature `schema-validation`).
+    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs (feature
+    /// `schema-validation`).
+    ///
+    /// It is of draft 2020-12 unless its `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are known too.
+    /// It may not refer to other documents, and has to keep within [`schema_limits`](super::schema_limits). One that
+    /// does not is a [problem](Tool::problem) of the tool.
     pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
             Value::Object(mut schema) => {
@@ -271,8 +275,8 @@ impl ToolBuilder {
         self
     }
 
-    /// The JSON Schema of the structured content, draft 2020-12. Results are checked against it (feature
-    /// `schema-validation`). A handler that returns [`Structured`](crate::Structured) brings its own.
+    /// The JSON Schema of the structured content, with the same rules as [`ToolBuilder::input_schema`]. Results are checked
+    /// against it (feature `schema-validation`). A handler that returns [`Structured`](crate::Structured) brings its own.
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
             Value::Object(schema) => {
@@ -483,10 +487,14 @@ impl ToolBuilder {
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
         let Self { definition, cooperative, tasks, ask_first, needs, mut problem, .. } = self;
-        let mirrored = MirroredParams::of_schema(&definition.input_schema).unwrap_or_else(|bad| {
-            problem.get_or_insert_with(|| bad.to_string());
-            MirroredParams::default()
-        });
+        let mut mirrored = MirroredParams::default();
+        // What has a problem is not called, and its schema may be of any size.
+        if problem.is_none() {
+            match MirroredParams::of_schema(&definition.input_schema) {
+                Ok(found) => mirrored = found,
+                Err(bad) => problem = Some(bad.to_string()),
+            }
+        }
         Tool { inner: Arc::new(Inner { definition, cooperative, tasks, ask_first, needs, problem, handler, mirrored }) }
     }
 
@@ -511,7 +519,7 @@ impl ToolBuilder {
         match compiled? {
             Ok(validator) => Some(validator),
             Err(complaint) => {
-                self.note_problem(&format!("its {which} schema is not a JSON Schema: {complaint}"));
+                self.note_problem(&format!("its {which} schema cannot be used: {complaint}"));
                 None
             }
         }
