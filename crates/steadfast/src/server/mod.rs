@@ -17,6 +17,7 @@ mod form;
 mod handler;
 mod media;
 mod messages;
+mod names;
 mod need;
 mod parameters;
 #[doc(hidden)]
@@ -134,6 +135,8 @@ struct Profile {
     page_size: usize,
     /// Resources are declared although there may be none yet.
     expects_resources: bool,
+    /// Extensions that it declares, beside that of tasks, with their settings.
+    extensions: JsonObject,
     limits: Limits,
     tasks: TaskSettings,
     /// What clients carry for it is sealed with these.
@@ -173,6 +176,9 @@ impl Server {
         let mut all = ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging();
         if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
             all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
+        }
+        for (name, settings) in &self.inner.profile.extensions {
+            all = all.with_extension(name, settings.as_object().cloned().unwrap_or_default());
         }
         let resources = self.inner.profile.expects_resources
             || !self.resource_list().is_empty()

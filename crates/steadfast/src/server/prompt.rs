@@ -14,6 +14,8 @@ use super::context::Context;
 use super::failure::Failure;
 use super::handler::{BlockingHandler, Handler};
 use super::messages::{IntoPrompt, PromptReply};
+use super::names::problem_of_meta;
+use super::need::Need;
 use super::parameters::Parameters;
 use super::schema;
 use super::strings::{self, Strings};
@@ -340,8 +342,10 @@ impl PromptBuilder {
         if let Some((_, name)) = twice {
             return Some(format!("it has two arguments named `{name}`"));
         }
-        let unknown = self.completers.names().find(|completed| !names.contains(completed))?;
-        Some(format!("it completes `{unknown}`, which is not one of its arguments"))
+        if let Some(unknown) = self.completers.names().find(|completed| !names.contains(completed)) {
+            return Some(format!("it completes `{unknown}`, which is not one of its arguments"));
+        }
+        problem_of_meta(self.definition.meta.as_ref())
     }
 }
 

@@ -9,6 +9,8 @@ use steadfast_model::{Annotations, Cache, Content, Icon, Meta, ReadResourceResul
 use super::contents::{IntoResource, ResourceReply, blob};
 use super::context::Context;
 use super::handler::{BlockingHandler, Handler};
+use super::names;
+use super::need::Need;
 use super::parameters::Parameters;
 use super::reading::{self, Asked, Begin, Frame, has_scheme};
 use super::strings::{self, Strings};
@@ -266,7 +268,10 @@ impl ResourceBuilder {
         if self.definition.name.is_empty() {
             return Some("its name is empty".to_owned());
         }
-        (!has_scheme(&self.definition.uri)).then(|| "its URI has no scheme".to_owned())
+        if !has_scheme(&self.definition.uri) {
+            return Some("its URI has no scheme".to_owned());
+        }
+        names::problem_of_meta(self.definition.meta.as_ref())
     }
 }
 

@@ -11,6 +11,8 @@ use super::completer::{Completer, Completers};
 use super::contents::{IntoResource, ResourceReply};
 use super::context::Context;
 use super::handler::{BlockingHandler, Handler};
+use super::names;
+use super::need::Need;
 use super::parameters::Parameters;
 use super::reading::{self, Asked, Begin, Frame, has_scheme};
 use super::strings::{self, Strings};
@@ -300,9 +302,11 @@ impl ResourceTemplateBuilder {
         if !has_scheme(template.as_str()) && !template.as_str().starts_with('{') {
             return Some("its URI has no scheme".to_owned());
         }
-        let unknown =
-            self.completers.names().find(|completed| !template.variables().any(|known| known == *completed))?;
-        Some(format!("it completes `{unknown}`, which is not one of its variables"))
+        let unknown = self.completers.names().find(|completed| !template.variables().any(|known| known == *completed));
+        if let Some(unknown) = unknown {
+            return Some(format!("it completes `{unknown}`, which is not one of its variables"));
+        }
+        names::problem_of_meta(self.definition.meta.as_ref())
     }
 }
 

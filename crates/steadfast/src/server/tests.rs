@@ -184,6 +184,37 @@ fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
 }
 
 #[test]
+fn a_key_of_meta_that_is_none_is_a_problem_wherever_it_stands() {
+    let meta = |key: &str| Meta::from(JsonObject::from_iter([(key.to_owned(), json!(1))]));
+    let problem = |key: &str| {
+        let tool = Tool::new("t").meta(meta(key)).handler(|| async {});
+        let prompt = Prompt::new("p").meta(meta(key)).handler(|| async { "" });
+        let resource = Resource::new("a:b", "r").meta(meta(key)).text("");
+        let template = ResourceTemplate::new("a:{b}", "r").meta(meta(key)).handler(|| async { "" });
+        let found = tool.problem().map(str::to_owned);
+        assert_eq!(prompt.problem(), found.as_deref());
+        assert_eq!(resource.problem(), found.as_deref());
+        assert_eq!(template.problem(), found.as_deref());
+        assert_eq!(Server::builder("s", "1").tool(tool).try_build().is_err(), found.is_some());
+        found
+    };
+    assert_eq!(problem("com.example/colour"), None);
+    assert_eq!(problem("io.modelcontextprotocol/ui"), None);
+    assert!(problem("example com/colour").unwrap().starts_with("its `_meta` has the key `example com/colour`: before"));
+    assert!(problem("a b").unwrap().contains("begins and ends with a letter or a digit"));
+    assert!(problem("io.modelcontextprotocol/serverInfo").unwrap().contains("the protocol itself"));
+}
+
+#[test]
+fn extensions_are_declared_under_names_that_say_whose_they_are() {
+    let server = |name: &str| Server::builder("s", "1").extension(name, JsonObject::new()).try_build();
+    assert!(server("com.example/colours").unwrap().capabilities().has_extension("com.example/colours"));
+    assert!(server("colours").unwrap_err().to_string().contains("it needs a prefix"));
+    assert!(server("com.example/a b").is_err());
+    assert!(server(TASKS_EXTENSION).unwrap_err().to_string().contains("declared by tools that run as tasks"));
+}
+
+#[test]
 fn a_schema_beyond_the_limits_is_a_problem() {
     let schema = json!({ "anyOf": vec![json!(true); schema_limits::SUBSCHEMAS] });
     let tool = Tool::new("t").input_schema(schema).handler(|| async {});

@@ -16,6 +16,7 @@ use super::catalog::Item;
 use super::context::Context;
 use super::failure::ToolError;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
+use super::names;
 use super::need::{self, Need};
 use super::parameters::Parameters;
 use super::reply::IntoReply;
@@ -507,6 +508,9 @@ impl ToolBuilder {
         }
         if self.definition.input_schema.get("type") != Some(&Value::from("object")) {
             self.note_problem("its input schema is not of `type: object`");
+        }
+        if let Some(problem) = names::problem_of_meta(self.definition.meta.as_ref()) {
+            self.note_problem(&problem);
         }
         let input = self.schemas.input_by_hand.then(|| Validator::new(&self.definition.input_schema));
         let output = self.definition.output_schema.as_ref().filter(|_| self.schemas.output_by_hand).map(Validator::new);
