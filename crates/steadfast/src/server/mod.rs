@@ -112,7 +112,7 @@ struct Inner {
     resources: Live<Resource>,
     resource_templates: Live<ResourceTemplate>,
     tasks: Arc<Tasks>,
-    watchers: Watchers,
+    watchers: Arc<Watchers>,
 }
 
 /// What a server is built with.
@@ -285,13 +285,14 @@ impl Server {
     fn assemble(profile: Profile, parts: Parts) -> Self {
         let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
         let page_size = profile.page_size;
+        let watchers: Arc<Watchers> = Arc::default();
         let inner = Inner {
             tools: Live::new(parts.tools, page_size),
             prompts: Live::new(parts.prompts, page_size),
             resources: Live::new(parts.resources, page_size),
             resource_templates: Live::new(parts.resource_templates, page_size),
-            tasks: Arc::new(Tasks::new(profile.tasks.clone())),
-            watchers: Watchers::default(),
+            tasks: Arc::new(Tasks::new(profile.tasks.clone(), Arc::clone(&watchers))),
+            watchers,
             decoration,
             profile,
         };

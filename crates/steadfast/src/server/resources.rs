@@ -140,7 +140,7 @@ impl Server {
     /// server.resource_updated("note://1");
     /// ```
     pub fn resource_updated(&self, uri: &str) {
-        self.inner.watchers.tell(&Change::Updated(uri.into()));
+        self.inner.watchers.tell(&Change::Updated(uri));
     }
 
     /// Whether a URI names something that may be read: a resource, or what a template may stand for.

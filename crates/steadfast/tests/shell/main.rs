@@ -13,6 +13,7 @@ mod principals;
 mod prompts;
 mod resources;
 mod review;
+mod task_notices;
 mod tasks;
 
 use std::sync::Arc;
