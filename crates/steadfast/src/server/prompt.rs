@@ -55,6 +55,7 @@ struct Inner {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
     begin: Box<Begin>,
 }
@@ -71,7 +72,7 @@ impl Prompt {
 
     /// Begins a prompt with a description that exists already, for example the one of another server's prompt.
     pub fn from_definition(definition: model::Prompt) -> PromptBuilder {
-        PromptBuilder { definition, completers: Completers::default(), cooperative: false }
+        PromptBuilder { definition, completers: Completers::default(), cooperative: false, needs: Vec::new() }
     }
 
     /// Its name.
@@ -87,6 +88,11 @@ impl Prompt {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with the prompt, if something is: two arguments of one name, for example. Such a prompt cannot be
@@ -153,6 +159,7 @@ pub struct PromptBuilder {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
+    needs: Vec<Need>,
 }
 
 impl PromptBuilder {
@@ -233,6 +240,12 @@ impl PromptBuilder {
     /// Has an argument completed while a user types it. See [`Completer`].
     pub fn complete<M: 'static>(mut self, argument: impl Into<String>, completer: impl Completer<M>) -> Self {
         self.completers.add(argument.into(), completer);
+        self
+    }
+
+    /// Something that a client has to be able to do: others are refused before the handler runs. May be said more than once.
+    pub fn needs(mut self, need: Need) -> Self {
+        self.needs.push(need);
         self
     }
 
@@ -320,8 +333,9 @@ impl PromptBuilder {
 
     fn finish(self, begin: impl Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync + 'static) -> Prompt {
         let problem = self.problem();
-        let Self { definition, completers, cooperative } = self;
-        Prompt { inner: Arc::new(Inner { definition, completers, cooperative, problem, begin: Box::new(begin) }) }
+        let Self { definition, completers, cooperative, needs } = self;
+        let begin = Box::new(begin);
+        Prompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, begin }) }
     }
 
     fn frame(&self) -> Frame {

@@ -37,6 +37,7 @@ pub struct Resource {
 struct Inner {
     definition: model::Resource,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
     begin: Box<Begin>,
 }
@@ -50,7 +51,7 @@ impl Resource {
 
     /// Begins a resource with a description that exists already, for example the one of another server's resource.
     pub fn from_definition(definition: model::Resource) -> ResourceBuilder {
-        ResourceBuilder { definition, cache: None, cooperative: false }
+        ResourceBuilder { definition, cache: None, cooperative: false, needs: Vec::new() }
     }
 
     /// Where it is.
@@ -76,6 +77,11 @@ impl Resource {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with the resource, if something is: a URI without a scheme, for example. Reading such a resource ends
@@ -120,6 +126,7 @@ pub struct ResourceBuilder {
     definition: model::Resource,
     cache: Option<Cache>,
     cooperative: bool,
+    needs: Vec<Need>,
 }
 
 impl ResourceBuilder {
@@ -169,6 +176,12 @@ impl ResourceBuilder {
     /// default. A handler that returns a [`ReadResourceResult`] may say otherwise.
     pub fn cache(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
+        self
+    }
+
+    /// Something that a client has to be able to do: others are refused before the handler runs. May be said more than once.
+    pub fn needs(mut self, need: Need) -> Self {
+        self.needs.push(need);
         self
     }
 
@@ -260,8 +273,8 @@ impl ResourceBuilder {
 
     fn finish(self, begin: Box<Begin>) -> Resource {
         let problem = self.problem();
-        let Self { definition, cooperative, .. } = self;
-        Resource { inner: Arc::new(Inner { definition, cooperative, problem, begin }) }
+        let Self { definition, cooperative, needs, .. } = self;
+        Resource { inner: Arc::new(Inner { definition, cooperative, needs, problem, begin }) }
     }
 
     fn problem(&self) -> Option<String> {

@@ -53,6 +53,7 @@ struct Inner {
     template: Option<UriTemplate>,
     completers: Completers,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
     begin: Box<Begin>,
 }
@@ -73,6 +74,7 @@ impl ResourceTemplate {
             completers: Completers::default(),
             cache: None,
             cooperative: false,
+            needs: Vec::new(),
         }
     }
 
@@ -94,6 +96,11 @@ impl ResourceTemplate {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with it, if something is: text that is not a template, for example. No URI follows such a template,
@@ -168,6 +175,7 @@ pub struct ResourceTemplateBuilder {
     completers: Completers,
     cache: Option<Cache>,
     cooperative: bool,
+    needs: Vec<Need>,
 }
 
 impl ResourceTemplateBuilder {
@@ -217,6 +225,12 @@ impl ResourceTemplateBuilder {
     /// Has a variable completed while a user types it. See [`Completer`].
     pub fn complete<M: 'static>(mut self, variable: impl Into<String>, completer: impl Completer<M>) -> Self {
         self.completers.add(variable.into(), completer);
+        self
+    }
+
+    /// Something that a client has to be able to do: others are refused before the handler runs. May be said more than once.
+    pub fn needs(mut self, need: Need) -> Self {
+        self.needs.push(need);
         self
     }
 
@@ -286,8 +300,8 @@ impl ResourceTemplateBuilder {
 
     fn finish(self, begin: Box<Begin>) -> ResourceTemplate {
         let problem = self.problem();
-        let Self { definition, template, completers, cooperative, .. } = self;
-        let inner = Inner { definition, template: template.ok(), completers, cooperative, problem, begin };
+        let Self { definition, template, completers, cooperative, needs, .. } = self;
+        let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, begin };
         ResourceTemplate { inner: Arc::new(inner) }
     }
 

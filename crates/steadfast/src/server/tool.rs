@@ -166,7 +166,7 @@ impl Tool {
 
     /// An error if the client cannot do what the tool needs.
     pub(crate) fn check_needs(&self, client: &Peer) -> Result<(), Error> {
-        need::check(&self.inner.needs, client.revision, &client.client_capabilities)
+        need::check(&self.inner.needs, client)
     }
 
     /// Makes one call ready to run.

@@ -565,3 +565,28 @@ async fn prompts_and_resources_ask_too() {
         assert!(told.pointer(place).and_then(Value::as_str).unwrap_or_default().contains("cats"), "{told}");
     }
 }
+
+#[tokio::test]
+async fn prompts_and_resources_that_need_something_are_refused_before_they_run() {
+    use steadfast::server::{Prompt, Resource, ResourceTemplate};
+    let prompt = Prompt::new("about").needs(Need::Sampling).handler(|| async { "ran" });
+    let resource = Resource::new("note://1", "note").needs(Need::Sampling).handler(|| async { "ran" });
+    let template = ResourceTemplate::new("more://{name}", "more").needs(Need::Sampling).handler(|| async { "ran" });
+    let server = Server::builder("test", "1.0.0").prompt(prompt).resource(resource).resource_template(template).build();
+    let mut client = Modern::new(server).with_capabilities(json!({}));
+    let targets = [
+        ("prompts/get", json!({"name": "about"})),
+        ("resources/read", json!({"uri": "note://1"})),
+        ("resources/read", json!({"uri": "more://1"})),
+    ];
+    for (method, target) in targets.clone() {
+        let answer = client.request(method, target).await;
+        assert_eq!(answer["error"]["code"], code::MISSING_CAPABILITY, "{answer}");
+        assert_eq!(answer["error"]["data"], json!({"requiredCapabilities": {"sampling": {}}}));
+    }
+    let mut able = client.with_capabilities(json!({"sampling": {}}));
+    for (method, target) in targets {
+        let answer = able.request(method, target).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+}
