@@ -12,8 +12,8 @@ use steadfast::prelude::*;
 use steadfast::server::{Elicited, Need, StateKeys};
 use steadfast::transport::stream::Stream;
 use steadfast::{
-    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, FormField, FormSchema,
-    JsonObject, ListRootsResult, Revision, Root, code, request,
+    Cache, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
+    FormField, FormSchema, JsonObject, ListRootsResult, Revision, Root, code, request,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -589,4 +589,18 @@ async fn prompts_and_resources_that_need_something_are_refused_before_they_run()
         let answer = able.request(method, target).await;
         assert!(answer["result"].is_object(), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn what_answers_led_to_is_not_to_be_kept() {
+    let asking = steadfast::server::Resource::new("note://1", "note")
+        .cache(Cache::new(60_000, CacheScope::Public))
+        .handler(|ctx: Context| async move { ctx.elicit::<String>("Which?").key("topic").await });
+    let mut client = Modern::new(Server::builder("test", "1.0.0").resource(asking).build());
+    let asked = client.request("resources/read", json!({"uri": "note://1"})).await;
+    let answers = json!({"topic": accept(json!({"answer": "cats"}))});
+    let retry = json!({"uri": "note://1", "requestState": asked["result"]["requestState"], "inputResponses": answers});
+    let told = client.request("resources/read", retry).await;
+    assert_eq!(told["result"]["contents"][0]["text"], "cats", "{told}");
+    assert_eq!((&told["result"]["ttlMs"], &told["result"]["cacheScope"]), (&json!(0), &json!("private")));
 }

@@ -109,6 +109,23 @@ async fn a_task_that_has_ended_before_is_told_as_it_is() {
 }
 
 #[tokio::test]
+async fn progress_of_a_task_is_its_message_and_nothing_else() {
+    let reporting = Tool::new("reporting").task(TaskSupport::Required).handler(|ctx: Context| async move {
+        ctx.progress(0.5, "half way");
+        std::future::pending::<()>().await;
+    });
+    let mut raw = served(super::server([reporting]));
+    let task = begin(&mut raw, 1, "reporting").await;
+    raw.send(&listen(2, &json!({"taskIds": [task]}))).await;
+    let told = until(&mut raw, |message| {
+        assert_ne!(message["method"], "notifications/progress");
+        message["params"]["statusMessage"] == "half way"
+    })
+    .await;
+    assert!(is_task(&told, "working"), "{told}");
+}
+
+#[tokio::test]
 async fn a_stream_is_not_told_of_tasks_that_it_does_not_name() {
     let go = Signal::default();
     let mut raw = served(super::server([waiting(&go)]));
