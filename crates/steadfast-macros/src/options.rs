@@ -52,7 +52,7 @@ pub(crate) struct ToolOptions {
     /// A variant of `TaskSupport`.
     pub(crate) task: Option<Ident>,
     /// Asks what has to be known before a call becomes a task.
-    pub(crate) ask_first: Option<Expr>,
+    pub(crate) ask_first: Option<Box<Expr>>,
 }
 
 impl ToolOptions {
@@ -80,7 +80,7 @@ impl ToolOptions {
             "needs" => needs("tool", meta, &mut self.needs)?,
             "task" => self.task = Some(task(&meta.value()?.parse()?)?),
             "ask_first" => {
-                self.ask_first = Some(expression(meta, self.ask_first.is_some(), "the name of an `async fn`")?)
+                self.ask_first = Some(expression(meta, self.ask_first.is_some(), "the name of an `async fn`")?);
             }
             _ => {
                 return Err(meta.error(
@@ -132,9 +132,9 @@ pub(crate) struct ResourceOptions {
     pub(crate) uri: Uri,
     pub(crate) described: Described,
     pub(crate) mime_type: Option<LitStr>,
-    pub(crate) size: Option<Expr>,
-    pub(crate) annotations: Option<Expr>,
-    pub(crate) cache: Option<Expr>,
+    pub(crate) size: Option<Box<Expr>>,
+    pub(crate) annotations: Option<Box<Expr>>,
+    pub(crate) cache: Option<Box<Expr>>,
     pub(crate) cooperative: bool,
     /// Variants of `Need`.
     pub(crate) needs: Vec<Ident>,
@@ -323,7 +323,7 @@ fn text(meta: &ParseNestedMeta<'_>, given: bool) -> Result<LitStr> {
 }
 
 /// An expression; `how` says what to write.
-fn expression(meta: &ParseNestedMeta<'_>, given: bool, how: &str) -> Result<Expr> {
+fn expression(meta: &ParseNestedMeta<'_>, given: bool, how: &str) -> Result<Box<Expr>> {
     if given {
         return Err(meta.error("given twice"));
     }

@@ -22,8 +22,11 @@ struct Waiting {
     held: bool,
     acknowledged: Option<Box<str>>,
     /// What they are about, and the parameters if these are not the same text.
-    told: BTreeMap<(Method, Option<Box<str>>), Option<Box<str>>>,
+    told: BTreeMap<About, Option<Box<str>>>,
 }
+
+/// What a notification is about: without a subject, what its method says.
+type About = (Method, Option<Box<str>>);
 
 impl Notices {
     /// For a connection, or for one of its requests.
@@ -75,7 +78,7 @@ impl Notices {
         }
     }
 
-    fn insert(self: &Arc<Self>, about: (Method, Option<Box<str>>), params: Option<Box<str>>) {
+    fn insert(self: &Arc<Self>, about: About, params: Option<Box<str>>) {
         let mut waiting = self.lock();
         // There is a letter on its way for those that wait already, or there will be one with the acknowledgement.
         let first = waiting.told.is_empty() && waiting.acknowledged.is_none() && !waiting.held;

@@ -146,7 +146,9 @@ fn listen_to_tasks(server: &Server, mut stream: Stream, task_ids: Vec<String>, e
         };
         stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
         // As they are now: what has ended before the stream began would never be heard of.
-        found.iter().for_each(|record| listener.tell(record));
+        for record in &found {
+            listener.tell(record);
+        }
         notices.acknowledge(stream.acknowledgement());
         std::future::pending().await
     }));
