@@ -36,11 +36,11 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
     let annotations =
         (!hints.is_empty()).then(|| quote! { .annotations(::steadfast::__private::ToolAnnotations::new()#(#hints)*) });
     let properties = properties(function);
-    let needs = &options.needs;
-    let needs = quote! { #(.needs(::steadfast::__private::Need::#needs))* };
+    let needs = needs(&options.needs);
     let task = options.task.iter();
     let task = quote! { #(.task(::steadfast::server::tasks::TaskSupport::#task))* };
-    let given = quote! { #builder #annotations #needs #cooperative #task, #properties };
+    let ask_first = options.ask_first.iter().map(|ask| quote_spanned! {ask.span()=> .ask_first(#ask) });
+    let given = quote! { #builder #annotations #needs #cooperative #task #(#ask_first)*, #properties };
     run(function, callee, if function.is_async { "on_workers" } else { "on_threads" }, &given)
 }
 
@@ -58,7 +58,8 @@ pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, c
         let complete = complete.iter().map(|complete| quote_spanned! {complete.span()=> .complete(#name, #complete) });
         quote! { .argument(#name, #description, #required) #(#complete)* }
     });
-    let given = quote! { #builder #cooperative #(#arguments)* };
+    let needs = needs(&options.needs);
+    let given = quote! { #builder #needs #cooperative #(#arguments)* };
     run(function, callee, if function.is_async { "prompt_on_workers" } else { "prompt_on_threads" }, &given)
 }
 
@@ -77,7 +78,14 @@ pub(crate) fn resource(function: &Function, options: &ResourceOptions, docs: &st
         let (name, complete) = (&argument.name, argument.complete.as_ref()?);
         Some(quote_spanned! {complete.span()=> .complete(#name, #complete) })
     });
-    let given = quote! { #builder #(.mime_type(#mime_type))* #cooperative #(#completed)* };
+    let needs = needs(&options.needs);
+    let settings = [("size", &options.size), ("annotations", &options.annotations), ("cache", &options.cache)];
+    let settings = settings.into_iter().filter_map(|(name, value)| {
+        let value = value.as_ref()?;
+        let setter = Ident::new(name, Span::call_site());
+        Some(quote_spanned! {value.span()=> .#setter(#value) })
+    });
+    let given = quote! { #builder #(.mime_type(#mime_type))* #(#settings)* #needs #cooperative #(#completed)* };
     let taker = match (fixed, function.is_async) {
         (true, true) => "resource_on_workers",
         (true, false) => "resource_on_threads",
@@ -121,6 +129,10 @@ fn run(function: &Function, callee: &Callee, run: &str, given: &TokenStream) -> 
             },
         )
     }}
+}
+
+fn needs(needs: &[Ident]) -> TokenStream {
+    quote! { #(.needs(::steadfast::__private::Need::#needs))* }
 }
 
 /// A builder with what is said about every kind of thing.

@@ -1,7 +1,8 @@
 //! `#[tool]`, `#[prompt]` and `#[resource]` on a function.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, Result};
 
 use crate::docs;
@@ -34,9 +35,17 @@ fn try_expand(kind: Kind, options: TokenStream, function: &mut ItemFn) -> Result
     }
     let docs = docs::text(&function.attrs);
     let made = Made::parse(kind, options)?;
-    let understood = Function::understand(kind, &mut function.sig)?;
+    let mut understood = Function::understand(kind, &mut function.sig)?;
 
     let name = &function.sig.ident;
+    for parameter in &mut understood.parameters {
+        // Beside a state of its own name the function could not be called.
+        if let Parameter::State { name: state, .. } = parameter
+            && state == name
+        {
+            *state = format_ident!("{}_state", name.unraw(), span = Span::mixed_site());
+        }
+    }
     let turbofish = turbofish(&function.sig.generics);
     let states: Vec<_> = understood.parameters.iter().filter_map(state).collect();
     let captured = states.iter().map(|(name, _)| (*name).clone()).collect();

@@ -130,6 +130,8 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 ///   runs. There are `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`.
 /// - `cancel = cooperative`: a cancellation does not stop the handler at once; it sees `ctx.cancelled()` and ends.
 /// - `task = optional`, `task = required`: calls run as tasks for clients that know them; with `required` others are refused.
+/// - `ask_first = some_async_fn`: what is asked of the client before a call becomes a task, by an
+///   `async fn(Context) -> Result<(), ToolError>`.
 /// - `icon = "https://.."`: may be given several times.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -186,7 +188,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// # Options
 ///
 /// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
-/// - `cancel = cooperative`, `icon = "https://.."`: as for [`macro@tool`].
+/// - `needs = sampling`, `cancel = cooperative`, `icon = "https://.."`: as for [`macro@tool`].
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Prompt, options.into(), item.into()).into()
@@ -239,7 +241,9 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// # Options
 ///
 /// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
-/// - `mime_type = ".."`; `cancel = cooperative`; `icon = "https://.."`.
+/// - `mime_type = ".."`; `size = 1024`, in bytes, of a fixed URI; `annotations = Annotations::new().with_priority(1.0)`;
+///   `cache = Cache::new(60_000, CacheScope::Public)`: any expression of that type.
+/// - `needs = roots`, `cancel = cooperative`, `icon = "https://.."`: as for [`macro@tool`].
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Resource, options.into(), item.into()).into()

@@ -51,6 +51,8 @@ pub(crate) struct ToolOptions {
     pub(crate) needs: Vec<Ident>,
     /// A variant of `TaskSupport`.
     pub(crate) task: Option<Ident>,
+    /// Asks what has to be known before a call becomes a task.
+    pub(crate) ask_first: Option<Box<Expr>>,
 }
 
 impl ToolOptions {
@@ -58,6 +60,10 @@ impl ToolOptions {
         let mut options = Self::default();
         let parser = syn::meta::parser(|meta| options.take(&meta));
         parser.parse2(tokens)?;
+        if let (Some(ask_first), None) = (&options.ask_first, &options.task) {
+            let message = "this is asked before a call becomes a task: add `task = optional` or `task = required`";
+            return Err(Error::new_spanned(ask_first, message));
+        }
         Ok(options)
     }
 
@@ -71,22 +77,15 @@ impl ToolOptions {
             "idempotent" => self.idempotent = Some(flag(meta, self.idempotent.is_some())?),
             "open_world" => self.open_world = Some(flag(meta, self.open_world.is_some())?),
             "cancel" => self.cooperative = cooperative(meta)?,
-            "needs" => {
-                if meta.input.peek(Token![=]) {
-                    self.needs.push(need(&meta.value()?.parse()?)?);
-                } else {
-                    let names;
-                    parenthesized!(names in meta.input);
-                    for name in Punctuated::<Ident, Token![,]>::parse_terminated(&names)? {
-                        self.needs.push(need(&name)?);
-                    }
-                }
-            }
+            "needs" => needs("tool", meta, &mut self.needs)?,
             "task" => self.task = Some(task(&meta.value()?.parse()?)?),
+            "ask_first" => {
+                self.ask_first = Some(expression(meta, self.ask_first.is_some(), "the name of an `async fn`")?);
+            }
             _ => {
                 return Err(meta.error(
                     "unknown option: `#[tool]` has `name`, `title`, `description`, `read_only`, `destructive`, \
-                     `idempotent`, `open_world`, `needs`, `cancel`, `task` and `icon`",
+                     `idempotent`, `open_world`, `needs`, `cancel`, `task`, `ask_first` and `icon`",
                 ));
             }
         }
@@ -99,6 +98,8 @@ impl ToolOptions {
 pub(crate) struct PromptOptions {
     pub(crate) described: Described,
     pub(crate) cooperative: bool,
+    /// Variants of `Need`.
+    pub(crate) needs: Vec<Ident>,
 }
 
 impl PromptOptions {
@@ -115,10 +116,11 @@ impl PromptOptions {
         }
         match name_of(meta).as_str() {
             "cancel" => self.cooperative = cooperative(meta)?,
+            "needs" => needs("prompt", meta, &mut self.needs)?,
             _ => {
-                return Err(
-                    meta.error("unknown option: `#[prompt]` has `name`, `title`, `description`, `cancel` and `icon`")
-                );
+                return Err(meta.error(
+                    "unknown option: `#[prompt]` has `name`, `title`, `description`, `needs`, `cancel` and `icon`",
+                ));
             }
         }
         Ok(())
@@ -130,7 +132,12 @@ pub(crate) struct ResourceOptions {
     pub(crate) uri: Uri,
     pub(crate) described: Described,
     pub(crate) mime_type: Option<LitStr>,
+    pub(crate) size: Option<Box<Expr>>,
+    pub(crate) annotations: Option<Box<Expr>>,
+    pub(crate) cache: Option<Box<Expr>>,
     pub(crate) cooperative: bool,
+    /// Variants of `Need`.
+    pub(crate) needs: Vec<Ident>,
 }
 
 impl ResourceOptions {
@@ -145,9 +152,22 @@ impl ResourceOptions {
         };
         let (uri, rest) = first.parse2(tokens)?;
         let uri = Uri::understand(uri)?;
-        let mut options = Self { uri, described: Described::default(), mime_type: None, cooperative: false };
+        let mut options = Self {
+            uri,
+            described: Described::default(),
+            mime_type: None,
+            size: None,
+            annotations: None,
+            cache: None,
+            cooperative: false,
+            needs: Vec::new(),
+        };
         let parser = syn::meta::parser(|meta| options.take(&meta));
         parser.parse2(rest)?;
+        if let (Some(size), false) = (&options.size, options.uri.variables.is_empty()) {
+            let message = "the resources of a template are of many sizes: leave `size` out";
+            return Err(Error::new_spanned(size, message));
+        }
         Ok(options)
     }
 
@@ -157,11 +177,21 @@ impl ResourceOptions {
         }
         match name_of(meta).as_str() {
             "mime_type" => self.mime_type = Some(text(meta, self.mime_type.is_some())?),
+            "size" => self.size = Some(expression(meta, self.size.is_some(), "a number of bytes")?),
+            "annotations" => {
+                let how = "`Annotations::new().with_priority(1.0)`";
+                self.annotations = Some(expression(meta, self.annotations.is_some(), how)?);
+            }
+            "cache" => {
+                let how = "`Cache::new(60_000, CacheScope::Public)`";
+                self.cache = Some(expression(meta, self.cache.is_some(), how)?);
+            }
             "cancel" => self.cooperative = cooperative(meta)?,
+            "needs" => needs("resource", meta, &mut self.needs)?,
             _ => {
                 return Err(meta.error(
                     "unknown option: `#[resource]` has, after the URI, `name`, `title`, `description`, `mime_type`, \
-                     `cancel` and `icon`",
+                     `size`, `annotations`, `cache`, `needs`, `cancel` and `icon`",
                 ));
             }
         }
@@ -292,6 +322,31 @@ fn text(meta: &ParseNestedMeta<'_>, given: bool) -> Result<LitStr> {
     value.parse().map_err(|_| value.error("write a text in quotes"))
 }
 
+/// An expression; `how` says what to write.
+fn expression(meta: &ParseNestedMeta<'_>, given: bool, how: &str) -> Result<Box<Expr>> {
+    if given {
+        return Err(meta.error("given twice"));
+    }
+    if !meta.input.peek(Token![=]) {
+        return Err(meta.error(format!("write `{} = ..`, with {how}", name_of(meta))));
+    }
+    meta.value()?.parse()
+}
+
+/// `needs = sampling`, or `needs(sampling, roots)`.
+fn needs(noun: &str, meta: &ParseNestedMeta<'_>, needs: &mut Vec<Ident>) -> Result<()> {
+    if meta.input.peek(Token![=]) {
+        needs.push(need(noun, &meta.value()?.parse()?)?);
+        return Ok(());
+    }
+    let names;
+    parenthesized!(names in meta.input);
+    for name in Punctuated::<Ident, Token![,]>::parse_terminated(&names)? {
+        needs.push(need(noun, &name)?);
+    }
+    Ok(())
+}
+
 /// The variant of `TaskSupport` that the word stands for.
 fn task(name: &Ident) -> Result<Ident> {
     let variant = match name.to_string().as_str() {
@@ -303,7 +358,7 @@ fn task(name: &Ident) -> Result<Ident> {
 }
 
 /// The variant of `Need` that is meant.
-fn need(name: &Ident) -> Result<Ident> {
+fn need(noun: &str, name: &Ident) -> Result<Ident> {
     let variant = match name.to_string().as_str() {
         "elicitation" => "Elicitation",
         "elicitation_url" => "ElicitationUrl",
@@ -311,8 +366,8 @@ fn need(name: &Ident) -> Result<Ident> {
         "sampling_tools" => "SamplingTools",
         "roots" => "Roots",
         _ => {
-            let message = "a tool can need `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`";
-            return Err(Error::new(name.span(), message));
+            let known = "`elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`";
+            return Err(Error::new(name.span(), format!("a {noun} can need {known}")));
         }
     };
     Ok(Ident::new(variant, name.span()))

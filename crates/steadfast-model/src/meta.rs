@@ -1,5 +1,7 @@
 //! `_meta`: what travels beside the values of a message, and the keys that the protocol gives meaning to.
 
+mod name;
+
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
@@ -12,6 +14,8 @@ use crate::id::RequestId;
 use crate::implementation::Implementation;
 use crate::json::JsonObject;
 use crate::logging::LoggingLevel;
+
+pub use name::{BadName, check_extension, check_key, is_reserved};
 
 /// The keys of `_meta` that the protocol defines.
 pub mod key {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const DOCUMENTS: &[&str] = &["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/wire.md"];
+const DOCUMENTS: &[&str] =
+    &["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/features.md", "docs/wire.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root of the repository").to_owned()

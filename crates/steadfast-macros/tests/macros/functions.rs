@@ -50,6 +50,23 @@ async fn factorial(of: u64) -> Result<u64, ToolError> {
     }
 }
 
+/// Its state is named as it is itself.
+#[tool]
+async fn words(#[state] words: Arc<Vec<String>>, #[state] r#loop: u8) -> usize {
+    words.len() + usize::from(r#loop)
+}
+
+async fn may_it(ctx: Context) -> Result<(), ToolError> {
+    ctx.elicit::<bool>("May it take long?").await?;
+    Ok(())
+}
+
+#[tool(task = required, ask_first = may_it)]
+async fn long(ctx: Context) -> Result<&'static str, ToolError> {
+    may_it(ctx).await?;
+    Ok("done")
+}
+
 #[tool]
 fn nothing() {}
 
@@ -77,6 +94,18 @@ async fn state_is_given_when_the_tool_is_made() {
     assert_eq!(called(&tool, json!({ "word": "steadfast" })).await, "TRUE");
     assert_eq!(called(&tool, json!({ "word": "broken" })).await, "FALSE");
     assert_eq!(called(&show(7), json!({})).await, "7");
+}
+
+#[tokio::test]
+async fn state_may_be_named_as_the_function_is() {
+    let tool = words(Arc::new(vec!["one".to_owned()]), 2);
+    assert_eq!(called(&tool, json!({})).await, "3");
+}
+
+#[test]
+fn what_is_asked_first_makes_the_tool_no_other() {
+    assert_eq!(long().task_support(), steadfast::server::tasks::TaskSupport::Required);
+    assert_eq!(long().problem(), None);
 }
 
 #[tokio::test]

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use steadfast::prelude::*;
-use steadfast::{CompleteParams, Reference, Resource, ResourceContents, ResourceTemplate, code, request};
+use steadfast::server::Need;
+use steadfast::{
+    Annotations, Cache, CacheScope, CompleteParams, Reference, Resource, ResourceContents, ResourceTemplate, code,
+    request,
+};
 
 /// A note.
 #[resource("note://{folder}/{+path}{?page}", name = "note", title = "Note", mime_type = "text/plain")]
@@ -14,6 +18,24 @@ async fn note(path: String, folder: u8, #[arg(default = 1)] page: u32, _ctx: Con
 #[resource("words://all")]
 fn words(#[state] all: Arc<Vec<String>>) -> steadfast::Result<String> {
     Ok(all.first().ok_or("there are no words")?.clone())
+}
+
+const DAY: Cache = Cache::new(86_400_000, CacheScope::Public);
+
+#[resource(
+    "image://dot",
+    size = 6,
+    annotations = Annotations::new().with_priority(0.5),
+    cache = DAY,
+    needs(roots, sampling)
+)]
+async fn dot() -> &'static [u8] {
+    b"GIF89a"
+}
+
+#[resource("image://{name}", annotations = Annotations::new().with_priority(0.25), cache = DAY, needs = roots)]
+async fn image(name: String) -> String {
+    name
 }
 
 struct Weather {
@@ -52,6 +74,17 @@ async fn variables_are_parameters() {
     for uri in ["note://9/a", "note://x/a", "note://300/a", "other://7/a"] {
         assert_eq!(read(&note, uri).await.unwrap_err(), code::RESOURCE_NOT_FOUND, "{uri}");
     }
+}
+
+#[tokio::test]
+async fn size_annotations_cache_and_needs_are_options() {
+    let (dot, image) = (dot(), image());
+    let priority = |annotations: &Option<Annotations>| annotations.as_ref().and_then(|all| all.priority);
+    assert_eq!((dot.definition().size, priority(&dot.definition().annotations)), (Some(6), Some(0.5)));
+    assert_eq!((dot.needs(), image.needs()), (&[Need::Roots, Need::Sampling][..], &[Need::Roots][..]));
+    assert_eq!(priority(&image.definition().annotations), Some(0.25));
+    assert_eq!(dot.read().await.unwrap().cache(), Some(DAY));
+    assert_eq!(image.read("image://a").await.unwrap().cache(), Some(DAY));
 }
 
 #[tokio::test]

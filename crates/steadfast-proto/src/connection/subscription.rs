@@ -19,6 +19,12 @@ impl Connection {
     /// same waits to be written it is not queued again. Returns whether it will be told: not if the request has ended, nor
     /// if its revision has no such notification, nor if more wait than the limit allows.
     pub fn notify_about(&mut self, key: Key, method: Method, params: &str) -> bool {
+        self.notify_newest(key, method, params, params)
+    }
+
+    /// The same for something that changes: while another notification about the same subject waits to be written, this one
+    /// takes its place, so that the newest is told and what nobody reads stays bounded.
+    pub fn notify_newest(&mut self, key: Key, method: Method, subject: &str, params: &str) -> bool {
         let most = self.limits.subscribed;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
         let entry =
@@ -27,15 +33,19 @@ impl Connection {
         if !method.row().notification || !self.hello.may_send(method, entry.peer.revision) {
             return false;
         }
-        let notice = (method, Box::<str>::from(params));
-        if entry.notices.get(&notice).is_some_and(|ticket| outbox.holds(*ticket)) {
+        let notice = (method, Box::<str>::from(subject));
+        if let Some(ticket) = entry.notices.get(&notice).filter(|ticket| outbox.holds(**ticket)) {
+            if subject != params {
+                // It waits, so that it can be replaced.
+                let _ = outbox.replace(*ticket, encode::notification(method.name(), Some(params)));
+            }
             return true;
         }
         if entry.notices.len() > most {
             entry.notices.retain(|_, ticket| outbox.holds(*ticket));
         }
-        // Changes of three lists may be told beside those of single things.
-        if entry.notices.len() > most.saturating_add(3) {
+        // Changes of three lists may be told beside those of single things, and the acknowledgement.
+        if entry.notices.len() > most.saturating_add(4) {
             self.statistics.dropped_notifications += 1;
             return false;
         }

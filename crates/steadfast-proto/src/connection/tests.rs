@@ -937,6 +937,22 @@ fn notifications_about_a_request_are_told_in_order_and_once_while_they_wait() {
 }
 
 #[test]
+fn of_what_changes_the_newest_is_told_and_nothing_more_waits() {
+    let mut world = World::new(Limits { subscribed: 2, ..Limits::default() });
+    let key = listen(&mut world, 1);
+    for number in 0..100 {
+        for subject in ["a", "b"] {
+            let params = json!({ "taskId": subject, "number": number }).to_string();
+            assert!(world.connection.notify_newest(key, Method::TaskUpdated, subject, &params));
+        }
+    }
+    let told: Vec<Value> = world.wire().iter().map(|message| message["params"].clone()).collect();
+    assert_eq!(told, [json!({"taskId": "a", "number": 99}), json!({"taskId": "b", "number": 99})]);
+    assert!(world.connection.notify_newest(key, Method::TaskUpdated, "a", "{}"));
+    assert_eq!(world.wire().len(), 1, "what was written is not replaced");
+}
+
+#[test]
 fn nothing_is_told_about_a_request_that_has_ended() {
     let mut world = World::new(Limits::default());
     let key = listen(&mut world, 1);

@@ -322,7 +322,7 @@ impl Put for request::ListRoots {
 async fn put<R: Put>(ctx: &Context, need: Need, params: R::Params, manner: Manner) -> Result<Told<R>, Error> {
     let Some(execution) = ctx.execution() else { return Err(Error::closed(Outcome::NotSent)) };
     let peer = &execution.peer;
-    need::check(&[need], peer.revision, &peer.client_capabilities)?;
+    need::check(&[need], peer)?;
     if !peer.revision.is_modern() {
         let result = ctx.call_within::<R>(params, manner.timeout).await?;
         return Ok(Told { result, key: None });

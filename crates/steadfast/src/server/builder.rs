@@ -2,9 +2,10 @@
 
 use std::panic::Location;
 
-use steadfast_model::{Cache, Icon, Implementation};
+use steadfast_model::{Cache, Icon, Implementation, JsonObject};
 use steadfast_proto::connection::Limits;
 
+use super::names;
 use super::prompt::Prompt;
 use super::resource::Resource;
 use super::resource_template::ResourceTemplate;
@@ -34,6 +35,7 @@ impl ServerBuilder {
             cache: Cache::default(),
             page_size: PAGE_SIZE,
             expects_resources: false,
+            extensions: JsonObject::new(),
             limits: Limits::default(),
             tasks: TaskSettings::default(),
             state_keys: StateKeys::random(),
@@ -162,6 +164,21 @@ impl ServerBuilder {
         self
     }
 
+    /// Declares an extension of the protocol to clients, with its settings. Its name says whose it is, as in
+    /// `com.example/colours`. What it means is up to the tools and resources of the server. Tasks declare themselves.
+    ///
+    /// ```
+    /// use steadfast::{JsonObject, Server};
+    ///
+    /// let server = Server::builder("bright", "1.0.0").extension("com.example/colours", JsonObject::new()).build();
+    /// let nameless = Server::builder("dark", "1.0.0").extension("colours", JsonObject::new()).try_build();
+    /// assert!(nameless.unwrap_err().to_string().contains("`colours` cannot be the name of an extension"));
+    /// ```
+    pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
+        self.profile.extensions.insert(name.into(), settings.into());
+        self
+    }
+
     /// Makes the server.
     ///
     /// # Panics
@@ -188,6 +205,9 @@ impl ServerBuilder {
     /// assert_eq!(error.to_string(), "there are two tools named `ready`");
     /// ```
     pub fn try_build(self) -> Result<Server, Error> {
+        if let Some(problem) = names::problem_of_extensions(&self.profile.extensions) {
+            return Err(Error::usage(problem));
+        }
         check_distinct("tools named", &self.parts.tools)?;
         for tool in &self.parts.tools {
             if let Some(problem) = tool.problem() {

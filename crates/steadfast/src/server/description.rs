@@ -39,6 +39,18 @@ macro_rules! description_setters {
     };
 }
 
+/// The setter of prompts, resources and templates for what they need: into an `impl` of a builder with the field `needs`.
+macro_rules! needs_setter {
+    () => {
+        /// Something that a client has to be able to do: others are refused before the handler runs. May be said more than
+        /// once.
+        pub fn needs(mut self, need: super::need::Need) -> Self {
+            self.needs.push(need);
+            self
+        }
+    };
+}
+
 /// The setters of what can be read: into an `impl` of a builder with the fields `definition` and `cache`.
 macro_rules! contents_setters {
     (mime_type: $mime_type:literal, annotations: $annotations:literal) => {
@@ -64,4 +76,4 @@ macro_rules! contents_setters {
     };
 }
 
-pub(super) use {contents_setters, description_setters};
+pub(super) use {contents_setters, description_setters, needs_setter};

@@ -18,6 +18,7 @@ mod form;
 mod handler;
 mod media;
 mod messages;
+mod names;
 mod need;
 mod parameters;
 #[doc(hidden)]
@@ -31,6 +32,7 @@ mod resource_template;
 mod resources;
 mod round;
 mod schema;
+pub mod schema_limits;
 mod seal;
 mod serve;
 mod service;
@@ -111,7 +113,7 @@ struct Inner {
     resources: Live<Resource>,
     resource_templates: Live<ResourceTemplate>,
     tasks: Arc<Tasks>,
-    watchers: Watchers,
+    watchers: Arc<Watchers>,
 }
 
 /// What a server is built with.
@@ -134,6 +136,8 @@ struct Profile {
     page_size: usize,
     /// Resources are declared although there may be none yet.
     expects_resources: bool,
+    /// Extensions that it declares, beside that of tasks, with their settings.
+    extensions: JsonObject,
     limits: Limits,
     tasks: TaskSettings,
     /// What clients carry for it is sealed with these.
@@ -173,6 +177,9 @@ impl Server {
         let mut all = ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging();
         if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
             all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
+        }
+        for (name, settings) in &self.inner.profile.extensions {
+            all = all.with_extension(name, settings.as_object().cloned().unwrap_or_default());
         }
         let resources = self.inner.profile.expects_resources
             || !self.resource_list().is_empty()
@@ -279,13 +286,14 @@ impl Server {
     fn assemble(profile: Profile, parts: Parts) -> Self {
         let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
         let page_size = profile.page_size;
+        let watchers: Arc<Watchers> = Arc::default();
         let inner = Inner {
             tools: Live::new(parts.tools, page_size),
             prompts: Live::new(parts.prompts, page_size),
             resources: Live::new(parts.resources, page_size),
             resource_templates: Live::new(parts.resource_templates, page_size),
-            tasks: Arc::new(Tasks::new(profile.tasks.clone())),
-            watchers: Watchers::default(),
+            tasks: Arc::new(Tasks::new(profile.tasks.clone(), Arc::clone(&watchers))),
+            watchers,
             decoration,
             profile,
         };

@@ -1,13 +1,15 @@
 //! What a handler needs of its client.
 
 use steadfast_model::{ClientCapabilities, ElicitationCapability, Revision};
+use steadfast_proto::connection::Peer;
 
 use crate::error::Error;
 
 /// Something that a client has to be able to do before it is asked to.
 ///
-/// Name it with the tool that needs it ([`ToolBuilder::needs`](super::ToolBuilder::needs), `#[tool(needs = sampling)]`), and
-/// clients that cannot do it are refused before the tool runs. A tool that can do without looks at
+/// Name it with the tool, prompt or resource that needs it ([`ToolBuilder::needs`](super::ToolBuilder::needs),
+/// `#[tool(needs = sampling)]`), and clients that cannot do it are refused before the handler runs. One that can do without
+/// looks at
 /// [`ClientInfo::capabilities`](super::ClientInfo::capabilities) instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -62,7 +64,11 @@ impl Need {
 }
 
 /// An error that names all that is needed and not there, if something is.
-pub(super) fn check(needs: &[Need], revision: Revision, capabilities: &ClientCapabilities) -> Result<(), Error> {
+pub(super) fn check(needs: &[Need], client: &Peer) -> Result<(), Error> {
+    check_for(needs, client.revision, &client.client_capabilities)
+}
+
+fn check_for(needs: &[Need], revision: Revision, capabilities: &ClientCapabilities) -> Result<(), Error> {
     let missing: Vec<Need> = needs.iter().copied().filter(|need| !need.is_met(capabilities)).collect();
     if missing.is_empty() {
         return Ok(());
@@ -88,7 +94,7 @@ mod tests {
     fn all_that_is_missing_is_named() {
         let needs = [Need::Sampling, Need::ElicitationUrl, Need::Roots];
         let has = capabilities(json!({"elicitation": {}, "roots": {}}));
-        let error = check(&needs, Revision::V2026_07_28, &has).unwrap_err();
+        let error = check_for(&needs, Revision::V2026_07_28, &has).unwrap_err();
         assert_eq!(error.object().code, code::MISSING_CAPABILITY);
         let required = json!({"requiredCapabilities": {"sampling": {}, "elicitation": {"url": {}}}});
         assert_eq!(error.object().data, Some(required));
@@ -96,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_code_is_for_those_who_know_it() {
-        let error = check(&[Need::Sampling], Revision::V2025_11_25, &ClientCapabilities::new()).unwrap_err();
+        let error = check_for(&[Need::Sampling], Revision::V2025_11_25, &ClientCapabilities::new()).unwrap_err();
         assert_eq!(error.object().code, code::INTERNAL_ERROR);
         assert_eq!(error.to_string(), "this needs a client that has declared sampling");
     }

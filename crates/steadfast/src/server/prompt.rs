@@ -11,10 +11,12 @@ use steadfast_model::{GetPromptResult, PromptArgument};
 use super::arguments::Arguments;
 use super::completer::{Completer, Completers};
 use super::context::Context;
-use super::description::description_setters;
+use super::description::{description_setters, needs_setter};
 use super::failure::Failure;
 use super::handler::{BlockingHandler, Handler};
 use super::messages::{IntoPrompt, PromptReply};
+use super::names::problem_of_meta;
+use super::need::Need;
 use super::parameters::Parameters;
 use super::schema;
 use super::strings::{self, Strings};
@@ -54,6 +56,7 @@ struct Inner {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
     begin: Box<Begin>,
 }
@@ -70,7 +73,7 @@ impl Prompt {
 
     /// Begins a prompt with a description that exists already, for example the one of another server's prompt.
     pub fn from_definition(definition: model::Prompt) -> PromptBuilder {
-        PromptBuilder { definition, completers: Completers::default(), cooperative: false }
+        PromptBuilder { definition, completers: Completers::default(), cooperative: false, needs: Vec::new() }
     }
 
     /// Its name.
@@ -86,6 +89,11 @@ impl Prompt {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with the prompt, if something is: two arguments of one name, for example. Such a prompt cannot be
@@ -152,10 +160,12 @@ pub struct PromptBuilder {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
+    needs: Vec<Need>,
 }
 
 impl PromptBuilder {
     description_setters!(description: "What the prompt is for.");
+    needs_setter!();
 
     /// Adds an argument: what it means, and whether the prompt cannot do without it.
     pub fn argument(self, name: impl Into<String>, description: impl Into<String>, required: bool) -> Self {
@@ -290,8 +300,9 @@ impl PromptBuilder {
 
     fn finish(self, begin: impl Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync + 'static) -> Prompt {
         let problem = self.problem();
-        let Self { definition, completers, cooperative } = self;
-        Prompt { inner: Arc::new(Inner { definition, completers, cooperative, problem, begin: Box::new(begin) }) }
+        let Self { definition, completers, cooperative, needs } = self;
+        let begin = Box::new(begin);
+        Prompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, begin }) }
     }
 
     fn frame(&self) -> Frame {
@@ -312,8 +323,10 @@ impl PromptBuilder {
         if let Some((_, name)) = twice {
             return Some(format!("it has two arguments named `{name}`"));
         }
-        let unknown = self.completers.names().find(|completed| !names.contains(completed))?;
-        Some(format!("it completes `{unknown}`, which is not one of its arguments"))
+        if let Some(unknown) = self.completers.names().find(|completed| !names.contains(completed)) {
+            return Some(format!("it completes `{unknown}`, which is not one of its arguments"));
+        }
+        problem_of_meta(self.definition.meta.as_ref())
     }
 }
 

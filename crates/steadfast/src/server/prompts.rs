@@ -14,7 +14,7 @@ use super::completer::{CompletionFuture, CompletionReply};
 use super::failure::Failure;
 use super::prompt::Prompt;
 use super::service::size_of;
-use super::{Arguments, Catalog, Change, Context, Item, PromptReply, Server, round};
+use super::{Arguments, Catalog, Change, Context, Item, PromptReply, Server, need, round};
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
 
 impl Item for Prompt {
@@ -99,6 +99,9 @@ pub(super) fn fill(
     let Some(prompt) = server.prompt(&name) else {
         return refuse(&request, format!("there is no prompt named `{}`", excerpt(&name)));
     };
+    if let Err(error) = need::check(prompt.needs(), &request.peer) {
+        return Started::Answered(Answer::error(&request.id, error.object()));
+    }
     let execution = round::execution(server, &request, mailbox, runtime);
     let arguments = match request.params.range_of("arguments") {
         Some(range) => Arguments::within(request.params.into_text(), range),

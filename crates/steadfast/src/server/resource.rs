@@ -8,8 +8,10 @@ use steadfast_model::{Cache, Content, ReadResourceResult};
 
 use super::contents::{IntoResource, ResourceReply, blob};
 use super::context::Context;
-use super::description::{contents_setters, description_setters};
+use super::description::{contents_setters, description_setters, needs_setter};
 use super::handler::{BlockingHandler, Handler};
+use super::names;
+use super::need::Need;
 use super::parameters::Parameters;
 use super::reading::{self, Asked, Begin, Frame, has_scheme};
 use super::strings::{self, Strings};
@@ -36,6 +38,7 @@ pub struct Resource {
 struct Inner {
     definition: model::Resource,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
     begin: Box<Begin>,
 }
@@ -49,7 +52,7 @@ impl Resource {
 
     /// Begins a resource with a description that exists already, for example the one of another server's resource.
     pub fn from_definition(definition: model::Resource) -> ResourceBuilder {
-        ResourceBuilder { definition, cache: None, cooperative: false }
+        ResourceBuilder { definition, cache: None, cooperative: false, needs: Vec::new() }
     }
 
     /// Where it is.
@@ -75,6 +78,11 @@ impl Resource {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with the resource, if something is: a URI without a scheme, for example. Reading such a resource ends
@@ -119,10 +127,12 @@ pub struct ResourceBuilder {
     definition: model::Resource,
     cache: Option<Cache>,
     cooperative: bool,
+    needs: Vec<Need>,
 }
 
 impl ResourceBuilder {
     description_setters!(description: "What the resource is, for the model.");
+    needs_setter!();
     contents_setters!(
         mime_type: "Its media type, such as `text/markdown`.",
         annotations: "Whom it is for, how important it is, and when it last changed."
@@ -215,15 +225,18 @@ impl ResourceBuilder {
 
     fn finish(self, begin: Box<Begin>) -> Resource {
         let problem = self.problem();
-        let Self { definition, cooperative, .. } = self;
-        Resource { inner: Arc::new(Inner { definition, cooperative, problem, begin }) }
+        let Self { definition, cooperative, needs, .. } = self;
+        Resource { inner: Arc::new(Inner { definition, cooperative, needs, problem, begin }) }
     }
 
     fn problem(&self) -> Option<String> {
         if self.definition.name.is_empty() {
             return Some("its name is empty".to_owned());
         }
-        (!has_scheme(&self.definition.uri)).then(|| "its URI has no scheme".to_owned())
+        if !has_scheme(&self.definition.uri) {
+            return Some("its URI has no scheme".to_owned());
+        }
+        names::problem_of_meta(self.definition.meta.as_ref())
     }
 }
 

@@ -10,8 +10,10 @@ use steadfast_model::{Cache, ReadResourceResult, UriTemplate};
 use super::completer::{Completer, Completers};
 use super::contents::{IntoResource, ResourceReply};
 use super::context::Context;
-use super::description::{contents_setters, description_setters};
+use super::description::{contents_setters, description_setters, needs_setter};
 use super::handler::{BlockingHandler, Handler};
+use super::names;
+use super::need::Need;
 use super::parameters::Parameters;
 use super::reading::{self, Asked, Begin, Frame, has_scheme};
 use super::strings::{self, Strings};
@@ -52,6 +54,7 @@ struct Inner {
     template: Option<UriTemplate>,
     completers: Completers,
     cooperative: bool,
+    needs: Vec<Need>,
     problem: Option<String>,
     begin: Box<Begin>,
 }
@@ -72,6 +75,7 @@ impl ResourceTemplate {
             completers: Completers::default(),
             cache: None,
             cooperative: false,
+            needs: Vec::new(),
         }
     }
 
@@ -93,6 +97,11 @@ impl ResourceTemplate {
     /// Whether its handler goes on after a cancellation, until it has seen it for itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
     }
 
     /// What is wrong with it, if something is: text that is not a template, for example. No URI follows such a template,
@@ -167,10 +176,12 @@ pub struct ResourceTemplateBuilder {
     completers: Completers,
     cache: Option<Cache>,
     cooperative: bool,
+    needs: Vec<Need>,
 }
 
 impl ResourceTemplateBuilder {
     description_setters!(description: "What its resources are, for the model.");
+    needs_setter!();
     contents_setters!(
         mime_type: "Their media type, if all have the same.",
         annotations: "Whom they are for and how important they are."
@@ -241,8 +252,8 @@ impl ResourceTemplateBuilder {
 
     fn finish(self, begin: Box<Begin>) -> ResourceTemplate {
         let problem = self.problem();
-        let Self { definition, template, completers, cooperative, .. } = self;
-        let inner = Inner { definition, template: template.ok(), completers, cooperative, problem, begin };
+        let Self { definition, template, completers, cooperative, needs, .. } = self;
+        let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, begin };
         ResourceTemplate { inner: Arc::new(inner) }
     }
 
@@ -257,9 +268,11 @@ impl ResourceTemplateBuilder {
         if !has_scheme(template.as_str()) && !template.as_str().starts_with('{') {
             return Some("its URI has no scheme".to_owned());
         }
-        let unknown =
-            self.completers.names().find(|completed| !template.variables().any(|known| known == *completed))?;
-        Some(format!("it completes `{unknown}`, which is not one of its variables"))
+        let unknown = self.completers.names().find(|completed| !template.variables().any(|known| known == *completed));
+        if let Some(unknown) = unknown {
+            return Some(format!("it completes `{unknown}`, which is not one of its variables"));
+        }
+        names::problem_of_meta(self.definition.meta.as_ref())
     }
 }
 

@@ -7,14 +7,15 @@ use steadfast_model as model;
 use steadfast_model::{
     Cache, ErrorObject, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, ResourceContents, era,
 };
-use steadfast_proto::connection::Request;
+use steadfast_proto::connection::{Peer, Request};
 use steadfast_proto::encode::Answer;
 
 use super::contents::ResourceReply;
 use super::prompts::encode;
 use super::resource::Resource;
 use super::resource_template::ResourceTemplate;
-use super::{Catalog, Change, Context, Item, Server, round};
+use super::{Catalog, Change, Context, Item, Server, need, round};
+use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
 
 impl Item for Resource {
@@ -140,7 +141,7 @@ impl Server {
     /// server.resource_updated("note://1");
     /// ```
     pub fn resource_updated(&self, uri: &str) {
-        self.inner.watchers.tell(&Change::Updated(uri.into()));
+        self.inner.watchers.tell(&Change::Updated(uri));
     }
 
     /// Whether a URI names something that may be read: a resource, or what a template may stand for.
@@ -176,8 +177,9 @@ pub(super) fn read(
     };
     let execution = round::execution(server, request, mailbox, runtime);
     let ctx = Context::new(Arc::clone(&execution), server);
-    let Some((job, cooperative)) = begin(server, &uri, ctx) else {
-        return refuse(&ErrorObject::resource_not_found(&uri));
+    let (job, cooperative) = match begin(server, &uri, &request.peer, ctx) {
+        Ok(begun) => begun,
+        Err(error) => return refuse(error.object()),
     };
     let resumed = round::is_resumed(request);
     let server = server.clone();
@@ -192,13 +194,16 @@ pub(super) fn read(
 }
 
 /// Finds who reads a URI: the resource that is there, else the first template that it follows. No user code runs here.
-fn begin(server: &Server, uri: &str, ctx: Context) -> Option<(Job<ResourceReply>, bool)> {
+fn begin(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Result<(Job<ResourceReply>, bool), Error> {
     if let Some(resource) = server.resource_list().find(uri) {
-        return Some((resource.start(ctx), resource.is_cooperative()));
+        need::check(resource.needs(), client)?;
+        return Ok((resource.start(ctx), resource.is_cooperative()));
     }
     let templates = server.resource_template_list();
-    let (template, begin) = templates.iter().find_map(|template| Some((template, template.start(uri)?)))?;
-    Some((begin(ctx), template.is_cooperative()))
+    let found = templates.iter().find_map(|template| Some((template, template.start(uri)?)));
+    let (template, begin) = found.ok_or_else(|| Error::resource_not_found(uri))?;
+    need::check(template.needs(), client)?;
+    Ok((begin(ctx), template.is_cooperative()))
 }
 
 /// About how many bytes contents take on the wire.

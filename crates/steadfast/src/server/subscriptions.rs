@@ -1,5 +1,5 @@
 //! What peers are told of changes: all of them of the lists, before 2026-07-28, and of the resources that they subscribed
-//! to; since then what each stream asked for, and nothing else.
+//! to; since then what each stream asked for, and nothing else: of tasks only those of its own client.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast_model::era::{self, Decoration, Encode};
 use steadfast_model::{
-    EmptyParams, EmptyResult, ErrorObject, Method, RequestId, ResourceParams, Revision, ServerCapabilities,
-    SubscriptionFilter, SubscriptionParams,
+    Capability, EmptyParams, EmptyResult, ErrorObject, Method, RequestId, ResourceParams, Revision, ServerCapabilities,
+    SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION,
 };
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
 
+use super::tasks::{self, TaskListener, TaskRecord};
 use super::{Change, Server, Watcher};
 use crate::runtime::{Execution, Job, Mailbox, Notices, Runtime, Started, launch};
 
@@ -37,12 +38,12 @@ impl Subscriptions {
         let notices = Notices::new(mailbox, None);
         let watcher: Arc<Watcher> = {
             let uris = Arc::clone(&uris);
-            Arc::new(move |change| {
+            Arc::new(move |change: &Change<'_>| {
                 let Some(method) = wanted(change, &told, &lock(&uris)) else { return };
                 let params = match change {
                     // No parameters of these differ by revision.
                     Change::Updated(uri) => {
-                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(&**uri), &Decoration::none()))
+                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(*uri), &Decoration::none()))
                     }
                     _ => None,
                 };
@@ -100,16 +101,22 @@ pub(super) fn listen(
         }
     };
     let most = server.limits().subscribed;
-    if asked.resource_subscriptions.len() > most {
-        let message = format!("a subscription may name {most} resources, which is the limit");
+    if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
+        let message = format!("a subscription may name {most} resources and tasks, which is the limit");
         return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
     }
-    let honoured = honour(asked, &server.capabilities());
-    let decoration = Decoration::of_subscription(&request.id);
-    let revision = request.peer.revision;
-    let acknowledged = params_text(revision, &SubscriptionParams::new(honoured.clone()), &decoration);
+    let declared = server.capabilities();
+    let task_ids = if declared.has(Capability::Tasks) { asked.task_ids.clone() } else { Vec::new() };
+    if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
+        return Started::Answered(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
+    }
+    let stream = Stream { honoured: honour(asked, &declared), revision: request.peer.revision, id: request.id.clone() };
     let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
-    let watcher = watcher_of(honoured, revision, &request.id, Notices::new(mailbox, Some(request.key)));
+    if !task_ids.is_empty() {
+        return listen_to_tasks(server, stream, task_ids, execution);
+    }
+    let acknowledged = stream.acknowledgement();
+    let watcher = stream.watcher(Notices::new(mailbox, Some(request.key)), None);
     server.watch(&watcher);
     let lasting = Job::Future(Box::pin(async move {
         let _watcher = watcher;
@@ -120,19 +127,67 @@ pub(super) fn listen(
     Started::Listening { execution, acknowledged }
 }
 
-/// Has the changes told that a stream wants to hear of.
-fn watcher_of(filter: SubscriptionFilter, revision: Revision, id: &RequestId, notices: Arc<Notices>) -> Arc<Watcher> {
-    let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
-    let decoration = Decoration::of_subscription(id);
-    let of_a_list = params_text(revision, &EmptyParams::new(), &decoration);
-    Arc::new(move |change| {
-        let Some(method) = wanted(change, &filter, &uris) else { return };
-        let params = match change {
-            Change::Updated(uri) => params_text(revision, &ResourceParams::new(&**uri), &decoration),
-            _ => of_a_list.clone(),
+/// The same for a client that names tasks. Which of them are its own is known when the store has been asked: until then the
+/// acknowledgement waits, and all that happens meanwhile waits behind it.
+fn listen_to_tasks(server: &Server, mut stream: Stream, task_ids: Vec<String>, execution: Arc<Execution>) -> Started {
+    let mailbox = &execution.mailbox;
+    let notices = Notices::held(mailbox, execution.key);
+    let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
+    let write = move |record: &TaskRecord| params_text(revision, &record.shown, &decoration);
+    let listener = Arc::new(TaskListener::new(task_ids, mailbox.principal(), Arc::clone(&notices), write));
+    let watcher = stream.watcher(Arc::clone(&notices), Some(Arc::clone(&listener)));
+    server.watch(&watcher);
+    let tasks = Arc::clone(server.tasks());
+    let lasting = Job::Future(Box::pin(async move {
+        let _watcher = watcher;
+        let found = match listener.find(&tasks).await {
+            Ok(found) => found,
+            Err(error) => return error,
         };
-        notices.post(method, Some(params));
-    })
+        stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
+        // As they are now: what has ended before the stream began would never be heard of.
+        for record in &found {
+            listener.tell(record);
+        }
+        notices.acknowledge(stream.acknowledgement());
+        std::future::pending().await
+    }));
+    let encode = |error: ErrorObject, execution: &Execution| Answer::error(&execution.id, &error);
+    launch(Arc::clone(&execution), lasting, encode, None);
+    Started::Running(execution)
+}
+
+/// What a stream was promised.
+struct Stream {
+    honoured: SubscriptionFilter,
+    revision: Revision,
+    id: RequestId,
+}
+
+impl Stream {
+    fn acknowledgement(&self) -> Box<str> {
+        let decoration = Decoration::of_subscription(&self.id);
+        params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &decoration)
+    }
+
+    /// Has the changes told that it wants to hear of.
+    fn watcher(&self, notices: Arc<Notices>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
+        let (filter, revision) = (self.honoured.clone(), self.revision);
+        let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
+        let decoration = Decoration::of_subscription(&self.id);
+        let of_a_list = params_text(revision, &EmptyParams::new(), &decoration);
+        Arc::new(move |change: &Change<'_>| {
+            if let (Change::Task(record), Some(tasks)) = (change, &tasks) {
+                tasks.tell(record);
+            }
+            let Some(method) = wanted(change, &filter, &uris) else { return };
+            let params = match change {
+                Change::Updated(uri) => params_text(revision, &ResourceParams::new(*uri), &decoration),
+                _ => of_a_list.clone(),
+            };
+            notices.post(method, Some(params));
+        })
+    }
 }
 
 /// What of it is offered here.
@@ -152,12 +207,14 @@ fn tells_resources(declared: &ServerCapabilities) -> bool {
 }
 
 /// How a change is told, if it is wanted.
-fn wanted(change: &Change, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
+fn wanted(change: &Change<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
     let (method, wanted) = match change {
         Change::Tools => (Method::ToolListChanged, filter.tools()),
         Change::Prompts => (Method::PromptListChanged, filter.prompts()),
         Change::Resources => (Method::ResourceListChanged, filter.resources()),
-        Change::Updated(uri) => (Method::ResourceUpdated, uris.contains(&**uri)),
+        Change::Updated(uri) => (Method::ResourceUpdated, uris.contains(*uri)),
+        // Tasks are told by those who know whose they are.
+        Change::Task(_) => return None,
     };
     wanted.then_some(method)
 }

@@ -165,7 +165,60 @@ async fn a_tool_with_a_problem_is_refused_or_answers_with_an_error() {
 #[test]
 fn a_schema_that_is_none_is_a_problem() {
     let tool = Tool::new("t").input_schema(json!({ "properties": { "a": { "type": "strin" } } })).handler(|| async {});
-    assert!(tool.problem().unwrap().starts_with("its input schema is not a JSON Schema"));
+    assert!(tool.problem().unwrap().starts_with("its input schema cannot be used: `properties.a.type`"));
+}
+
+#[test]
+fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
+    let schema = json!({ "$schema": "https://example.com/mine", "type": "object" });
+    let tool = Tool::new("t").input_schema(schema.clone()).handler(|| async {});
+    let error = Server::builder("s", "1").tool(tool).try_build().unwrap_err().to_string();
+    let expected = "the tool `t` cannot be served: its input schema cannot be used: the dialect \
+                    `https://example.com/mine` is not supported; those that are: 2020-12";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(Tool::new("t").output_schema(schema).handler(|| async {}).problem().is_some());
+    let older = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "object" });
+    let tool = Tool::new("t").input_schema(older.clone()).handler(|| async {});
+    assert_eq!(tool.problem(), None);
+    assert_eq!(Value::Object(tool.definition().input_schema.clone()), older);
+}
+
+#[test]
+fn a_key_of_meta_that_is_none_is_a_problem_wherever_it_stands() {
+    let meta = |key: &str| Meta::from(JsonObject::from_iter([(key.to_owned(), json!(1))]));
+    let problem = |key: &str| {
+        let tool = Tool::new("t").meta(meta(key)).handler(|| async {});
+        let prompt = Prompt::new("p").meta(meta(key)).handler(|| async { "" });
+        let resource = Resource::new("a:b", "r").meta(meta(key)).text("");
+        let template = ResourceTemplate::new("a:{b}", "r").meta(meta(key)).handler(|| async { "" });
+        let found = tool.problem().map(str::to_owned);
+        assert_eq!(prompt.problem(), found.as_deref());
+        assert_eq!(resource.problem(), found.as_deref());
+        assert_eq!(template.problem(), found.as_deref());
+        assert_eq!(Server::builder("s", "1").tool(tool).try_build().is_err(), found.is_some());
+        found
+    };
+    assert_eq!(problem("com.example/colour"), None);
+    assert_eq!(problem("io.modelcontextprotocol/ui"), None);
+    assert!(problem("example com/colour").unwrap().starts_with("its `_meta` has the key `example com/colour`: before"));
+    assert!(problem("a b").unwrap().contains("begins and ends with a letter or a digit"));
+    assert!(problem("io.modelcontextprotocol/serverInfo").unwrap().contains("the protocol itself"));
+}
+
+#[test]
+fn extensions_are_declared_under_names_that_say_whose_they_are() {
+    let server = |name: &str| Server::builder("s", "1").extension(name, JsonObject::new()).try_build();
+    assert!(server("com.example/colours").unwrap().capabilities().has_extension("com.example/colours"));
+    assert!(server("colours").unwrap_err().to_string().contains("it needs a prefix"));
+    assert!(server("com.example/a b").is_err());
+    assert!(server(TASKS_EXTENSION).unwrap_err().to_string().contains("declared by tools that run as tasks"));
+}
+
+#[test]
+fn a_schema_beyond_the_limits_is_a_problem() {
+    let schema = json!({ "anyOf": vec![json!(true); schema_limits::SUBSCHEMAS] });
+    let tool = Tool::new("t").input_schema(schema).handler(|| async {});
+    assert!(tool.problem().unwrap().contains("more subschemas than 10000, which is the limit"));
 }
 
 #[test]
@@ -217,7 +270,7 @@ fn watchers_hear_of_each_change_while_they_live() {
     let watcher: Arc<Watcher> = {
         let (count, server) = (Arc::clone(&count), server.clone());
         Arc::new(move |change| {
-            assert_eq!(*change, Change::Tools);
+            assert!(matches!(change, Change::Tools), "{change:?}");
             // It may come back to the server.
             let _ = server.tools();
             count.fetch_add(1, Ordering::Relaxed);

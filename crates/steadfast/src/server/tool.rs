@@ -17,6 +17,7 @@ use super::context::Context;
 use super::description::description_setters;
 use super::failure::ToolError;
 use super::handler::{BlockingHandler, Checks, Handler, Named, OnThreads, OnWorkers, Read, Run, Start, Whole};
+use super::names;
 use super::need::{self, Need};
 use super::parameters::Parameters;
 use super::reply::IntoReply;
@@ -166,7 +167,7 @@ impl Tool {
 
     /// An error if the client cannot do what the tool needs.
     pub(crate) fn check_needs(&self, client: &Peer) -> Result<(), Error> {
-        need::check(&self.inner.needs, client.revision, &client.client_capabilities)
+        need::check(&self.inner.needs, client)
     }
 
     /// Makes one call ready to run.
@@ -224,8 +225,12 @@ struct Schemas {
 impl ToolBuilder {
     description_setters!(description: "What the tool does and when to use it, for the model.");
 
-    /// The JSON Schema of the arguments, draft 2020-12: an object. Arguments are checked against it before the handler
-    /// runs (feature `schema-validation`).
+    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs (feature
+    /// `schema-validation`).
+    ///
+    /// It is of draft 2020-12 unless its `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are known too.
+    /// It may not refer to other documents, and has to keep within [`schema_limits`](super::schema_limits). One that
+    /// does not is a [problem](Tool::problem) of the tool.
     pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
             Value::Object(mut schema) => {
@@ -262,8 +267,8 @@ impl ToolBuilder {
         self
     }
 
-    /// The JSON Schema of the structured content, draft 2020-12. Results are checked against it (feature
-    /// `schema-validation`). A handler that returns [`Structured`](crate::Structured) brings its own.
+    /// The JSON Schema of the structured content, with the same rules as [`ToolBuilder::input_schema`]. Results are checked
+    /// against it (feature `schema-validation`). A handler that returns [`Structured`](crate::Structured) brings its own.
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
             Value::Object(schema) => {
@@ -455,10 +460,14 @@ impl ToolBuilder {
 
     fn complete(self, handler: Arc<dyn Start>) -> Tool {
         let Self { definition, cooperative, tasks, ask_first, needs, mut problem, .. } = self;
-        let mirrored = MirroredParams::of_schema(&definition.input_schema).unwrap_or_else(|bad| {
-            problem.get_or_insert_with(|| bad.to_string());
-            MirroredParams::default()
-        });
+        let mut mirrored = MirroredParams::default();
+        // What has a problem is not called, and its schema may be of any size.
+        if problem.is_none() {
+            match MirroredParams::of_schema(&definition.input_schema) {
+                Ok(found) => mirrored = found,
+                Err(bad) => problem = Some(bad.to_string()),
+            }
+        }
         Tool { inner: Arc::new(Inner { definition, cooperative, tasks, ask_first, needs, problem, handler, mirrored }) }
     }
 
@@ -472,6 +481,9 @@ impl ToolBuilder {
         if self.definition.input_schema.get("type") != Some(&Value::from("object")) {
             self.note_problem("its input schema is not of `type: object`");
         }
+        if let Some(problem) = names::problem_of_meta(self.definition.meta.as_ref()) {
+            self.note_problem(&problem);
+        }
         let input = self.schemas.input_by_hand.then(|| Validator::new(&self.definition.input_schema));
         let output = self.definition.output_schema.as_ref().filter(|_| self.schemas.output_by_hand).map(Validator::new);
         let input = self.sound("input", input);
@@ -483,7 +495,7 @@ impl ToolBuilder {
         match compiled? {
             Ok(validator) => Some(validator),
             Err(complaint) => {
-                self.note_problem(&format!("its {which} schema is not a JSON Schema: {complaint}"));
+                self.note_problem(&format!("its {which} schema cannot be used: {complaint}"));
                 None
             }
         }

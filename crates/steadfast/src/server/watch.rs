@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use super::tasks::TaskRecord;
+
 /// What has changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+#[derive(Debug, Clone)]
+pub(crate) enum Change<'a> {
     /// The list of tools.
     Tools,
     /// The list of prompts.
@@ -12,11 +14,13 @@ pub(crate) enum Change {
     /// The lists of resources and of their templates.
     Resources,
     /// What the resource at this URI holds.
-    Updated(Arc<str>),
+    Updated(&'a str),
+    /// A task, into this.
+    Task(&'a TaskRecord),
 }
 
 /// Called after each change. It must not block.
-pub(crate) type Watcher = dyn Fn(&Change) + Send + Sync;
+pub(crate) type Watcher = dyn Fn(&Change<'_>) + Send + Sync;
 
 /// Everyone who wants to know.
 #[derive(Default)]
@@ -31,7 +35,7 @@ impl Watchers {
     }
 
     /// Tells them all.
-    pub(super) fn tell(&self, change: &Change) {
+    pub(super) fn tell(&self, change: &Change<'_>) {
         // Called without the lock, so that a watcher may come back to the server.
         let watchers: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         for watcher in watchers {

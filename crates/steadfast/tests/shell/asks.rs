@@ -12,8 +12,8 @@ use steadfast::prelude::*;
 use steadfast::server::{Elicited, Need, StateKeys};
 use steadfast::transport::stream::Stream;
 use steadfast::{
-    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, FormField, FormSchema,
-    JsonObject, ListRootsResult, Revision, Root, code, request,
+    Cache, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
+    FormField, FormSchema, JsonObject, ListRootsResult, Revision, Root, code, request,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -564,4 +564,43 @@ async fn prompts_and_resources_ask_too() {
         let told = client.request(method, retry).await;
         assert!(told.pointer(place).and_then(Value::as_str).unwrap_or_default().contains("cats"), "{told}");
     }
+}
+
+#[tokio::test]
+async fn prompts_and_resources_that_need_something_are_refused_before_they_run() {
+    use steadfast::server::{Prompt, Resource, ResourceTemplate};
+    let prompt = Prompt::new("about").needs(Need::Sampling).handler(|| async { "ran" });
+    let resource = Resource::new("note://1", "note").needs(Need::Sampling).handler(|| async { "ran" });
+    let template = ResourceTemplate::new("more://{name}", "more").needs(Need::Sampling).handler(|| async { "ran" });
+    let server = Server::builder("test", "1.0.0").prompt(prompt).resource(resource).resource_template(template).build();
+    let mut client = Modern::new(server).with_capabilities(json!({}));
+    let targets = [
+        ("prompts/get", json!({"name": "about"})),
+        ("resources/read", json!({"uri": "note://1"})),
+        ("resources/read", json!({"uri": "more://1"})),
+    ];
+    for (method, target) in targets.clone() {
+        let answer = client.request(method, target).await;
+        assert_eq!(answer["error"]["code"], code::MISSING_CAPABILITY, "{answer}");
+        assert_eq!(answer["error"]["data"], json!({"requiredCapabilities": {"sampling": {}}}));
+    }
+    let mut able = client.with_capabilities(json!({"sampling": {}}));
+    for (method, target) in targets {
+        let answer = able.request(method, target).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_answers_led_to_is_not_to_be_kept() {
+    let asking = steadfast::server::Resource::new("note://1", "note")
+        .cache(Cache::new(60_000, CacheScope::Public))
+        .handler(|ctx: Context| async move { ctx.elicit::<String>("Which?").key("topic").await });
+    let mut client = Modern::new(Server::builder("test", "1.0.0").resource(asking).build());
+    let asked = client.request("resources/read", json!({"uri": "note://1"})).await;
+    let answers = json!({"topic": accept(json!({"answer": "cats"}))});
+    let retry = json!({"uri": "note://1", "requestState": asked["result"]["requestState"], "inputResponses": answers});
+    let told = client.request("resources/read", retry).await;
+    assert_eq!(told["result"]["contents"][0]["text"], "cats", "{told}");
+    assert_eq!((&told["result"]["ttlMs"], &told["result"]["cacheScope"]), (&json!(0), &json!("private")));
 }

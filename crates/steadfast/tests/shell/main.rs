@@ -19,6 +19,7 @@ mod prompts;
 mod resources;
 mod review;
 mod rounds;
+mod task_notices;
 mod tasks;
 
 use std::sync::Arc;

@@ -13,6 +13,7 @@ mod first;
 mod run;
 mod serve;
 mod store;
+mod told;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,9 +25,12 @@ use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputRespon
 pub use store::{MemoryTasks, StoreError, Stored, TaskRecord, TaskStore};
 
 pub(super) use first::AskFirst;
-pub(super) use serve::{Course, begin, course_of, serve};
+pub(super) use serve::{Course, begin, course_of, serve, without_tasks};
+pub(super) use told::TaskListener;
 
 use run::run;
+
+use super::watch::{Change, Watchers};
 
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -108,6 +112,8 @@ pub(crate) struct Tasks {
     store: Arc<dyn TaskStore>,
     time_to_live: Option<Duration>,
     poll_interval: Duration,
+    /// Those who want to know of changes.
+    watchers: Arc<Watchers>,
     /// Those that run in this process.
     running: Mutex<HashMap<String, Arc<Control>>>,
 }
@@ -130,9 +136,9 @@ pub(crate) struct NewTask {
 }
 
 impl Tasks {
-    pub(super) fn new(settings: TaskSettings) -> Self {
+    pub(super) fn new(settings: TaskSettings, watchers: Arc<Watchers>) -> Self {
         let TaskSettings { store, time_to_live, poll_interval } = settings;
-        Self { store, time_to_live, poll_interval, running: Mutex::default() }
+        Self { store, time_to_live, poll_interval, watchers, running: Mutex::default() }
     }
 
     /// Makes a task. When this is done it can be asked for.
@@ -158,9 +164,14 @@ impl Tasks {
 
     /// The task of that name, if this owner may see it.
     pub(crate) async fn find(&self, id: &str, owner: Option<&str>) -> Result<TaskRecord, ErrorObject> {
+        self.find_if_any(id, owner).await?.ok_or_else(|| unknown(id))
+    }
+
+    /// The task of that name, if there is one that this owner may see.
+    async fn find_if_any(&self, id: &str, owner: Option<&str>) -> Result<Option<TaskRecord>, ErrorObject> {
         let found = self.store.load(id).await.map_err(|error| refusal(&error))?;
         // Somebody else's is as good as none: nobody learns which names exist.
-        found.filter(|record| record.owner.as_deref() == owner).ok_or_else(|| unknown(id))
+        Ok(found.filter(|record| record.owner.as_deref() == owner))
     }
 
     /// Takes answers for what the task asks. Those that nobody asked for are ignored.
@@ -218,7 +229,10 @@ impl Tasks {
             record.version += 1;
             record.shown.task.last_updated_at = timestamp(SystemTime::now());
             match self.store.replace(record.clone()).await {
-                Ok(()) => return Ok(Some(record)),
+                Ok(()) => {
+                    self.watchers.tell(&Change::Task(&record));
+                    return Ok(Some(record));
+                }
                 Err(StoreError::Conflict) => {}
                 Err(error) => return Err(refusal(&error)),
             }

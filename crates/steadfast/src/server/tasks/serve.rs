@@ -162,7 +162,7 @@ fn read_answers(request: &Request) -> Result<Option<InputResponses>, ErrorObject
     Ok(answers.map(InputResponses))
 }
 
-fn without_tasks(what: &str) -> ErrorObject {
+pub(in crate::server) fn without_tasks(what: &str) -> ErrorObject {
     let required = ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new());
     ErrorObject::missing_capability(format!("{what} needs a client that knows tasks"), &required)
 }

@@ -1,34 +1,65 @@
-//! Checks of values against the JSON Schemas of builder tools.
+//! Checks of values against JSON Schemas that were written by hand.
 //!
-//! A schema is compiled once, when its tool is made. References to other documents are never followed: a schema that
-//! needs one is refused. Without the feature `schema-validation` every check passes.
+//! A schema is compiled once, when its tool is made, by the dialect that it declares: 2020-12 if it declares none, or
+//! 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that needs one is
+//! refused, and so is one that is too large or could be too costly. Without the feature `schema-validation` schemas are
+//! measured all the same, and every value passes.
+
+mod dialect;
+mod document;
+mod measure;
+#[cfg(feature = "schema-validation")]
+mod size;
 
 use serde_json::Value;
 use steadfast_model::JsonObject;
+
+use dialect::Dialect;
+use measure::Measure;
 
 /// A compiled schema.
 pub(crate) struct Validator {
     #[cfg(feature = "schema-validation")]
     compiled: jsonschema::Validator,
+    #[cfg(feature = "schema-validation")]
+    measure: Measure,
 }
 
 #[cfg(feature = "schema-validation")]
 impl Validator {
     /// Compiles a schema; the error says what is wrong with it.
     pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
+        let schema = Value::Object(schema.clone());
+        let draft = match Dialect::of(&schema)? {
+            Dialect::Draft4 => jsonschema::Draft::Draft4,
+            Dialect::Draft6 => jsonschema::Draft::Draft6,
+            Dialect::Draft7 => jsonschema::Draft::Draft7,
+            Dialect::Draft2019 => jsonschema::Draft::Draft201909,
+            Dialect::Draft2020 => jsonschema::Draft::Draft202012,
+        };
+        let measure = Measure::of(&schema)?;
         let compiled = jsonschema::options()
             .offline()
-            .with_draft(jsonschema::Draft::Draft202012)
-            .build(&Value::Object(schema.clone()))
+            .with_draft(draft)
+            .build(&schema)
             .map_err(|error| at(error.instance_path().segments(), &error.to_string()))?;
-        Ok(Self { compiled })
+        Ok(Self { compiled, measure })
     }
 
     /// Checks a value; the error names every member that is wrong, up to a few.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         const SHOWN: usize = 5;
+        // How often the value may be looked at to find what is wrong with it. All of it is collected before some is shown.
+        const LOOKS: usize = 20_000;
+        let size = size::Size::of(value, self.measure.ways);
+        if size.levels.saturating_mul(self.measure.chain) > super::schema_limits::STEPS {
+            return Err(format!("it is nested {} levels deep, which is too deep to be checked", size.levels));
+        }
         if self.compiled.is_valid(value) {
             return Ok(());
+        }
+        if size.looks > LOOKS {
+            return Err("it does not fit the schema, and is too large to say where".to_owned());
         }
         let errors = self.compiled.iter_errors(value);
         let lines: Vec<String> =
@@ -38,10 +69,13 @@ impl Validator {
 }
 
 #[cfg(not(feature = "schema-validation"))]
-#[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "the same face as with the feature")]
+#[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "the same face as with the feature")]
 impl Validator {
-    /// Takes any schema.
-    pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
+    /// Takes any schema of a known dialect that keeps within the limits.
+    pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
+        let schema = Value::Object(schema.clone());
+        Dialect::of(&schema)?;
+        Measure::of(&schema)?;
         Ok(Self {})
     }
 
@@ -75,44 +109,4 @@ fn at<'a>(path: impl Iterator<Item = jsonschema::paths::LocationSegment<'a>>, re
 }
 
 #[cfg(all(test, feature = "schema-validation"))]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn validator(schema: Value) -> Result<Validator, String> {
-        Validator::new(schema.as_object().unwrap())
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_place() {
-        let schema = json!({
-            "type": "object",
-            "properties": { "stops": { "items": { "properties": { "hour": { "maximum": 23 } } } } },
-            "required": ["city"],
-        });
-        let validator = validator(schema).unwrap();
-        assert_eq!(validator.check(&json!({ "city": "Ulm", "stops": [{ "hour": 3 }] })), Ok(()));
-        let complaint = validator.check(&json!({ "stops": [{}, { "hour": 24 }] })).unwrap_err();
-        assert!(complaint.contains("`stops[1].hour`: 24 is greater than the maximum of 23"), "{complaint}");
-        assert!(complaint.contains("\"city\" is a required property"), "{complaint}");
-    }
-
-    #[test]
-    fn other_documents_are_never_fetched() {
-        assert!(validator(json!({ "$ref": "https://example.com/schema.json" })).is_err());
-        assert!(validator(json!({ "$ref": "file:///etc/passwd" })).is_err());
-    }
-
-    #[test]
-    fn a_schema_that_is_none_is_refused() {
-        assert!(validator(json!({ "type": "objekt" })).is_err());
-    }
-
-    #[test]
-    fn a_large_value_is_not_repeated() {
-        let validator = validator(json!({ "properties": { "a": { "maxLength": 3 } } })).unwrap();
-        let complaint = validator.check(&json!({ "a": "x".repeat(10_000) })).unwrap_err();
-        assert!(complaint.len() < 200, "{complaint}");
-    }
-}
+mod tests;
