@@ -23,7 +23,7 @@ use super::incoming::{Lines, read_body};
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use super::session::{NotTaken, Outcome, Session, Waiting};
+use super::session::{NotTaken, Outcome, Session, Submitted, Waiting};
 use super::sessions::Full;
 use crate::runtime::Runtime;
 
@@ -157,8 +157,9 @@ impl Shared {
             Message::Answer { .. } => (Vec::new(), false),
         };
         match session.submit(bytes, &ids, sweep, permit) {
-            Ok(Some(waiting)) => Decision::Wait(waiting),
-            Ok(None) => reply::empty(StatusCode::ACCEPTED).into(),
+            Ok(Submitted::Waiting(waiting)) => Decision::Wait(waiting),
+            Ok(Submitted::Taken) => reply::empty(StatusCode::ACCEPTED).into(),
+            Ok(Submitted::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
             Err(NotTaken::Gone) => session_gone(id).into(),
             Err(NotTaken::InFlight) => {
                 // In this POST's own answer it cannot be taken for the answer of the first.

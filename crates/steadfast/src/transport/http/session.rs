@@ -46,6 +46,16 @@ pub(super) struct Session {
     state: Mutex<State>,
 }
 
+/// What became of a message.
+pub(super) enum Submitted {
+    /// It was taken, and has no answer.
+    Taken,
+    /// It has no request in it, and is not what it should be: this says so.
+    Refused(Vec<u8>),
+    /// It has requests.
+    Waiting(Waiting),
+}
+
 /// Why a message was not taken: nothing was begun.
 #[derive(Debug)]
 pub(super) enum NotTaken {
@@ -180,7 +190,7 @@ impl Session {
         answer.unwrap_or_default()
     }
 
-    /// Takes a message that has these requests in it. What it comes to can be waited for if there are any. `sweep` is
+    /// Takes a message that has these requests in it, whose answers can be waited for if there are any. `sweep` is
     /// set for a message that may end requests without an answer.
     ///
     /// # Errors
@@ -192,7 +202,7 @@ impl Session {
         ids: &[RequestId],
         sweep: bool,
         permit: Permit,
-    ) -> Result<Option<Waiting>, NotTaken> {
+    ) -> Result<Submitted, NotTaken> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if state.over {
@@ -205,19 +215,17 @@ impl Session {
         {
             return Err(NotTaken::InFlight);
         }
-        let post = (!ids.is_empty()).then(|| state.open_post(permit));
+        let post = state.open_post(permit);
         let known: Vec<bool> = ids.iter().map(|id| state.engine.connection.key_of(id).is_some()).collect();
         state.engine.connection.handle_message(now, message);
-        if let Some(post) = post {
-            let fresh = ids.iter().zip(known).filter(|(_, known)| !known);
-            let keys: Vec<Key> = fresh.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
-            state.routes.extend(keys.iter().map(|key| (*key, post)));
-            if let Some(post) = state.posts.get_mut(&post) {
-                post.keys = keys;
-            }
+        let fresh = ids.iter().zip(known).filter(|(_, known)| !known);
+        let keys: Vec<Key> = fresh.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
+        state.routes.extend(keys.iter().map(|key| (*key, post)));
+        if let Some(post) = state.posts.get_mut(&post) {
+            post.keys = keys;
         }
         // What is there already answers this message: nothing else was waiting.
-        state.deliver(now, post);
+        state.deliver(now, Some(post));
         state.engine.act();
         state.deliver(now, None);
         if sweep {
@@ -225,12 +233,19 @@ impl Session {
             for post in all {
                 state.settle(post);
             }
-        } else if let Some(post) = post {
+        } else {
             state.settle(post);
         }
         state.wake_driver();
-        drop(guard);
-        Ok(post.map(|post| Waiting::new(Arc::clone(self), post)))
+        if !ids.is_empty() {
+            drop(guard);
+            return Ok(Submitted::Waiting(Waiting::new(Arc::clone(self), post)));
+        }
+        let refusal = match state.posts.remove(&post) {
+            Some(Post { to: To::Held(messages), .. }) => messages.into_iter().next(),
+            _ => None,
+        };
+        Ok(refusal.map_or(Submitted::Taken, Submitted::Refused))
     }
 
     /// A stream of what belongs to no request.

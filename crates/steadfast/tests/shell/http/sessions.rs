@@ -336,6 +336,39 @@ async fn a_batch_is_answered_with_an_array() {
 }
 
 #[tokio::test]
+async fn a_batch_of_nothing_is_refused_in_its_own_response() {
+    let service = service([]);
+    for revision in cases() {
+        let session = open(&service, revision).await;
+        let response = Sent::in_session(&session, &json!([])).to(&service).await;
+        assert_eq!(status(&response), 400, "{revision}");
+        assert_eq!(body(response).await["error"]["code"], -32600);
+    }
+}
+
+#[tokio::test]
+async fn large_answers_at_once_do_not_push_each_other_out() {
+    let tool = Tool::new("large").handler(|ctx: Context| async move {
+        ctx.progress(0.5, "so that it is a stream");
+        tokio::task::yield_now().await;
+        "x".repeat(3 << 20)
+    });
+    let service = service([tool]);
+    let session = open(&service, "2025-11-25").await;
+    let mut streams = Vec::new();
+    for id in 0..6 {
+        let mut message = call(id, "large", json!({}));
+        message["params"]["_meta"]["progressToken"] = json!(id);
+        let sent = Sent::in_session(&session, &message).to(&service).await;
+        streams.push(Events::of(sent));
+    }
+    for (id, mut events) in streams.into_iter().enumerate() {
+        events.decoder = SseDecoder::new(8 << 20);
+        assert_eq!(events.all().await.last().unwrap()["id"], id, "its answer is there");
+    }
+}
+
+#[tokio::test]
 async fn sessions_that_are_abandoned_are_gone_with_their_handlers() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut options = HttpOptions::new();

@@ -8,7 +8,7 @@ use crate::bench::{Bench, cleanup_lines, wait_for_cleanups};
 use crate::era::Era;
 use crate::expect;
 use crate::failure::{Failure, Verdict, ensure};
-use crate::limits::LONG_MS;
+use crate::limits::{LONG_MS, PROMPT};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -23,7 +23,8 @@ pub(crate) static ROW: Row = Row {
         Check::new("before_the_head_of_the_answer", Era::BOTH, before_the_answer),
         Check::new("in_the_stream", Era::BOTH, in_the_stream),
         Check::new("in_the_stream_and_back", Era::HANDSHAKE, and_back),
-        Check::new("behind_the_request", Era::BOTH, behind_the_request),
+        Check::new("behind_the_request", Era::HANDSHAKE, behind_the_request),
+        Check::new("never_and_never_goes_on", Era::BOTH, never_goes_on),
         Check::new("at_any_moment_raced", Era::BOTH, raced),
     ],
 };
@@ -172,6 +173,27 @@ fn behind_the_request(bench: &mut Bench) -> Verdict {
         hang_up(bench, wire)?;
         cancelled_or_going_on(&talk, &id, &log, round)?;
     }
+    site.finish().map(drop)
+}
+
+/// Hundreds of clients that stop in the middle of a head or a body and stay: nobody else waits for them.
+fn never_goes_on(bench: &mut Bench) -> Verdict {
+    const CLIENTS: usize = 300;
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let bytes = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
+    let mut stuck = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut wire = site.connect()?;
+        wire.write(&bytes[..bench.random.place(bytes.len())])?;
+        stuck.push(wire);
+    }
+    for _ in 0..20 {
+        let took = talk.quick()?;
+        ensure!(took < PROMPT, "clients that do not go on delayed a list by {took:?}");
+        talk.fence()?;
+    }
+    drop(stuck);
     site.finish().map(drop)
 }
 

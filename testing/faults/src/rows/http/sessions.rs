@@ -10,7 +10,7 @@ use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
 use crate::era::Era;
 use crate::expect;
 use crate::failure::{Failure, Verdict, ensure, fail};
-use crate::limits::{ABANDONED_AFTER_KIB, ABANDONED_GROWTH_KIB, LONG_MS, PATIENCE, PROMPT};
+use crate::limits::{ABANDONED_AFTER_KIB, ABANDONED_GROWTH_KIB, LONG_MS, PROMPT};
 use crate::message::{Body, Id, Identity};
 use crate::table::{Check, Row};
 
@@ -27,6 +27,7 @@ pub(crate) static ROW: Row = Row {
         Check::new("deleted_while_the_server_waits_for_input", Era::HANDSHAKE, while_input),
         Check::new("deleted_while_the_server_waits_raced", Era::HANDSHAKE, while_waiting_raced),
         Check::new("client_that_never_answers_is_cancelled", Era::HANDSHAKE, never_answers),
+        Check::new("client_that_left_is_asked_again", Era::HANDSHAKE, asked_again),
         Check::new("get_and_post_close_in_either_order", OLDER, either_order),
         Check::new("get_and_post_close_in_either_order_raced", Era::HANDSHAKE, either_order_raced),
         Check::new("thousand_abandoned", Era::HANDSHAKE, thousand_abandoned),
@@ -169,8 +170,7 @@ fn while_waiting(talk: &Talk<'_>, tool: &str, method: &str) -> Verdict {
     delete(talk)?;
     let Some(last) = rest(&mut one, &first)? else { fail!("the stream of {first} ended without a word about it") };
     expect::any_failure(&last, talk.site.era)?;
-    let late = talk.post(format!("{{\"jsonrpc\":\"2.0\",\"id\":{question},\"result\":{{\"roots\":[]}}}}"));
-    let status = talk.site.status(&late)?;
+    let status = talk.site.status(&talk.post(roots(&question)))?;
     ensure!(status == 404, "an answer in a deleted session got {status}");
     gone(talk)
 }
@@ -202,7 +202,7 @@ fn while_waiting_raced(bench: &mut Bench) -> Verdict {
         let talk = site.talk()?;
         let id = site.fresh_id();
         let (mut wire, question) = asked(&talk, &id, "ask_roots", "roots/list")?;
-        let answer = talk.post(format!("{{\"jsonrpc\":\"2.0\",\"id\":{question},\"result\":{{\"roots\":[]}}}}"));
+        let answer = talk.post(roots(&question));
         let (mut answering, mut deleting) = (site.connect()?, site.connect()?);
         if bench.random.coin() {
             answering.send(&answer)?;
@@ -241,13 +241,43 @@ fn never_answers(bench: &mut Bench) -> Verdict {
             ensure!(message.answers().is_none(), "a cancelled call was answered: {}", message.opening);
             taken_back |= message.opening.contains("notifications/cancelled");
         }
-        let late = talk.post(format!("{{\"jsonrpc\":\"2.0\",\"id\":{question},\"result\":{{\"roots\":[]}}}}"));
-        let status = site.status(&late)?;
+        let status = site.status(&talk.post(roots(&question)))?;
         ensure!(status == 202, "a late answer got {status}");
         talk.fence()?;
-        bench.note(if taken_back { "taken back" } else { "" });
+        ensure!(taken_back, "the question was not taken back");
     }
     site.finish().map(drop)
+}
+
+/// The stream with the question is cut before it was read. The question is on it again, its answer is taken, and the call
+/// goes on to its end.
+fn asked_again(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    for _ in 0..10 {
+        let id = site.fresh_id();
+        let (_, mut wire) = site.send(&talk.call(&id, "ask_roots", json!({})))?;
+        let Some(last) = wire.event()?.and_then(|event| event.id) else { fail!("the stream was not primed") };
+        if bench.random.coin() {
+            wire.reset()?;
+        } else {
+            drop(wire);
+        }
+        let (head, mut wire) = talk.listen(Some(&last))?;
+        ensure!(head.status == 200, "coming back was answered with {}", head.status);
+        let question = wire.event()?.map(|event| message(&event)).transpose()?.flatten();
+        let Some(Identity::Of(question)) = question.map(|question| question.id) else { fail!("no question again") };
+        let status = site.status(&talk.post(roots(&question)))?;
+        ensure!(status == 202, "the answer to a question got {status}");
+        let Some(last) = rest(&mut wire, &id)? else { fail!("{id} was not answered") };
+        expect::text(&last, site.era)?;
+    }
+    site.finish().map(drop)
+}
+
+/// The answer to a question for roots.
+fn roots(question: &Id) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{question},\"result\":{{\"roots\":[]}}}}")
 }
 
 /// The three ends of a session, each of which may come first.
@@ -325,9 +355,9 @@ fn thousand_abandoned(bench: &mut Bench) -> Verdict {
     let idle = site.server.memory()?.resident;
     let mut after = Vec::new();
     for round in 1..=ROUNDS {
-        let mut names = Vec::new();
+        let (mut names, mut wire) = (Vec::new(), site.connect()?);
         for number in 0..SESSIONS {
-            let talk = site.talk()?;
+            let talk = site.talk_over(&mut wire)?;
             if number % (SESSIONS / WITH_CALLS) == 0 {
                 drop(talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?);
             } else if number % 3 == 0 {
@@ -336,12 +366,13 @@ fn thousand_abandoned(bench: &mut Bench) -> Verdict {
             names.push(talk.session);
         }
         let full = site.server.memory()?.resident;
+        drop(wire);
         let took = all_gone(&site, names)?;
         ensure!(cleanup_lines(&log) == round * WITH_CALLS, "{} cleanups of {WITH_CALLS} calls", cleanup_lines(&log));
         after.push(settled(&site, idle)?);
         if round == 1 {
             bench.note_memory("1,000 sessions over idle", full.saturating_sub(idle));
-            bench.note(format!("gone {} after the last was opened", seconds(took)));
+            bench.note(format!("all gone {} after the last was opened", seconds(took)));
         }
     }
     let (first, last) = (after.first().copied().unwrap_or(idle), after.last().copied().unwrap_or(idle));
@@ -359,12 +390,14 @@ fn all_gone(site: &Site, names: Vec<Option<String>>) -> Verdict<Duration> {
     let start = Instant::now();
     // Asking a session keeps it: the idle time has to pass first. The last one was opened last.
     std::thread::sleep(Duration::from_millis(IDLE_MS) + PROMPT / 2);
+    let took = start.elapsed();
+    let mut wire = site.connect()?;
     for session in names {
-        let talk = Talk { site, session };
-        ensure!(talk.delete()? == 404, "a session is there although its idle time is over");
-        ensure!(start.elapsed() < PATIENCE, "it takes too long to look");
+        wire.send(&Talk { site, session }.request("DELETE"))?;
+        ensure!(wire.head()?.status == 404, "a session is there although its idle time is over");
+        wire.body()?;
     }
-    Ok(start.elapsed())
+    Ok(took)
 }
 
 fn settled(site: &Site, idle: u64) -> Verdict<u64> {

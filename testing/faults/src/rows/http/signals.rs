@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::site::{Site, answer, launch, rest};
-use crate::bench::{Bench, cleanup_lines, wait_for_cleanups};
+use crate::bench::{Bench, cleanup_lines};
 use crate::era::Era;
 use crate::expect;
 use crate::failure::{Verdict, ensure, fail};
@@ -119,9 +119,9 @@ fn with_unread(bench: &mut Bench) -> Verdict {
     let mut site = Site::start(bench, &launch)?;
     let talk = site.talk()?;
     let mut unread = vec![talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?];
-    for _ in 0..4 {
+    for _ in 0..3 {
         let mut wire = site.connect()?;
-        wire.send(&talk.call(&site.fresh_id(), "blob", json!({ "bytes": 16 << 20 })))?;
+        wire.send(&talk.call(&site.fresh_id(), "blob", json!({ "bytes": 8 << 20 })))?;
         unread.push(wire);
     }
     talk.fence()?;
@@ -166,7 +166,8 @@ fn raced(bench: &mut Bench) -> Verdict {
         // One that is known to run is answered for, and cleaned up, whatever the moment.
         let running = site.fresh_id();
         let left = bench.random.coin();
-        let stream = talk.begin(&running, "slow_cleanup", json!({ "ms": 100 }))?;
+        let lasts = left && talk.session.is_none();
+        let stream = talk.begin(&running, "slow_cleanup", json!({ "ms": if lasts { LONG_MS } else { 100 } }))?;
         let stream = if left { None } else { Some(stream) };
         bench.random.pause(3_000);
         site.server.signal(Signal::TERM)?;
@@ -182,10 +183,10 @@ fn raced(bench: &mut Bench) -> Verdict {
         }
         if let Some(mut stream) = stream {
             super::hang_ups::ends_with_text(&talk, &mut stream, &running)?;
-        } else if talk.session.is_none() {
-            wait_for_cleanups(&log, 1)?;
         }
         site.ended(ENDING_ACCEPTED)?;
+        let cleaned = cleanup_lines(&log);
+        ensure!(cleaned == usize::from(lasts), "{cleaned} cleanups of the call that ran");
     }
     bench.note(format!("{answered} answered, {closed} not begun"));
     Ok(())

@@ -89,12 +89,17 @@ impl Site {
 
     /// Opens a conversation as the era does.
     pub(super) fn talk(&self) -> Verdict<Talk<'_>> {
+        self.talk_over(&mut self.connect()?)
+    }
+
+    /// The same over a connection that is there.
+    pub(super) fn talk_over(&self, wire: &mut Wire) -> Verdict<Talk<'_>> {
         let mut talk = Talk { site: self, session: None };
         if self.era.is_stateless() {
             return Ok(talk);
         }
-        let request = talk.post(initialize(&self.fresh_id(), self.era));
-        let (head, mut wire) = self.send(&request)?;
+        wire.send(&talk.post(initialize(&self.fresh_id(), self.era)))?;
+        let head = wire.head()?;
         ensure!(head.status == 200, "initialize was answered with {}", head.status);
         let answer = Message::parse(&wire.body()?);
         let agreed = expect::result(&answer)?.get("protocolVersion").and_then(Value::as_str);
@@ -102,7 +107,8 @@ impl Site {
         let session = head.header("mcp-session-id");
         ensure!(!session.is_empty(), "initialize opened no session");
         talk.session = Some(session.to_owned());
-        let status = self.status(&talk.post(initialized_line()))?;
+        wire.send(&talk.post(initialized_line()))?;
+        let status = wire.head()?.status;
         ensure!(status == 202, "notifications/initialized was answered with {status}");
         Ok(talk)
     }
