@@ -71,7 +71,7 @@ fn heads(bench: &mut Bench) -> Verdict {
     let before = site.server.memory()?.resident;
     let start = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", site.address);
     let long = "x".repeat(1 << 20);
-    let many: String = (0..5_000).map(|number| format!("X-{number}: y\r\n")).collect();
+    let many = "X-Many: y\r\n".repeat(5_000);
     for (what, bytes) in [
         ("a header of a megabyte", format!("{start}X-Long: {long}\r\n\r\n")),
         ("a name of a megabyte", format!("{start}{long}: y\r\n\r\n")),

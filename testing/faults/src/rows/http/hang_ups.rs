@@ -7,7 +7,7 @@ use super::wire::Wire;
 use crate::bench::{Bench, cleanup_lines, wait_for_cleanups};
 use crate::era::Era;
 use crate::expect;
-use crate::failure::{Failure, Verdict, ensure};
+use crate::failure::{Failure, Verdict, ensure, fail};
 use crate::limits::{LONG_MS, PROMPT};
 use crate::table::{Check, Row};
 
@@ -136,8 +136,10 @@ fn and_back(bench: &mut Bench) -> Verdict {
                 last = event.id.or(last);
                 let Some(said) = said else { continue };
                 if let Some((_, progress)) = said.progress {
-                    ensure!(progress > step, "step {progress} came after {step}");
-                    step = progress;
+                    let before = std::mem::replace(&mut step, progress);
+                    if before >= progress {
+                        fail!("step {progress} came after {before}");
+                    }
                 } else {
                     found = Some(said);
                 }
