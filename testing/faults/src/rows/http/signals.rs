@@ -168,7 +168,10 @@ fn raced(bench: &mut Bench) -> Verdict {
         let left = bench.random.coin();
         let lasts = left && talk.session.is_none();
         let stream = talk.begin(&running, "slow_cleanup", json!({ "ms": if lasts { LONG_MS } else { 100 } }))?;
-        let stream = if left { None } else { Some(stream) };
+        let mut stream = Some(stream);
+        if left {
+            stream = None;
+        }
         bench.random.pause(3_000);
         site.server.signal(Signal::TERM)?;
         for (id, mut wire) in calls {

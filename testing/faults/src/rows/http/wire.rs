@@ -128,9 +128,12 @@ impl Wire {
         self.write(&request.bytes())
     }
 
-    /// Closes one direction: nothing more is written.
+    /// Closes one direction: nothing more is written. A server that was quicker has closed it already.
     pub(super) fn stop_writing(&self) -> Verdict {
-        Ok(self.stream.shutdown(Shutdown::Write)?)
+        match self.stream.shutdown(Shutdown::Write) {
+            Err(error) if error.kind() != ErrorKind::NotConnected => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Closes the connection so that the peer gets a reset and not an end.
