@@ -437,7 +437,7 @@ mod tests {
         append(&mut log, stream, "b");
         append(&mut log, stream, "c");
         assert_eq!((log.len(), log.bytes()), (2, 2));
-        assert!(log.resume(&first).is_ok(), "what comes after it is still there");
+        let mut cursor = log.resume(&first).expect("what comes after it is still there");
         rest(&mut log, &mut cursor);
         append(&mut log, stream, "far more than the limit");
         assert_eq!(log.len(), 1);
