@@ -37,6 +37,10 @@ pub(crate) struct Options {
     /// How long running calls may go on to answer after the client has closed its end, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     drain: u64,
+    /// How long a session without a request and without an open stream is kept, in milliseconds (--http, up to revision
+    /// 2025-11-25). Ten minutes unless told.
+    #[arg(long, value_name = "MS")]
+    session_idle: Option<u64>,
     /// Serve what the official conformance suite looks for instead of the reference server.
     #[arg(long)]
     conformance: bool,
@@ -61,7 +65,11 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     match (options.unix, options.tcp, options.http) {
         (Some(path), _, _) => on_unix(server, limits, path).await,
         (None, Some(address), _) => on_tcp(server, limits, address).await,
-        (None, None, Some(address)) => on_http(server, limits, address).await,
+        (None, None, Some(address)) => {
+            let mut http = HttpOptions::new().with_limits(limits);
+            http.session_idle = options.session_idle.map_or(http.session_idle, Duration::from_millis);
+            on_http(server, http, address).await
+        }
         (None, None, None) => {
             welcome::at_a_terminal();
             server.serve_stdio().with_limits(limits).await
@@ -69,9 +77,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-async fn on_http(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
+async fn on_http(server: Server, options: HttpOptions, address: SocketAddr) -> Result<(), Error> {
     refuse_the_public(address)?;
-    let serving = server.serve_http(address).with_options(HttpOptions::new().with_limits(limits));
+    let serving = server.serve_http(address).with_options(options);
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
         eprintln!("steadfast: listening on http://{address}/mcp");

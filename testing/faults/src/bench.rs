@@ -16,7 +16,7 @@ use crate::limits::{PROMPT, RACE_BUDGET};
 use crate::memory::mebibytes;
 use crate::output::Transcript;
 use crate::random::Random;
-use crate::server::Ending;
+use crate::server::{Ending, Server};
 
 /// How many of the servers of a check a failure report shows.
 const SHOWN_SERVERS: usize = 1;
@@ -83,12 +83,16 @@ impl Bench {
     /// A server to which nobody has spoken.
     pub(crate) fn start(&mut self, launch: &Launch) -> Verdict<Client> {
         let client = Client::start(launch, self.era)?;
-        let server = &client.server;
+        self.show(&client.server);
+        Ok(client)
+    }
+
+    /// Shows the last words of this server if the check fails.
+    pub(crate) fn show(&mut self, server: &Server) {
         self.shown.push_back((Arc::clone(&server.output.transcript), server.errors.kept()));
         if self.shown.len() > SHOWN_SERVERS {
             self.shown.pop_front();
         }
-        Ok(client)
     }
 
     /// The name of a file that does not exist yet.

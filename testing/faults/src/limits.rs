@@ -65,3 +65,7 @@ pub const SLEEPERS_GROWTH_KIB: u64 = 3 * 1024;
 /// A line of 64 MiB where 16 MiB are allowed: the part that was kept until the limit was seen, doubled by the growth of
 /// a buffer, and slack.
 pub const LONG_LINE_KIB: u64 = 40 * 1024;
+
+/// "Memory back": what 1,000 sessions on HTTP may need beyond the memory that 1,000 abandoned ones had. Together they hold
+/// 8 MiB; 2 KiB of each that were lost would be seen.
+pub const ABANDONED_GROWTH_KIB: u64 = 2 * 1024;

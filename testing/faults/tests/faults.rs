@@ -52,6 +52,18 @@ rows! {
     print
     ten_thousand_sleepers
     signals
+    http_garbage
+    http_header_smuggling
+    http_host_and_origin
+    http_hang_ups
+    http_cancellation
+    http_duplicate_id
+    http_panic
+    http_blocked
+    http_sessions
+    http_unread_streams
+    http_last_event_id
+    http_signals
 }
 
 #[test]

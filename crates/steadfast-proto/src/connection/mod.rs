@@ -268,13 +268,20 @@ impl Connection {
         self.outbox.shut();
         self.fail_all_calls();
         self.begin_drain(now, CloseCause::OutputFailed);
-        if let Some(drain) = self.stage.drain() {
-            // Only cleanups are waited for: as long as they had in any case.
-            let grace = self.limits.drain_deadline.saturating_sub(self.limits.drain_window);
-            let drain = Drain { deadline: drain.deadline.min(now + grace), ..drain };
-            self.stage = Stage::Draining(drain);
-            self.stop_everything(drain);
+        self.stop_at_once(now);
+        self.settle();
+    }
+
+    /// The peer has ended the connection as a whole, in words, as DELETE ends a session. It wants nothing more to be done, so
+    /// the window is skipped; but it may still read, so what is open is answered for: its sender learns that it was begun.
+    pub fn handle_peer_ended(&mut self, now: Moment) {
+        if self.stage.is_closed() {
+            return;
         }
+        self.input_ended = true;
+        self.fail_all_calls();
+        self.begin_drain(now, CloseCause::PeerClosed);
+        self.stop_at_once(now);
         self.settle();
     }
 
@@ -439,6 +446,15 @@ impl Connection {
         let window = now + self.limits.drain_window.min(self.limits.drain_deadline);
         self.stage = Stage::Draining(Drain { cause, window: Some(window), deadline: now + self.limits.drain_deadline });
         self.end_subscriptions(cause);
+    }
+
+    /// Skips the window. Only cleanups are waited for: as long as they had in any case.
+    fn stop_at_once(&mut self, now: Moment) {
+        let Some(drain) = self.stage.drain() else { return };
+        let grace = self.limits.drain_deadline.saturating_sub(self.limits.drain_window);
+        let drain = Drain { deadline: drain.deadline.min(now + grace), ..drain };
+        self.stage = Stage::Draining(drain);
+        self.stop_everything(drain);
     }
 
     /// The window is over: what is open is answered with an error, and every execution is told to stop.

@@ -261,6 +261,23 @@ fn a_failed_write_stops_handlers_at_once() {
 }
 
 #[test]
+fn a_peer_that_ends_the_connection_stops_handlers_at_once_and_is_answered_for_them() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    let (asking, call) = (CallKey::new(0), Call::new(Method::ListRoots, None));
+    world.connection.call(world.now, asking, call).unwrap();
+    world.wire();
+    world.connection.handle_peer_ended(world.now);
+    world.listen();
+    assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
+    assert_eq!(world.ended, [(asking, Outcome::Closed { sent: true })]);
+    let wire = world.wire();
+    assert_eq!((ids(&wire), &wire[0]["error"]["code"]), (vec![json!(1)], &json!(-32603)));
+    world.end(key);
+    assert_eq!(world.closed, Some(CloseCause::PeerClosed));
+}
+
+#[test]
 fn after_a_failed_write_nothing_waits_for_a_reader_and_only_cleanups_delay_the_end() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);

@@ -53,15 +53,18 @@ impl fmt::Display for EventId {
 pub struct LogLimits {
     /// Events. 4,096: a few calls that report progress all the time.
     pub events: usize,
-    /// Their bytes. The newest event is kept whatever its size: an answer has to be had at least once.
+    /// Their bytes. What was read goes first when there are more; the newest event is kept whatever its size.
     pub bytes: usize,
+    /// The bytes of events that nobody has read. An answer has to be had at least once: those of other streams do not push it
+    /// out before its reader has had its turn. 64 MiB: several of the largest at once.
+    pub unread_bytes: usize,
     /// How long after it was appended. 5 minutes: longer than a laptop's sleep between two meetings is a new session.
     pub age: Duration,
 }
 
 impl Default for LogLimits {
     fn default() -> Self {
-        Self { events: 4_096, bytes: 4 << 20, age: Duration::from_secs(300) }
+        Self { events: 4_096, bytes: 4 << 20, unread_bytes: 64 << 20, age: Duration::from_secs(300) }
     }
 }
 
@@ -184,9 +187,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         self.bytes += body.as_ref().len();
         stream.events.push_back(body);
         self.order.push_back((now, key));
-        while self.order.len() > 1 && (self.order.len() > self.limits.events || self.bytes > self.limits.bytes) {
-            self.drop_oldest();
-        }
+        self.make_room();
         Some(id)
     }
 
@@ -255,7 +256,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     /// Drops what is too old.
     pub fn expire(&mut self, now: Moment) {
         while self.order.front().is_some_and(|(appended, _)| *appended + self.limits.age <= now) {
-            self.drop_oldest();
+            self.drop_event(0);
         }
     }
 
@@ -264,8 +265,30 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         self.order.front().map(|(appended, _)| *appended + self.limits.age)
     }
 
-    fn drop_oldest(&mut self) {
-        let Some((_, key)) = self.order.pop_front() else { return };
+    /// Drops what is too much: what was read, which is kept only for those who come back, before what was not.
+    fn make_room(&mut self) {
+        while self.order.len() > 1 {
+            let too_many = self.order.len() > self.limits.events;
+            if !too_many && self.bytes <= self.limits.bytes {
+                break;
+            }
+            match self.oldest_read() {
+                Some(place) => self.drop_event(place),
+                None if too_many || self.bytes > self.limits.unread_bytes => self.drop_event(0),
+                None => break,
+            }
+        }
+    }
+
+    /// Where the oldest event is that was read. It is the first of its stream, since what is before it was read too.
+    fn oldest_read(&self) -> Option<usize> {
+        let read = |key: &StreamKey| self.streams.get(key).is_some_and(|stream| stream.first < stream.unread);
+        self.order.iter().position(|(_, key)| read(key))
+    }
+
+    /// Drops an event that is the oldest of its stream.
+    fn drop_event(&mut self, place: usize) {
+        let Some((_, key)) = self.order.remove(place) else { return };
         if let Some(stream) = self.streams.get_mut(&key)
             && let Some(event) = stream.events.pop_front()
         {
@@ -414,7 +437,8 @@ mod tests {
         append(&mut log, stream, "b");
         append(&mut log, stream, "c");
         assert_eq!((log.len(), log.bytes()), (2, 2));
-        assert!(log.resume(&first).is_ok(), "what comes after it is still there");
+        let mut cursor = log.resume(&first).expect("what comes after it is still there");
+        rest(&mut log, &mut cursor);
         append(&mut log, stream, "far more than the limit");
         assert_eq!(log.len(), 1);
         assert_eq!(log.resume(&first), Err(UnknownEvent), "something after it is gone");
@@ -465,6 +489,20 @@ mod tests {
         let stream = log.open();
         log.close(stream);
         assert_eq!(log.append(at(0), stream, |_| Vec::new()), None);
+    }
+
+    #[test]
+    fn what_nobody_has_read_is_not_pushed_out_by_other_streams() {
+        let mut log = EventLog::new(LogLimits { bytes: 8, unread_bytes: 30, ..LogLimits::default() });
+        let (one, two) = (log.open(), log.open());
+        let (mut first, mut second) = (log.attach(one).unwrap(), log.attach(two).unwrap());
+        append(&mut log, one, "a long answer");
+        append(&mut log, two, "another one");
+        assert_eq!(rest(&mut log, &mut first).0, ["a long answer"]);
+        append(&mut log, two, "x");
+        assert_eq!(log.len(), 2, "what was read goes when there is too much");
+        append(&mut log, two, "more than may be left unread");
+        assert_eq!((rest(&mut log, &mut second), log.len()), ((Vec::new(), Read::Lost), 2));
     }
 
     proptest! {

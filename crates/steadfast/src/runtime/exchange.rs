@@ -11,24 +11,32 @@ use std::task::{Context, Poll};
 use super::engine::{Engine, Service};
 
 /// One request, until its answer.
-pub(crate) struct Exchange<S: Service> {
+pub(crate) struct Exchange<S: Service, K: Kept = ()> {
     /// Gone when it is over.
-    engine: Option<Engine<S>>,
+    engine: Option<(Engine<S>, K)>,
 }
 
-impl<S: Service> Exchange<S> {
+/// What is kept until all of an exchange has ended, also what goes on behind its answer.
+pub(crate) trait Kept: Send + 'static {
+    /// The deadline has come, and so many executions have not ended.
+    fn abandoned(&mut self, _count: usize) {}
+}
+
+impl Kept for () {}
+
+impl<S: Service, K: Kept> Exchange<S, K> {
     /// Gives a new engine its one message.
-    pub(crate) fn begin(mut engine: Engine<S>, message: &[u8]) -> Self {
+    pub(crate) fn begin(mut engine: Engine<S>, message: &[u8], kept: K) -> Self {
         let now = engine.runtime.now();
         engine.connection.carry_one_exchange();
         engine.connection.handle_message(now, message);
         engine.act();
-        Self { engine: Some(engine) }
+        Self { engine: Some((engine, kept)) }
     }
 
     /// The next message to the peer; `None` when the answer, or whatever there was, is out.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
-        let Some(engine) = &mut self.engine else { return Poll::Ready(None) };
+        let Some((engine, _)) = &mut self.engine else { return Poll::Ready(None) };
         loop {
             let progressed = engine.turn(cx);
             engine.act();
@@ -49,7 +57,7 @@ impl<S: Service> Exchange<S> {
     /// The server shuts down: the handler has the drain window to answer, and is answered for then.
     #[cfg(feature = "http")]
     pub(crate) fn shut_down(&mut self) {
-        if let Some(engine) = &mut self.engine {
+        if let Some((engine, _)) = &mut self.engine {
             engine.connection.shut_down(engine.runtime.now());
             engine.act();
         }
@@ -57,39 +65,41 @@ impl<S: Service> Exchange<S> {
 
     /// Ends the connection: at once if nothing runs, else in a task of its own.
     fn finish(&mut self) {
-        let Some(mut engine) = self.engine.take() else { return };
+        let Some((mut engine, kept)) = self.engine.take() else { return };
         engine.connection.handle_write_failed(engine.runtime.now());
         engine.act();
         if engine.ended().is_none() {
             let runtime = std::sync::Arc::clone(&engine.runtime);
-            runtime.spawn(Box::pin(Remainder { engine }));
+            runtime.spawn(Box::pin(Remainder { engine, kept }));
         }
     }
 }
 
-impl<S: Service> Drop for Exchange<S> {
+impl<S: Service, K: Kept> Drop for Exchange<S, K> {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
 /// What goes on behind an exchange.
-struct Remainder<S> {
+struct Remainder<S, K> {
     engine: Engine<S>,
+    kept: K,
 }
 
 // Nothing in it is pinned in place.
-impl<S> Unpin for Remainder<S> {}
+impl<S, K> Unpin for Remainder<S, K> {}
 
-impl<S: Service> Future for Remainder<S> {
+impl<S: Service, K: Kept> Future for Remainder<S, K> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let engine = &mut self.engine;
+        let Self { engine, kept } = &mut *self;
         loop {
             let progressed = engine.turn(cx);
             engine.act();
-            if engine.ended().is_some() {
+            if let Some(ended) = engine.ended() {
+                kept.abandoned(ended.abandoned);
                 return Poll::Ready(());
             }
             if !engine.rest(cx, 0, progressed) {

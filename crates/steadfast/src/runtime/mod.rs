@@ -43,6 +43,8 @@ pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall};
 pub(crate) use driver::Driver;
 pub(crate) use engine::{Engine, Service, Started};
 pub(crate) use exchange::Exchange;
+#[cfg(feature = "http")]
+pub(crate) use exchange::Kept;
 pub(crate) use execution::{Execution, Shielded};
 pub(crate) use fence::{Job, launch, poll_quietly};
 pub(crate) use io_thread::handle as io_handle;

@@ -58,7 +58,7 @@ impl ServerService {
             mailbox.identify(owner);
             service
         };
-        Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message)
+        Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message, ())
     }
 
     /// Lists a catalog, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.

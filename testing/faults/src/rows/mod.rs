@@ -10,6 +10,7 @@ mod child_reads_stdin;
 mod duplicate_id;
 mod extreme_calls;
 mod handshake;
+mod http;
 mod input_closes;
 mod output_goes;
 mod panic;
@@ -43,4 +44,16 @@ pub(crate) static ALL: &[&Row] = &[
     &print::ROW,
     &sleepers::ROW,
     &signals::ROW,
+    &http::GARBAGE,
+    &http::SMUGGLING,
+    &http::GUARD,
+    &http::HANG_UPS,
+    &http::CANCELLATION,
+    &http::DUPLICATE_ID,
+    &http::PANIC,
+    &http::BLOCKED,
+    &http::SESSIONS,
+    &http::UNREAD,
+    &http::LAST_EVENT_ID,
+    &http::SIGNALS,
 ];

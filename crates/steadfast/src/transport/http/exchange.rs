@@ -61,12 +61,12 @@ pub(super) async fn answer(mut running: Box<Running>) -> Response<HttpBody> {
 pub(super) struct Running {
     shared: Arc<Shared>,
     runtime: Arc<dyn Runtime>,
-    exchange: Exchange<ServerService>,
+    /// It holds its permit until all that it began has ended.
+    exchange: Exchange<ServerService, Permit>,
     timer: Option<Box<dyn Timer>>,
     /// Heard of once it has to wait.
     closing: Option<Pin<Box<OwnedNotified>>>,
     told: bool,
-    _permit: Permit,
 }
 
 impl Running {
@@ -85,8 +85,8 @@ impl Running {
         };
         let limits = shared.limits.clone();
         let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
-        let exchange = Exchange::begin(engine, message);
-        Self { shared, runtime, exchange, timer: None, closing: None, told: false, _permit: permit }
+        let exchange = Exchange::begin(engine, message, permit);
+        Self { shared, runtime, exchange, timer: None, closing: None, told: false }
     }
 
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {

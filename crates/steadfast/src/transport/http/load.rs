@@ -1,14 +1,23 @@
-//! How much a service holds at once, over all its connections (law L7).
+//! How much a service holds at once, over all its connections (law L7), and what of it has not ended (law L5).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use steadfast_proto::connection::Limits;
+use tokio::sync::Notify;
 
-/// Counts the requests that are being read or run, and their bytes.
+use crate::runtime::Kept;
+
+/// Counts the requests that are being read or run, their bytes, and the sessions.
 pub(super) struct Load {
     requests: AtomicUsize,
     bytes: AtomicUsize,
+    /// Requests, what they left behind, and sessions. Not all of them have a connection that could be waited for.
+    live: AtomicUsize,
+    /// Executions that were given up at the end of their connections.
+    abandoned: AtomicUsize,
+    /// Told when nothing is live; by one, since one waits.
+    idle: Notify,
     most_requests: usize,
     most_bytes: usize,
 }
@@ -18,39 +27,91 @@ impl Load {
         Arc::new(Self {
             requests: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
+            abandoned: AtomicUsize::new(0),
+            idle: Notify::new(),
             most_requests: limits.in_flight,
             most_bytes: limits.in_flight_bytes,
         })
     }
 
-    /// Room for one more request, held until it is dropped.
+    /// Room to read one more message, held until it is dropped. As many again as there may be requests are read, because
+    /// it has to be read to be known for one: a cancellation makes room, and is not to wait for it.
     pub(super) fn enter(self: &Arc<Self>) -> Option<Permit> {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         // Counted in any case, so that dropping it takes back what was added.
-        let permit = Permit { load: Arc::clone(self), bytes: 0 };
-        (before < self.most_requests).then_some(permit)
+        let permit = Permit { stay: self.stay(), bytes: 0, for_request: before < self.most_requests };
+        (before < self.most_requests.saturating_mul(2)).then_some(permit)
+    }
+
+    /// Something that has to end before the service has.
+    pub(super) fn stay(self: &Arc<Self>) -> Stay {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        Stay(Arc::clone(self))
+    }
+
+    /// Waits until everything has ended. One waits at a time.
+    pub(super) async fn idle(&self) {
+        while self.live.load(Ordering::Acquire) > 0 {
+            self.idle.notified().await;
+        }
+    }
+
+    /// Whether something was given up: a thread or a worker is blocked.
+    pub(super) fn has_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Lasts as long as what it was given to.
+pub(super) struct Stay(Arc<Load>);
+
+impl Stay {
+    pub(super) fn abandoned(&self, count: usize) {
+        self.0.abandoned.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        if self.0.live.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.idle.notify_one();
+        }
     }
 }
 
 /// One request's share.
 pub(super) struct Permit {
-    load: Arc<Load>,
+    stay: Stay,
     bytes: usize,
+    for_request: bool,
 }
 
 impl Permit {
+    /// Whether there is room for it if it is a request.
+    pub(super) fn is_for_request(&self) -> bool {
+        self.for_request
+    }
+
     /// Room for more bytes of this request.
     pub(super) fn hold(&mut self, bytes: usize) -> bool {
-        let before = self.load.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let load = &self.stay.0;
+        let before = load.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
-        before.saturating_add(bytes) <= self.load.most_bytes
+        before.saturating_add(bytes) <= load.most_bytes
+    }
+}
+
+impl Kept for Permit {
+    fn abandoned(&mut self, count: usize) {
+        self.stay.abandoned(count);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.load.requests.fetch_sub(1, Ordering::Relaxed);
-        self.load.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.stay.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.stay.0.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -64,7 +125,10 @@ mod tests {
         (limits.in_flight, limits.in_flight_bytes) = (1, 10);
         let load = Load::new(&limits);
         let mut first = load.enter().unwrap();
-        assert!(load.enter().is_none() && load.enter().is_none());
+        assert!(first.is_for_request());
+        let more = load.enter().unwrap();
+        assert!(!more.is_for_request() && load.enter().is_none());
+        drop(more);
         assert!(first.hold(10) && !first.hold(1));
         drop(first);
         let mut second = load.enter().unwrap();

@@ -23,9 +23,11 @@ use super::incoming::{Lines, read_body};
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use super::session::{Outcome, Session, Waiting};
+use super::session::{NotTaken, Outcome, Session, Submitted, Waiting};
 use super::sessions::Full;
 use crate::runtime::Runtime;
+
+const TOO_MANY: &str = "as many requests are in flight as may be; send it again when one has ended";
 
 /// What a POST comes to once its body was read.
 enum Decision {
@@ -61,9 +63,7 @@ impl Shared {
         if self.closing.is_closing() {
             return reply::overloaded("shutting down: no new requests are taken");
         }
-        let Some(mut permit) = self.load.enter() else {
-            return reply::overloaded("as many requests are in flight as may be; send it again when one has ended");
-        };
+        let Some(mut permit) = self.load.enter() else { return reply::overloaded(TOO_MANY) };
         let deadline = runtime.now() + self.options.body_timeout;
         let limit = self.limits.message_bytes;
         let bytes = match read_body(body, limit, &mut permit, || runtime.timer(), deadline).await {
@@ -76,7 +76,11 @@ impl Shared {
             Decision::Wait(waiting) => match waiting.await {
                 Outcome::Answer(body) => reply::json(StatusCode::OK, body),
                 Outcome::Events(stream) => reply::events(HttpBody::session(stream)),
-                Outcome::Gone => session_gone(None),
+                Outcome::Lost => {
+                    // Not 404, which would say that nothing was begun.
+                    let error = ErrorObject::internal("the session ended before its request did");
+                    reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error)
+                }
             },
         }
     }
@@ -90,8 +94,11 @@ impl Shared {
                 return reply::error(StatusCode::BAD_REQUEST, id, &refusal.error()).into();
             }
         };
+        if matches!(message, Message::Request { .. } | Message::Batch(_)) && !permit.is_for_request() {
+            return reply::overloaded(TOO_MANY).into();
+        }
         match Era::of(&lines, &message) {
-            Era::Legacy => self.legacy(runtime, parts, &bytes, &message),
+            Era::Legacy => self.legacy(runtime, parts, &bytes, &message, permit),
             Era::Modern => match message {
                 Message::Request { id, method, params } => {
                     if let Err(error) = self.check_headers(&lines, &method, &params) {
@@ -131,6 +138,7 @@ impl Shared {
         parts: &Parts,
         bytes: &[u8],
         message: &Message<'_>,
+        permit: Permit,
     ) -> Decision {
         let lines = Lines(&parts.headers);
         let id = if let Message::Request { id, .. } = message { Some(id) } else { None };
@@ -148,16 +156,16 @@ impl Shared {
             Message::Notification { method, .. } => (Vec::new(), *method == Method::Cancelled.name()),
             Message::Answer { .. } => (Vec::new(), false),
         };
-        if let Some(id) = id
-            && session.is_in_flight(id)
-        {
-            // In this POST's own answer it cannot be taken for the answer of the first.
-            let error = ErrorObject::invalid_request("a request with this id is still in flight");
-            return reply::error(StatusCode::BAD_REQUEST, Some(id), &error).into();
-        }
-        match session.submit(bytes, &ids, sweep) {
-            Some(waiting) => Decision::Wait(waiting),
-            None => reply::empty(StatusCode::ACCEPTED).into(),
+        match session.submit(bytes, &ids, sweep, permit) {
+            Ok(Submitted::Waiting(waiting)) => Decision::Wait(waiting),
+            Ok(Submitted::Taken) => reply::empty(StatusCode::ACCEPTED).into(),
+            Ok(Submitted::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
+            Err(NotTaken::Gone) => session_gone(id).into(),
+            Err(NotTaken::InFlight) => {
+                // In this POST's own answer it cannot be taken for the answer of the first.
+                let error = ErrorObject::invalid_request("a request with this id is still in flight");
+                reply::error(StatusCode::BAD_REQUEST, id, &error).into()
+            }
         }
     }
 
@@ -259,7 +267,8 @@ impl Shared {
     }
 }
 
-/// A session that has ended, or never was, or is somebody else's: which of them is nobody's business.
+/// A session that has ended, or never was, or is somebody else's: which of them is nobody's business. Clients take it for a
+/// request that was never begun, and send it again in a new session; so nothing that was begun is answered with it (L10).
 fn session_gone(id: Option<&RequestId>) -> Response<HttpBody> {
     let error = ErrorObject::invalid_request("there is no such session: begin again with initialize");
     reply::error(StatusCode::NOT_FOUND, id, &error)

@@ -45,23 +45,23 @@ pub struct ServingHttp {
     path: String,
     options: HttpOptions,
     shutdown: Option<BoxFuture<()>>,
+    end_process: bool,
 }
 
 impl ServingHttp {
     pub(crate) fn new(server: Server, address: impl ToSocketAddrs) -> Self {
         let listener = StdListener::bind(address);
-        Self { server, listener, path: PATH.to_owned(), options: HttpOptions::default(), shutdown: None }
+        Self::new_on(server, listener)
+    }
+
+    fn new_on(server: Server, listener: io::Result<StdListener>) -> Self {
+        let options = HttpOptions::default();
+        Self { server, listener, path: PATH.to_owned(), options, shutdown: None, end_process: true }
     }
 
     /// Serves on a listener that exists already, for example on a port that the system chose.
     pub fn on(server: impl crate::IntoServer, listener: StdListener) -> Self {
-        Self {
-            server: server.into_server(),
-            listener: Ok(listener),
-            path: PATH.to_owned(),
-            options: HttpOptions::default(),
-            shutdown: None,
-        }
+        Self::new_on(server.into_server(), Ok(listener))
     }
 
     /// At another path than `/mcp`.
@@ -79,6 +79,13 @@ impl ServingHttp {
     /// Shuts down when `shutdown` completes. It takes the place of the signal handlers.
     pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
+        self
+    }
+
+    /// Leaves the process alone when a signal has shut the server down and handlers still block their threads. Otherwise the
+    /// process ends then, with code 0: a runtime waits for its blocked workers, however long that takes.
+    pub fn keep_process(mut self) -> Self {
+        self.end_process = false;
         self
     }
 
@@ -117,7 +124,16 @@ impl ServingHttp {
         let endpoint = Endpoint { path: self.path.into(), service: service.clone() };
         // Dropping the future that waits here ends the server: the guard shuts it down.
         let guard = Guarded(service.clone());
-        let mut serving = io.spawn(accept(listener, endpoint, drain));
+        let end_process = on_signals && self.end_process;
+        let load = Arc::clone(&service.shared.load);
+        let mut serving = io.spawn(async move {
+            let served = accept(listener, endpoint, drain).await;
+            // Here, where no handler can be in the way.
+            if end_process && load.has_abandoned() {
+                std::process::exit(0);
+            }
+            served
+        });
         if let Some(shutdown) = self.shutdown {
             tokio::select! {
                 biased;
@@ -180,9 +196,17 @@ async fn accept(listener: StdListener, endpoint: Endpoint, drain: Duration) -> i
         }
     }
     drop((listener, alive));
+    let deadline = tokio::time::Instant::now() + drain + SLACK;
     gone.recv().await;
+    // Handlers whose clients have left, and cleanups, have no connection that would be waited for.
+    if tokio::time::timeout_at(deadline, shared.load.idle()).await.is_err() {
+        shared.load.stay().abandoned(1);
+    }
     Ok(())
 }
+
+/// How much later than their deadline the last handlers may be seen to have ended.
+const SLACK: Duration = Duration::from_millis(100);
 
 /// Serves one connection until its end, or until it has drained.
 async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {

@@ -27,6 +27,7 @@ use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEvent};
 pub(super) use driver::Driver;
 pub(super) use stream::{Outcome, SessionStream, Waiting};
 
+use super::load::{Load, Permit};
 use super::service::Shared;
 use crate::runtime::{Engine, Mailbox, Runtime};
 use crate::server::ServerService;
@@ -41,7 +42,27 @@ pub(super) struct Session {
     principal: Option<String>,
     runtime: Arc<dyn Runtime>,
     timing: Timing,
+    load: Arc<Load>,
     state: Mutex<State>,
+}
+
+/// What became of a message.
+pub(super) enum Submitted {
+    /// It was taken, and has no answer.
+    Taken,
+    /// It has no request in it, and is not what it should be: this says so.
+    Refused(Vec<u8>),
+    /// It has requests.
+    Waiting(Waiting),
+}
+
+/// Why a message was not taken: nothing was begun.
+#[derive(Debug)]
+pub(super) enum NotTaken {
+    /// The session has ended meanwhile.
+    Gone,
+    /// A request with its id runs.
+    InFlight,
 }
 
 /// What a session keeps of the options.
@@ -55,6 +76,9 @@ struct Timing {
 struct State {
     engine: Engine<ServerService>,
     log: EventLog<Bytes>,
+    /// Stands before the ids of its events, so that those of another session are unknown here. A client that opened a new
+    /// session may still come with what it remembers.
+    mark: u32,
     /// The stream of what belongs to no request.
     standalone: StreamKey,
     /// POSTs whose requests are not all answered, or whose answer was not taken.
@@ -82,6 +106,8 @@ struct Post {
     /// Its handler has let go of the client.
     released: bool,
     waker: Option<Waker>,
+    /// It counts among the requests of the service until they have ended, whether its client waits or not.
+    _permit: Permit,
 }
 
 /// Where the messages of a POST go.
@@ -89,6 +115,8 @@ enum To {
     /// Nowhere yet: it is not decided how it is answered.
     Held(Vec<Vec<u8>>),
     Stream(StreamKey),
+    /// Nowhere at all: its client left before it was told of a stream.
+    Nobody,
 }
 
 impl Session {
@@ -98,8 +126,9 @@ impl Session {
         runtime: Arc<dyn Runtime>,
         principal: Option<String>,
     ) -> Result<Arc<Self>, getrandom::Error> {
-        let mut random = [0_u8; 16];
+        let (mut random, mut mark) = ([0_u8; 16], [0_u8; 4]);
         getrandom::fill(&mut random)?;
+        getrandom::fill(&mut mark)?;
         let server = shared.server.clone();
         let limits = shared.limits.clone();
         let service = |mailbox: &Arc<Mailbox>| {
@@ -113,6 +142,7 @@ impl Session {
         let state = State {
             engine,
             log,
+            mark: u32::from_be_bytes(mark),
             standalone,
             posts: BTreeMap::new(),
             next_post: 0,
@@ -131,7 +161,8 @@ impl Session {
             resumable_after: options.resumable_after,
         };
         let id = format!("{:032x}", u128::from_be_bytes(random)).into_boxed_str();
-        Ok(Arc::new(Self { id, principal, runtime, timing, state: Mutex::new(state) }))
+        let load = Arc::clone(&shared.load);
+        Ok(Arc::new(Self { id, principal, runtime, timing, load, state: Mutex::new(state) }))
     }
 
     pub(super) fn id(&self) -> &str {
@@ -148,10 +179,6 @@ impl Session {
         self.lock().engine.connection.peer().is_some()
     }
 
-    pub(super) fn is_in_flight(&self, id: &RequestId) -> bool {
-        self.lock().engine.connection.key_of(id).is_some()
-    }
-
     /// Takes `initialize`, and gives its answer, which is there at once.
     pub(super) fn initialize(&self, message: &[u8]) -> Vec<u8> {
         let mut state = self.lock();
@@ -163,26 +190,42 @@ impl Session {
         answer.unwrap_or_default()
     }
 
-    /// Takes a message that has these requests in it. What it comes to can be waited for if there are any. `sweep` is
+    /// Takes a message that has these requests in it, whose answers can be waited for if there are any. `sweep` is
     /// set for a message that may end requests without an answer.
-    pub(super) fn submit(self: &Arc<Self>, message: &[u8], ids: &[RequestId], sweep: bool) -> Option<Waiting> {
+    ///
+    /// # Errors
+    ///
+    /// If nothing was begun.
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        message: &[u8],
+        ids: &[RequestId],
+        sweep: bool,
+        permit: Permit,
+    ) -> Result<Submitted, NotTaken> {
         let mut guard = self.lock();
         let state = &mut *guard;
+        if state.over {
+            return Err(NotTaken::Gone);
+        }
         let now = self.runtime.now();
         state.used = now;
-        let post = (!ids.is_empty()).then(|| state.open_post());
+        if let [id] = ids
+            && state.engine.connection.key_of(id).is_some()
+        {
+            return Err(NotTaken::InFlight);
+        }
+        let post = state.open_post(permit);
         let known: Vec<bool> = ids.iter().map(|id| state.engine.connection.key_of(id).is_some()).collect();
         state.engine.connection.handle_message(now, message);
-        if let Some(post) = post {
-            let fresh = ids.iter().zip(known).filter(|(_, known)| !known);
-            let keys: Vec<Key> = fresh.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
-            state.routes.extend(keys.iter().map(|key| (*key, post)));
-            if let Some(post) = state.posts.get_mut(&post) {
-                post.keys = keys;
-            }
+        let fresh = ids.iter().zip(known).filter(|(_, known)| !known);
+        let keys: Vec<Key> = fresh.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
+        state.routes.extend(keys.iter().map(|key| (*key, post)));
+        if let Some(post) = state.posts.get_mut(&post) {
+            post.keys = keys;
         }
         // What is there already answers this message: nothing else was waiting.
-        state.deliver(now, post);
+        state.deliver(now, Some(post));
         state.engine.act();
         state.deliver(now, None);
         if sweep {
@@ -190,12 +233,19 @@ impl Session {
             for post in all {
                 state.settle(post);
             }
-        } else if let Some(post) = post {
+        } else {
             state.settle(post);
         }
         state.wake_driver();
-        drop(guard);
-        post.map(|post| Waiting::new(Arc::clone(self), post))
+        if !ids.is_empty() {
+            drop(guard);
+            return Ok(Submitted::Waiting(Waiting::new(Arc::clone(self), post)));
+        }
+        let refusal = match state.posts.remove(&post) {
+            Some(Post { to: To::Held(messages), .. }) => messages.into_iter().next(),
+            _ => None,
+        };
+        Ok(refusal.map_or(Submitted::Taken, Submitted::Refused))
     }
 
     /// A stream of what belongs to no request.
@@ -213,7 +263,11 @@ impl Session {
     /// The rest of a stream, behind the event that a client saw last.
     pub(super) fn resume(self: &Arc<Self>, last_event_id: &str) -> Result<SessionStream, UnknownEvent> {
         let mut state = self.lock();
-        let cursor = state.log.resume(last_event_id)?;
+        let (mark, place) = last_event_id.split_once('-').ok_or(UnknownEvent)?;
+        if mark != format!("{:x}", state.mark) {
+            return Err(UnknownEvent);
+        }
+        let cursor = state.log.resume(place)?;
         Ok(SessionStream::attached(Arc::clone(self), &mut state, cursor))
     }
 
@@ -227,7 +281,8 @@ impl Session {
         state.wake_driver();
     }
 
-    /// Everything ends: the client is gone, and its handlers are told so.
+    /// Everything ends: the client is gone, and its handlers are told so. Requests that run are answered for, where somebody
+    /// still reads: who got a 404 instead would take them for never begun, and send them again.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         let now = self.runtime.now();
@@ -240,11 +295,12 @@ impl Session {
 }
 
 impl State {
-    fn open_post(&mut self) -> u64 {
+    fn open_post(&mut self, permit: Permit) -> u64 {
         let number = self.next_post;
         self.next_post += 1;
         let to = To::Held(Vec::new());
-        self.posts.insert(number, Post { keys: Vec::new(), to, done: false, released: false, waker: None });
+        let post = Post { keys: Vec::new(), to, done: false, released: false, waker: None, _permit: permit };
+        self.posts.insert(number, post);
         number
     }
 
@@ -274,10 +330,10 @@ impl State {
                     let stream = *stream;
                     self.append(now, stream, &transmit.body, droppable);
                 }
-                // What belongs to a request whose client left before it was told of a stream has no way to it, but
-                // a question can be put on the other one.
-                None if transmit.about.is_some() && !asks => {}
-                None => self.append(now, self.standalone, &transmit.body, droppable),
+                // What belongs to a request whose client left has no way to it, but a question can be put on the other
+                // stream.
+                Some(_) | None if transmit.about.is_some() && !asks => {}
+                Some(_) | None => self.append(now, self.standalone, &transmit.body, droppable),
             }
             touched.extend(number);
         }
@@ -294,9 +350,11 @@ impl State {
         if droppable && self.log.unread(stream) >= UNREAD {
             return;
         }
+        let mark = self.mark;
         self.log.append(now, stream, |id| {
             let mut out = Vec::new();
-            sse::Event { id: Some(&id.to_string()), data: Some(message), ..sse::Event::default() }.write(&mut out);
+            let id = format!("{mark:x}-{id}");
+            sse::Event { id: Some(&id), data: Some(message), ..sse::Event::default() }.write(&mut out);
             out.into()
         });
         self.wake_reader(stream);
@@ -307,9 +365,11 @@ impl State {
         if !self.primes() {
             return;
         }
+        let mark = self.mark;
         self.log.append(now, stream, |id| {
             let mut out = Vec::new();
-            sse::Event { id: Some(&id.to_string()), retry: Some(retry), data: Some(b""), name: None }.write(&mut out);
+            let id = format!("{mark:x}-{id}");
+            sse::Event { id: Some(&id), retry: Some(retry), data: Some(b""), name: None }.write(&mut out);
             out.into()
         });
     }
@@ -329,6 +389,7 @@ impl State {
                 post.released = true;
                 post.waker.take().into_iter().for_each(Waker::wake);
             }
+            To::Nobody => {}
         }
     }
 
@@ -349,10 +410,14 @@ impl State {
             self.routes.remove(key);
         }
         post.waker.take().into_iter().for_each(Waker::wake);
-        if let To::Stream(stream) = post.to {
-            self.posts.remove(&number);
-            self.log.close(stream);
-            self.wake_reader(stream);
+        match post.to {
+            To::Held(_) => {}
+            To::Stream(stream) => {
+                self.posts.remove(&number);
+                self.log.close(stream);
+                self.wake_reader(stream);
+            }
+            To::Nobody => drop(self.posts.remove(&number)),
         }
     }
 
@@ -372,8 +437,9 @@ impl State {
         if self.over {
             return;
         }
-        self.engine.connection.handle_write_failed(now);
+        self.engine.connection.handle_peer_ended(now);
         self.engine.act();
+        self.deliver(now, None);
         self.finish();
         self.wake_driver();
     }

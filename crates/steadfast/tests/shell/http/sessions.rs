@@ -61,10 +61,47 @@ async fn deleting_a_session_stops_its_handlers_and_ends_its_streams() {
     assert!((200..300).contains(&status(&delete(&session).to(&service).await)));
     soon(dropped.wait()).await;
     assert!(listening.all().await.is_empty());
-    let response = running.await.unwrap();
-    assert!(status(&response) == 404 || Events::of(response).all().await.is_empty());
+    running.await.unwrap();
     assert_eq!(status(&Sent::in_session(&session, &ping(2)).to(&service).await), 404);
     assert_eq!(service.sessions(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_ran_when_its_session_was_deleted_is_not_taken_for_one_that_was_never_begun() {
+    for revision in cases() {
+        let (begun, dropped) = (Signal::default(), Signal::default());
+        let service = service([forever(&begun, &dropped)]);
+        let session = open(&service, revision).await;
+        let running = tokio::spawn(Sent::in_session(&session, &call(1, "forever", json!({}))).begin(&service));
+        soon(begun.wait()).await;
+        delete(&session).to(&service).await;
+        let response = running.await.unwrap();
+        // A busy machine may have opened its stream already.
+        assert_eq!(status(&response), 200);
+        let answer = if header(&response, "content-type") == "application/json" {
+            body(response).await
+        } else {
+            Events::of(response).all().await.remove(0)
+        };
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)), "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn deleting_a_session_answers_for_its_calls_on_their_streams() {
+    let gate = Signal::default();
+    let service = service([gated(&gate)]);
+    for revision in cases() {
+        let session = open(&service, revision).await;
+        let mut message = call(1, "gated", json!({}));
+        message["params"]["_meta"]["progressToken"] = json!("p");
+        let mut events = Events::of(Sent::in_session(&session, &message).to(&service).await);
+        assert_eq!(events.message().await.unwrap()["method"], "notifications/progress");
+        delete(&session).to(&service).await;
+        let rest = events.all().await;
+        assert_eq!(rest.len(), 1);
+        assert_eq!((&rest[0]["id"], &rest[0]["error"]["code"]), (&json!(1), &json!(-32603)));
+    }
 }
 
 #[tokio::test]
@@ -154,6 +191,38 @@ async fn ids_that_cannot_be_resumed_from_are_refused() {
     for id in [&*foreign, "99-0", "0-99", "nonsense", ""] {
         assert_eq!(status(&get(&session).with("last-event-id", id).to(&service).await), 400, "{id}");
     }
+}
+
+#[tokio::test]
+async fn an_event_of_another_session_is_unknown_although_this_one_has_as_many() {
+    let service = service([]);
+    let (session, other) = (open(&service, "2025-11-25").await, open(&service, "2025-11-25").await);
+    let mut events = Events::of(get(&session).to(&service).await);
+    let mut others = Events::of(get(&other).to(&service).await);
+    let (own, foreign) = (events.next().await.unwrap().id.unwrap(), others.next().await.unwrap().id.unwrap());
+    assert_eq!(status(&get(&session).with("last-event-id", &foreign).to(&service).await), 400);
+    assert_eq!(status(&get(&session).with("last-event-id", &own).to(&service).await), 200);
+}
+
+#[tokio::test]
+async fn requests_of_all_sessions_count_and_a_cancellation_makes_room() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let mut limits = steadfast::Limits::default();
+    limits.in_flight = 2;
+    let service = HttpService::new(server([forever(&begun, &dropped)]), HttpOptions::new().with_limits(limits));
+    let (one, two) = (open(&service, "2025-11-25").await, open(&service, "2025-11-25").await);
+    for session in [&one, &two] {
+        // Their clients do not wait for them, and they go on.
+        let running = tokio::spawn(Sent::in_session(session, &call(1, "forever", json!({}))).begin(&service));
+        soon(begun.wait()).await;
+        running.abort();
+        let _ = running.await;
+    }
+    assert_eq!(status(&Sent::in_session(&two, &ping(2)).to(&service).await), 503);
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    assert_eq!(status(&Sent::in_session(&one, &cancel).to(&service).await), 202);
+    soon(dropped.wait()).await;
+    assert_eq!(status(&Sent::in_session(&two, &ping(2)).to(&service).await), 200);
 }
 
 #[tokio::test]
@@ -267,10 +336,44 @@ async fn a_batch_is_answered_with_an_array() {
 }
 
 #[tokio::test]
+async fn a_batch_of_nothing_is_refused_in_its_own_response() {
+    let service = service([]);
+    for revision in cases() {
+        let session = open(&service, revision).await;
+        let response = Sent::in_session(&session, &json!([])).to(&service).await;
+        assert_eq!(status(&response), 400, "{revision}");
+        assert_eq!(body(response).await["error"]["code"], -32600);
+    }
+}
+
+#[tokio::test]
+async fn large_answers_at_once_do_not_push_each_other_out() {
+    let tool = Tool::new("large").handler(|ctx: Context| async move {
+        ctx.progress(0.5, "so that it is a stream");
+        tokio::task::yield_now().await;
+        "x".repeat(3 << 20)
+    });
+    let service = service([tool]);
+    let session = open(&service, "2025-11-25").await;
+    let mut streams = Vec::new();
+    for id in 0..6 {
+        let mut message = call(id, "large", json!({}));
+        message["params"]["_meta"]["progressToken"] = json!(id);
+        let sent = Sent::in_session(&session, &message).to(&service).await;
+        streams.push(Events::of(sent));
+    }
+    for (id, mut events) in streams.into_iter().enumerate() {
+        events.decoder = SseDecoder::new(8 << 20);
+        assert_eq!(events.all().await.last().unwrap()["id"], id, "its answer is there");
+    }
+}
+
+#[tokio::test]
 async fn sessions_that_are_abandoned_are_gone_with_their_handlers() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut options = HttpOptions::new();
-    options.session_idle = Duration::from_millis(50);
+    // Longer than a busy machine takes between two requests of the same client.
+    options.session_idle = Duration::from_secs(2);
     let service = HttpService::new(server([forever(&begun, &dropped)]), options);
     for _ in 0..100 {
         open(&service, "2025-11-25").await;

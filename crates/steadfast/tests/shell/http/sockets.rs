@@ -171,6 +171,44 @@ async fn a_handler_that_blocks_its_thread_holds_up_nobody() {
 }
 
 #[tokio::test]
+async fn a_shutdown_waits_for_the_cleanup_of_a_call_whose_client_left() {
+    let (begun, cleaned) = (Signal::default(), Signal::default());
+    let (beginning, cleaning) = (begun.clone(), cleaned.clone());
+    let tool = Tool::new("cleaned").handler(move |ctx: Context| {
+        let (begun, cleaned) = (beginning.clone(), cleaning.clone());
+        async move {
+            ctx.on_cancel(async move {
+                // Longer than it takes a server without connections to go.
+                for _ in 0..10_000 {
+                    tokio::task::yield_now().await;
+                }
+                cleaned.set();
+            });
+            begun.set();
+            std::future::pending::<()>().await;
+        }
+    });
+    let running = serve([tool], HttpOptions::new());
+    let address = running.address;
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let opened = exchange(&mut stream, address, Sent::post(&message)).await;
+    let session = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
+    let sent = Sent::in_session(&session, &call(1, "cleaned", json!({})));
+    let body = sent.body.clone();
+    let mut request = bytes(address, sent);
+    request.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    request.extend_from_slice(&body);
+    stream.write_all(&request).await.unwrap();
+    soon(begun.wait()).await;
+    drop(stream);
+    running.stop().await;
+    assert_eq!(cleaned.count(), 1);
+}
+
+#[tokio::test]
 async fn a_shutdown_waits_for_answers_and_takes_no_new_connections() {
     let gate = Signal::default();
     let running = serve([gated(&gate)], HttpOptions::new());

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
+use super::super::load::Stay;
 use super::super::sessions::Sessions;
 use super::Session;
 use crate::runtime::{Timer, io_handle};
@@ -17,13 +18,15 @@ pub(in super::super) struct Driver {
     sessions: Weak<Sessions>,
     /// For its idle time and the age of its events.
     timer: Box<dyn Timer>,
+    /// A shutdown waits for it.
+    stay: Stay,
 }
 
 impl Driver {
     /// On the thread of the drivers, where no handler can hold it up.
     pub(in super::super) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
-        let driver = Self { timer: runtime.timer(), session, sessions };
+        let driver = Self { timer: runtime.timer(), stay: session.load.stay(), session, sessions };
         match io_handle() {
             Ok(io) if runtime.tokio().is_some() => drop(io.spawn(driver)),
             // A simulator has one thread for everything; without ours, the workers have to do.
@@ -46,7 +49,8 @@ impl Future for Driver {
             state.engine.act();
             state.deliver(now, None);
             state.engine.act();
-            if state.engine.ended().is_some() {
+            if let Some(ended) = state.engine.ended() {
+                driver.stay.abandoned(ended.abandoned);
                 state.engine.wind_up();
                 state.finish();
                 drop(guard);

@@ -17,8 +17,8 @@ pub(in super::super) enum Outcome {
     Answer(Vec<u8>),
     /// With events.
     Events(SessionStream),
-    /// Not at all: the session has ended.
-    Gone,
+    /// Not at all: the session has ended without a word about it. What it was to do was begun.
+    Lost,
 }
 
 /// Waits until it is known how a POST is answered. Dropping it cancels nothing.
@@ -44,10 +44,10 @@ impl Future for Waiting {
         let mut guard = session.lock();
         let state = &mut *guard;
         let over = state.over;
-        let Some(post) = state.posts.get_mut(&waiting.post) else { return Poll::Ready(Outcome::Gone) };
-        let To::Held(messages) = &mut post.to else { return Poll::Ready(Outcome::Gone) };
-        if over && messages.is_empty() {
-            return Poll::Ready(Outcome::Gone);
+        let Some(post) = state.posts.get_mut(&waiting.post) else { return Poll::Ready(Outcome::Lost) };
+        let To::Held(messages) = &mut post.to else { return Poll::Ready(Outcome::Lost) };
+        if over && !post.done && messages.is_empty() {
+            return Poll::Ready(Outcome::Lost);
         }
         if post.done && messages.len() == 1 {
             let answer = messages.pop().unwrap_or_default();
@@ -66,7 +66,7 @@ impl Future for Waiting {
         }
         match state.stream_post(&session, waiting.post) {
             Some(stream) => Poll::Ready(Outcome::Events(stream)),
-            None => Poll::Ready(Outcome::Gone),
+            None => Poll::Ready(Outcome::Lost),
         }
     }
 }
@@ -74,10 +74,11 @@ impl Future for Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         let mut state = self.session.lock();
-        let held = matches!(state.posts.get(&self.post), Some(Post { to: To::Held(_), .. }));
-        if held && let Some(post) = state.posts.remove(&self.post) {
-            for key in post.keys {
-                state.routes.remove(&key);
+        if let Some(Post { to: to @ To::Held(_), done, .. }) = state.posts.get_mut(&self.post) {
+            // Its requests go on, and their questions still have to find another way.
+            *to = To::Nobody;
+            if *done {
+                state.posts.remove(&self.post);
             }
         }
         state.response_closed(self.session.runtime.now());

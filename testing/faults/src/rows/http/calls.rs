@@ -1,0 +1,273 @@
+//! Cancellations, duplicates and handlers that misbehave: the faults of the stdio table that HTTP has too.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::site::{Site, answer, launch, maybe_answer, rest};
+use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
+use crate::era::Era;
+use crate::expect::{self, INTERNAL_ERROR, INVALID_REQUEST};
+use crate::failure::{Verdict, ensure, fail};
+use crate::limits::{BLOCK_MS, ENDING_ACCEPTED, LONG_MS, PROMPT};
+use crate::message::{Body, Id};
+use crate::table::{Check, Row};
+
+pub(crate) static CANCELLATION: Row = Row {
+    name: "http_cancellation",
+    fault: "cancellation of a running call; racing its answer; twice, late, of nothing, malformed; of the same id in \
+            another session; POSTed in 2026-07-28",
+    must: "before 2026-07-28: no answer once it was taken in, cleanup, the response ends; in 2026-07-28 it is taken and has \
+           no effect",
+    checks: &[
+        Check::new("running_call", Era::HANDSHAKE, running_call),
+        Check::new("racing_its_answer", Era::HANDSHAKE, racing),
+        Check::new("of_nothing", Era::BOTH, of_nothing),
+        Check::new("of_the_same_id_in_another_session", Era::HANDSHAKE, another_session),
+        Check::new("posted_without_a_session", Era::STATELESS, stateless),
+    ],
+};
+
+pub(crate) static DUPLICATE_ID: Row = Row {
+    name: "http_duplicate_id",
+    fault: "two POSTs with one id",
+    must: "before 2026-07-28 the second is refused in its own response and the first is answered; in 2026-07-28 both are \
+           served",
+    checks: &[
+        Check::new("number_and_string", Era::BOTH, duplicate),
+        Check::new("at_once_raced", Era::BOTH, duplicate_raced),
+    ],
+};
+
+pub(crate) static PANIC: Row = Row {
+    name: "http_panic",
+    fault: "a tool panics, alone and among others, with its client there or gone",
+    must: "-32603 without the text of the panic; others are answered; the server lives",
+    checks: &[Check::new("among_others", Era::BOTH, panic)],
+};
+
+pub(crate) static BLOCKED: Row = Row {
+    name: "http_blocked",
+    fault: "64 block_thread at once; block_worker on every worker",
+    must: "lists are answered and cancellations taken without delay; SIGTERM does not wait for them past the deadline",
+    checks: &[
+        Check::new("64_block_thread", Era::BOTH, |bench| blocked(bench, "block_thread", 64)),
+        Check::new("every_worker", Era::BOTH, |bench| blocked(bench, "block_worker", 0)),
+    ],
+};
+
+fn running_call(bench: &mut Bench) -> Verdict {
+    let log = bench.new_file();
+    let launch = launch(bench).cleanup_log(&log);
+    let mut site = Site::watched(bench, launch)?;
+    let talk = site.talk()?;
+    for round in 1..=10 {
+        let (id, other) = (site.fresh_id(), site.fresh_id());
+        let mut wire = talk.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
+        let mut beside = talk.begin(&other, "progress", json!({ "steps": 5, "ms": 2 }))?;
+        talk.cancel(&id)?;
+        wait_for_cleanups(&log, round)?;
+        talk.cancel(&id)?;
+        ensure!(rest(&mut wire, &id)?.is_none(), "a cancelled call was answered");
+        super::hang_ups::ends_with_text(&talk, &mut beside, &other)?;
+    }
+    ensure!(cleanup_lines(&log) == 10, "{} cleanups of 10 calls", cleanup_lines(&log));
+    site.finish().map(drop)
+}
+
+/// Whatever comes first, there is one ending: an answer, or a response without one.
+fn racing(bench: &mut Bench) -> Verdict {
+    const TOOLS: [&str; 4] = ["echo", "sleep", "stubborn", "block_thread"];
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let mut answered = 0;
+    bench.race(|bench| {
+        let id = site.fresh_id();
+        let tool = TOOLS[bench.random.place(TOOLS.len())];
+        let (mut calling, mut cancelling) = (site.connect()?, site.connect()?);
+        calling.send(&talk.call(&id, tool, json!({ "text": "x", "ms": bench.random.below(3) })))?;
+        bench.random.pause(2_500);
+        cancelling.send(&talk.post(crate::client::cancel_line(&id)))?;
+        ensure!(cancelling.head()?.status == 202, "a cancellation was refused");
+        let head = calling.head()?;
+        ensure!(head.status == 200, "{tool} was answered with {}", head.status);
+        answered += usize::from(maybe_answer(&head, &mut calling, &id)?.is_some());
+        Ok(())
+    })?;
+    bench.note(format!("{answered} were answered first"));
+    site.finish().map(drop)
+}
+
+fn of_nothing(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let id = site.fresh_id();
+    let mut running = talk.begin(&id, "progress", json!({ "steps": 5, "ms": 20 }))?;
+    let params =
+        ["{}", "{\"requestId\":null}", "{\"requestId\":[]}", "{\"requestId\":{}}", "{\"requestId\":\"\"}", "[]", "7"];
+    let unknown = params.iter().map(|params| (*params).to_owned());
+    let other = [format!("{{\"requestId\":\"{id}\"}}"), "{\"requestId\":123456789}".to_owned()];
+    for params in unknown.chain(other) {
+        let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}");
+        let status = site.status(&talk.post(text))?;
+        ensure!([202, 400].contains(&status), "the cancellation {params} was answered with {status}");
+    }
+    super::hang_ups::ends_with_text(&talk, &mut running, &id)?;
+    // After its end, and with an id as if it were a request.
+    if talk.session.is_some() {
+        talk.cancel(&id)?;
+    }
+    let asking = talk.ask(&site.fresh_id(), "notifications/cancelled", json!({ "requestId": 7 }));
+    site.send(&asking)?;
+    talk.fence()?;
+    site.finish().map(drop)
+}
+
+fn another_session(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let (mine, other) = (site.talk()?, site.talk()?);
+    let id = Id::number(7);
+    let mut one = mine.begin(&id, "progress", json!({ "steps": 10, "ms": 10 }))?;
+    let mut two = other.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
+    other.cancel(&id)?;
+    ensure!(rest(&mut two, &id)?.is_none(), "a cancelled call was answered");
+    super::hang_ups::ends_with_text(&mine, &mut one, &id)?;
+    site.finish().map(drop)
+}
+
+fn stateless(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let id = site.fresh_id();
+    let mut running = talk.begin(&id, "progress", json!({ "steps": 5, "ms": 10 }))?;
+    let params = json!({ "requestId": 1, "_meta": crate::client::stateless_meta(site.era.revision()) });
+    let text = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string();
+    for text in [text, crate::client::cancel_line(&id)] {
+        let status = site.status(&talk.post(text).with("Mcp-Method", "notifications/cancelled"))?;
+        ensure!(status == 202, "a cancellation was answered with {status}");
+    }
+    super::hang_ups::ends_with_text(&talk, &mut running, &id)?;
+    site.finish().map(drop)
+}
+
+fn duplicate(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    for id in [Id::number(9), Id::string("nine"), Id::string("9")] {
+        let mut first = talk.begin(&id, "progress", json!({ "steps": 20, "ms": 10 }))?;
+        for _ in 0..3 {
+            let (head, mut second) = site.send(&talk.call(&id, "echo", json!({ "text": "second" })))?;
+            let answer = answer(&head, &mut second, &id)?;
+            if talk.session.is_some() {
+                ensure!(head.status == 400, "the second was answered with {}", head.status);
+                expect::error(&answer, &[INVALID_REQUEST])?;
+            } else {
+                ensure!(expect::text(&answer, site.era)? == "second", "the second was not served");
+            }
+        }
+        let text = super::hang_ups::ends_with_text(&talk, &mut first, &id)?;
+        ensure!(text == "20 steps", "the first was answered with {text:?}");
+    }
+    site.finish().map(drop)
+}
+
+/// Two at the same moment: each has its answer in its own response. In a session at least one is served, and if one is refused
+/// it is told so.
+fn duplicate_raced(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let mut refused = 0;
+    bench.race(|bench| {
+        let id = site.fresh_id();
+        let ms = bench.random.below(2);
+        let mut wires = [site.connect()?, site.connect()?];
+        for wire in &mut wires {
+            wire.send(&talk.call(&id, "sleep", json!({ "ms": ms })))?;
+            if bench.random.coin() {
+                bench.random.pause(600);
+            }
+        }
+        let mut served = 0;
+        for mut wire in wires {
+            let head = wire.head()?;
+            let answer = answer(&head, &mut wire, &id)?;
+            match answer.body {
+                Body::Result(_) => served += 1,
+                _ => drop(expect::error(&answer, &[INVALID_REQUEST])?),
+            }
+        }
+        let least = if talk.session.is_some() { 1 } else { 2 };
+        ensure!(served >= least, "{served} of two calls with the id {id} were served");
+        refused += 2 - served;
+        Ok(())
+    })?;
+    bench.note(format!("{refused} refused"));
+    site.finish().map(drop)
+}
+
+fn panic(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    site.panics_expected = true;
+    let talk = site.talk()?;
+    for _ in 0..20 {
+        let (id, beside) = (site.fresh_id(), site.fresh_id());
+        let mut other = talk.begin(&beside, "progress", json!({ "steps": 2, "ms": 1 }))?;
+        let (head, mut wire) = site.send(&talk.call(&id, "panic", json!({})))?;
+        let answer = answer(&head, &mut wire, &id)?;
+        let error = expect::error(&answer, &[INTERNAL_ERROR])?;
+        ensure!(!error.message.contains("secret"), "the text of the panic is on the wire: {}", error.message);
+        // One whose client does not wait for it.
+        let mut gone = site.connect()?;
+        gone.send(&talk.call(&site.fresh_id(), "panic", json!({})))?;
+        drop(gone);
+        super::hang_ups::ends_with_text(&talk, &mut other, &beside)?;
+        talk.fence()?;
+    }
+    site.finish().map(drop)
+}
+
+/// `count` of 0: as many as there are workers.
+fn blocked(bench: &mut Bench, tool: &str, count: usize) -> Verdict {
+    let log = bench.new_file();
+    let launch = launch(bench).cleanup_log(&log);
+    let mut site = Site::start(bench, &launch)?;
+    let count = if count == 0 { site.server.workers()? } else { count };
+    let talk = site.talk()?;
+    let cancelled = site.fresh_id();
+    let cleaned = talk.begin(&cancelled, "slow_cleanup", json!({ "ms": LONG_MS }))?;
+    let mut blocking = Vec::new();
+    for _ in 0..count {
+        let mut wire = site.connect()?;
+        wire.send(&talk.call(&site.fresh_id(), tool, json!({ "ms": BLOCK_MS })))?;
+        blocking.push(wire);
+    }
+    let mut slowest = Duration::ZERO;
+    for _ in 0..20 {
+        slowest = slowest.max(talk.quick()?);
+        if tool == "block_thread" {
+            talk.fence()?;
+        }
+        bench.random.pause(5_000);
+    }
+    bench.note(format!("{count} blocked, slowest list {}", seconds(slowest)));
+    ensure!(slowest < PROMPT, "a list took {slowest:?} while others block");
+    if talk.session.is_some() {
+        talk.cancel(&cancelled)?;
+    }
+    drop(cleaned);
+    // With every worker blocked nobody is there to run the cleanup.
+    if tool == "block_thread" {
+        let took = wait_for_cleanups(&log, 1)?;
+        bench.note(format!("cleanup {}", seconds(took)));
+    }
+    // The clients of some of them leave.
+    blocking.truncate(count / 2);
+    talk.quick()?;
+    site.server.signal(rustix::process::Signal::TERM)?;
+    let ending = site.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    if ending.took > ENDING_ACCEPTED {
+        fail!("it waited for blocked handlers");
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! The server is told to end, with clients in every state.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::site::{Site, answer, launch, rest};
+use crate::bench::{Bench, cleanup_lines};
+use crate::era::Era;
+use crate::expect;
+use crate::failure::{Verdict, ensure, fail};
+use crate::limits::{BLOCK_MS, ENDING_ACCEPTED, LONG_MS};
+use crate::table::{Check, Row};
+
+pub(crate) static ROW: Row = Row {
+    name: "http_signals",
+    fault: "SIGTERM with calls running, with clients that left, with streams open or unread, with half a request; twice",
+    must: "what ends within the drain window is answered, the rest is answered for; cleanups run, also of those whose \
+           clients left; no new connections; exit code 0 on time",
+    checks: &[
+        Check::new("with_calls_running", Era::BOTH, with_calls_running),
+        Check::new("with_clients_that_left", Era::BOTH, with_clients_that_left),
+        Check::new("with_idle_connections_and_streams", Era::BOTH, with_idle),
+        Check::new("with_half_a_request", Era::BOTH, with_half_a_request),
+        Check::new("with_unread_answers", Era::BOTH, with_unread),
+        Check::new("twice", Era::BOTH, twice),
+        Check::new("behind_quick_calls_raced", Era::BOTH, raced),
+    ],
+};
+
+fn with_calls_running(bench: &mut Bench) -> Verdict {
+    let log = bench.new_file();
+    let launch = launch(bench).cleanup_log(&log);
+    let mut site = Site::start(bench, &launch)?;
+    let talk = site.talk()?;
+    let (quick, slow, silent) = (site.fresh_id(), site.fresh_id(), site.fresh_id());
+    let mut ends = talk.begin(&quick, "progress", json!({ "steps": 20, "ms": 20 }))?;
+    let mut lasts = talk.begin(&slow, "slow_cleanup", json!({ "ms": LONG_MS }))?;
+    let mut says_nothing = site.connect()?;
+    says_nothing.send(&talk.call(&silent, "sleep", json!({ "ms": LONG_MS })))?;
+    talk.fence()?;
+    site.server.signal(Signal::TERM)?;
+    super::hang_ups::ends_with_text(&talk, &mut ends, &quick)?;
+    let Some(stopped) = rest(&mut lasts, &slow)? else { fail!("{slow} was not answered for") };
+    expect::own_condition(&stopped)?;
+    let head = says_nothing.head()?;
+    expect::own_condition(&answer(&head, &mut says_nothing, &silent)?)?;
+    ensure!(site.connect().is_err(), "a connection was taken during the drain");
+    let ending = site.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
+    Ok(())
+}
+
+/// Nobody is there to be answered, and no connection is open: handlers are stopped and cleaned up all the same.
+fn with_clients_that_left(bench: &mut Bench) -> Verdict {
+    let log = bench.new_file();
+    let launch = launch(bench).cleanup_log(&log);
+    let mut site = Site::start(bench, &launch)?;
+    for _ in 0..5 {
+        let talk = site.talk()?;
+        drop(talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?);
+    }
+    site.alive()?;
+    site.server.signal(Signal::TERM)?;
+    let ending = site.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    ensure!(cleanup_lines(&log) == 5, "{} cleanups of 5 calls", cleanup_lines(&log));
+    Ok(())
+}
+
+fn with_idle(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        // One that said nothing, and one that may say more.
+        idle.push(site.connect()?);
+        let id = site.fresh_id();
+        let mut wire = site.connect()?;
+        wire.send(&talk.ask(&id, "tools/list", json!({})))?;
+        let head = wire.head()?;
+        answer(&head, &mut wire, &id)?;
+        idle.push(wire);
+    }
+    let listening = if talk.session.is_some() { Some(talk.listen(None)?.1) } else { None };
+    site.server.signal(Signal::TERM)?;
+    for wire in &mut idle {
+        wire.closed()?;
+    }
+    if let Some(mut listening) = listening {
+        while listening.event()?.is_some() {}
+    }
+    let ending = site.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+fn with_half_a_request(bench: &mut Bench) -> Verdict {
+    let launch = launch(bench);
+    let mut site = Site::start(bench, &launch)?;
+    let talk = site.talk()?;
+    let request = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS }));
+    let (mut head, mut body) = (site.connect()?, site.connect()?);
+    head.write(&request.head()[..40])?;
+    body.write(&request.head())?;
+    body.write(&request.body[..10])?;
+    talk.fence()?;
+    site.server.signal(Signal::TERM)?;
+    let ending = site.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+fn with_unread(bench: &mut Bench) -> Verdict {
+    let log = bench.new_file();
+    let launch = launch(bench).cleanup_log(&log);
+    let mut site = Site::start(bench, &launch)?;
+    let talk = site.talk()?;
+    let mut unread = vec![talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?];
+    for _ in 0..3 {
+        let mut wire = site.connect()?;
+        wire.send(&talk.call(&site.fresh_id(), "blob", json!({ "bytes": 8 << 20 })))?;
+        unread.push(wire);
+    }
+    talk.fence()?;
+    site.server.signal(Signal::TERM)?;
+    let ending = site.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
+    Ok(())
+}
+
+/// The second signal ends it at once, however long the window is.
+fn twice(bench: &mut Bench) -> Verdict {
+    let launch = launch(bench).argument("--drain").argument(BLOCK_MS.to_string());
+    let mut site = Site::start(bench, &launch)?;
+    let talk = site.talk()?;
+    let running = talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?;
+    site.server.signal(Signal::TERM)?;
+    std::thread::sleep(Duration::from_millis(50));
+    site.server.signal(Signal::TERM)?;
+    let ending = site.server.wait(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    drop(running);
+    ensure!(!site.server.errors.text().contains("panicked"), "the second signal made it panic");
+    Ok(())
+}
+
+/// Calls that were begun before the signal are answered, each in its response, or their connections were never served.
+fn raced(bench: &mut Bench) -> Verdict {
+    const ROUNDS: usize = 20;
+    let (mut answered, mut closed) = (0, 0);
+    for _ in 0..ROUNDS {
+        let log = bench.new_file();
+        let launch = launch(bench).cleanup_log(&log);
+        let mut site = Site::start(bench, &launch)?;
+        let talk = site.talk()?;
+        let mut calls = Vec::new();
+        for _ in 0..bench.random.below(8) {
+            let (id, mut wire) = (site.fresh_id(), site.connect()?);
+            wire.send(&talk.call(&id, "sleep", json!({ "ms": bench.random.below(5) })))?;
+            calls.push((id, wire));
+        }
+        // One that is known to run is answered for, and cleaned up, whatever the moment.
+        let running = site.fresh_id();
+        let left = bench.random.coin();
+        let lasts = left && talk.session.is_none();
+        let stream = talk.begin(&running, "slow_cleanup", json!({ "ms": if lasts { LONG_MS } else { 100 } }))?;
+        let mut stream = Some(stream);
+        if left {
+            stream = None;
+        }
+        bench.random.pause(3_000);
+        site.server.signal(Signal::TERM)?;
+        for (id, mut wire) in calls {
+            match wire.maybe_head()? {
+                Some(head) if head.status == 200 => {
+                    answer(&head, &mut wire, &id)?;
+                    answered += 1;
+                }
+                Some(head) => ensure!(head.status == 503, "{id} was answered with {}", head.status),
+                None => closed += 1,
+            }
+        }
+        if let Some(mut stream) = stream {
+            super::hang_ups::ends_with_text(&talk, &mut stream, &running)?;
+        }
+        site.ended(ENDING_ACCEPTED)?;
+        let cleaned = cleanup_lines(&log);
+        ensure!(cleaned == usize::from(lasts), "{cleaned} cleanups of the call that ran");
+    }
+    bench.note(format!("{answered} answered, {closed} not begun"));
+    Ok(())
+}

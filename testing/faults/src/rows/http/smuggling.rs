@@ -1,0 +1,230 @@
+//! Heads that say two things at once, to whoever reads them differently; and names and origins that are not ours.
+
+use serde_json::json;
+
+use super::site::{Site, Talk, answer};
+use super::wire::Request;
+use crate::bench::Bench;
+use crate::era::Era;
+use crate::expect;
+use crate::failure::{Verdict, ensure};
+use crate::limits::LONG_MS;
+use crate::table::{Check, Row};
+
+pub(crate) static SMUGGLING: Row = Row {
+    name: "http_header_smuggling",
+    fault: "headers that are there twice, folded, at odds with the body or with each other; two lengths; a length and chunks; \
+            a second request in the body of the first",
+    must: "4xx or the end of the connection; never two readings of one request, never a handler that nobody asked for",
+    checks: &[
+        Check::new("two_ends_of_a_body", Era::BOTH, two_ends),
+        Check::new("folded", Era::BOTH, folded),
+        Check::new("twice", Era::BOTH, twice),
+        Check::new("at_odds_with_the_body", Era::STATELESS, at_odds),
+        Check::new("session_of_another_revision", Era::HANDSHAKE, other_revision),
+    ],
+};
+
+pub(crate) static GUARD: Row = Row {
+    name: "http_host_and_origin",
+    fault: "a Host that is not this machine, none, or two; an Origin of a page elsewhere, two, or null",
+    must: "403 (or 400) before anything is read, in every method; pages and names of this machine are let in",
+    checks: &[Check::new("host", Era::BOTH, host), Check::new("origin", Era::BOTH, origin)],
+};
+
+/// Refused, or the connection closed: and what was hidden behind it is not served.
+fn refused(site: &Site, bytes: &[u8], what: &str) -> Verdict {
+    let mut wire = site.connect()?;
+    wire.write_regardless(bytes);
+    if let Some(head) = wire.maybe_head()? {
+        ensure!((400..500).contains(&head.status), "{what} was answered with {}", head.status);
+        wire.body()?;
+        wire.stop_writing()?;
+        let second = wire.maybe_head()?;
+        ensure!(second.is_none_or(|head| head.status >= 400), "{what}: what was hidden behind it was served");
+    }
+    site.alive().map_err(|failure| failure.at(what))
+}
+
+fn two_ends(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    // It must never run: the end of the server would wait for it.
+    let hidden = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
+    let good = talk.ask(&site.fresh_id(), "tools/list", json!({}));
+    let length = good.body.len().to_string();
+    let more = (good.body.len() + 5).to_string();
+    let both = [("Content-Length", &*length), ("Content-Length", &more)];
+    let mut cases = vec![
+        ("two lengths", with(&good, &both)),
+        ("two lengths in one line", with(&good, &[("Content-Length", &format!("{length}, {more}"))])),
+        ("a length with a sign", with(&good, &[("Content-Length", &format!("+{length}"))])),
+        ("a length in hexadecimal", with(&good, &[("Content-Length", "0x10")])),
+        ("chunks that are not the last encoding", with(&good, &[("Transfer-Encoding", "chunked, identity")])),
+        ("an encoding with a tail", with(&good, &[("Transfer-Encoding", "chunkedx")])),
+    ];
+    // A length and chunks: the specification of HTTP lets a server go by the chunks, if it closes the connection then.
+    let mut chunked = with(&good, &[("Content-Length", &length), ("Transfer-Encoding", "chunked")]);
+    chunked.body = b"0\r\n\r\n".to_vec();
+    cases.push(("a length and chunks", chunked));
+    for (what, request) in cases {
+        let mut bytes = request.bytes();
+        bytes.extend_from_slice(&hidden);
+        refused(&site, &bytes, what)?;
+    }
+    site.finish().map(drop)
+}
+
+fn with(request: &Request, headers: &[(&str, &str)]) -> Request {
+    headers.iter().fold(request.clone(), |request, (name, value)| request.with(name, value))
+}
+
+/// A line that begins with a space went on from the one before, once. Nobody may see one header where others see two.
+fn folded(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let good = talk.ask(&site.fresh_id(), "tools/list", json!({}));
+    for name in ["Host", "Mcp-Session-Id", "Content-Length", "MCP-Protocol-Version", "X-Anything"] {
+        for fold in ["\r\n ", "\r\n\t", "\n ", "\r"] {
+            let value = good.headers.iter().find(|(known, _)| known == name).map_or("1", |(_, value)| value);
+            let bytes = good.clone().replacing(name, &format!("{value}{fold}{value}")).bytes();
+            refused(&site, &bytes, &format!("{name} folded with {fold:?}"))?;
+        }
+    }
+    // A space before the colon is another way to hide a name.
+    let bytes = good.clone().with("Content-Length ", "3").bytes();
+    refused(&site, &bytes, "a space before the colon")?;
+    site.finish().map(drop)
+}
+
+/// The same thing twice is two things to whoever reads only one of them.
+fn twice(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let (talk, other) = (site.talk()?, site.talk()?);
+    let id = site.fresh_id();
+    let good = talk.call(&id, "echo", json!({ "text": "x" }));
+    for (name, value) in good.headers.clone() {
+        if ["Accept", "Content-Type"].contains(&&*name) {
+            continue;
+        }
+        let different = match (&other.session, &*name) {
+            (Some(session), "Mcp-Session-Id") => session.clone(),
+            _ => format!("{value}x"),
+        };
+        for second in [value.clone(), different] {
+            let status = site.status(&good.clone().with(&name, &second))?;
+            ensure!([400, 403].contains(&status), "{name} twice was answered with {status}");
+        }
+    }
+    let (head, mut wire) = site.send(&good)?;
+    expect::text(&answer(&head, &mut wire, &id)?, site.era)?;
+    site.finish().map(drop)
+}
+
+/// What the headers mirror is what the body says, or nothing is done.
+fn at_odds(bench: &mut Bench) -> Verdict {
+    const HEADER_MISMATCH: i64 = -32020;
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let id = site.fresh_id();
+    let good = talk.call(&id, "sleep", json!({ "ms": LONG_MS }));
+    for (name, values) in [
+        ("Mcp-Method", &["tools/list", "Tools/Call", "tools/call,tools/call", "", "=?base64?dG9vbHMvY2FsbA==?="][..]),
+        ("Mcp-Name", &["echo", "Sleep", "sleep,echo", "", "=?base64?ZWNobw==?=", "=?base64?!!?="]),
+        ("MCP-Protocol-Version", &["2025-11-25", "2026-07-29", ""]),
+    ] {
+        for value in values {
+            mismatch(&talk, &good.clone().replacing(name, value), &id, HEADER_MISMATCH)
+                .map_err(|failure| failure.at(format!("{name}: {value}")))?;
+        }
+        mismatch(&talk, &good.clone().without(name), &id, HEADER_MISMATCH)
+            .map_err(|failure| failure.at(format!("no {name}")))?;
+    }
+    site.finish().map(drop)
+}
+
+fn mismatch(talk: &Talk<'_>, request: &Request, id: &crate::message::Id, code: i64) -> Verdict {
+    let (head, mut wire) = talk.site.send(request)?;
+    ensure!(head.status == 400, "answered with {}", head.status);
+    expect::error(&answer(&head, &mut wire, id)?, &[code]).map(drop)
+}
+
+fn other_revision(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let good = talk.call(&site.fresh_id(), "echo", json!({ "text": "x" }));
+    for version in ["1999-01-01", "2026-07-28", "", "2025-11-25, 2025-11-25", "draft"] {
+        let status = site.status(&good.clone().replacing("MCP-Protocol-Version", version))?;
+        ensure!(status == 400, "MCP-Protocol-Version {version:?} was answered with {status}");
+    }
+    talk.fence()?;
+    site.finish().map(drop)
+}
+
+/// Every way in, with this header.
+fn every_method(talk: &Talk<'_>, change: impl Fn(Request) -> Request, allowed: &[u16], what: &str) -> Verdict {
+    let post = talk.call(&talk.site.fresh_id(), "echo", json!({ "text": "x" }));
+    for request in [post, talk.request("GET"), talk.request("DELETE"), talk.request("OPTIONS")] {
+        let method = request.method;
+        let status = talk.site.status(&change(request))?;
+        ensure!(allowed.contains(&status), "{method} with {what} was answered with {status}");
+    }
+    Ok(())
+}
+
+fn host(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let port = site.address.port();
+    for name in [
+        "evil.example.com",
+        &format!("evil.example.com:{port}"),
+        "localhost.evil.example.com",
+        "127.0.0.1.evil.example.com",
+        "127.0.0.2",
+        "0.0.0.0",
+        "localhost:80:80",
+        "localhost@evil.example.com",
+        "",
+    ] {
+        every_method(&talk, |request| request.replacing("Host", name), &[400, 403], &format!("Host {name:?}"))?;
+    }
+    every_method(&talk, |request| request.without("Host"), &[400, 403], "no Host")?;
+    every_method(&talk, |request| request.with("Host", "evil.example.com"), &[400, 403], "two Hosts")?;
+    for name in [format!("localhost:{port}"), format!("LOCALHOST:{port}"), "127.0.0.1".to_owned(), "[::1]".to_owned()] {
+        let status =
+            site.status(&talk.call(&site.fresh_id(), "echo", json!({ "text": "x" })).replacing("Host", &name))?;
+        ensure!(status == 200, "Host {name} was answered with {status}");
+    }
+    // The target may name a host too.
+    let target = "http://evil.example.com/mcp".to_owned();
+    let status = site.status(&Request { target, ..talk.call(&site.fresh_id(), "echo", json!({ "text": "x" })) })?;
+    ensure!([400, 403].contains(&status), "a target elsewhere was answered with {status}");
+    site.finish().map(drop)
+}
+
+fn origin(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    for origin in [
+        "https://evil.example.com",
+        "http://localhost.evil.example.com",
+        "http://localhost@evil.example.com",
+        "http://127.0.0.2",
+        "null",
+        "",
+        "localhost",
+        "file://",
+        "http://localhost, https://evil.example.com",
+    ] {
+        every_method(&talk, |request| request.with("Origin", origin), &[403], &format!("Origin {origin:?}"))?;
+    }
+    let two = |request: Request| request.with("Origin", "http://localhost").with("Origin", "https://evil.example.com");
+    every_method(&talk, two, &[403], "two Origins")?;
+    for origin in ["http://localhost", "http://localhost:5173", "http://127.0.0.1:80", "https://[::1]:8443"] {
+        let status =
+            site.status(&talk.call(&site.fresh_id(), "echo", json!({ "text": "x" })).with("Origin", origin))?;
+        ensure!(status == 200, "Origin {origin} was answered with {status}");
+    }
+    site.finish().map(drop)
+}

@@ -1,0 +1,218 @@
+//! Streams of events that nobody reads, or that are asked for by the wrong name. Up to 2025-11-25, unless said.
+
+use serde_json::json;
+
+use super::site::{Site, message, rest};
+use crate::bench::{Bench, seconds};
+use crate::era::Era;
+use crate::expect;
+use crate::failure::{Failure, Verdict, ensure, fail};
+use crate::limits::{LONG_MS, PROMPT};
+use crate::table::{Check, Row};
+
+pub(crate) static UNREAD: Row = Row {
+    name: "http_unread_streams",
+    fault: "a stream of events, or an answer of many megabytes, that the client does not read",
+    must: "a ping of the same session, and everybody else, is answered without delay; what was not read is there when it \
+           is read at last",
+    checks: &[
+        Check::new("stream_of_a_call", Era::BOTH, stream_of_a_call),
+        Check::new("stream_of_get", Era::HANDSHAKE, stream_of_get),
+        Check::new("large_answers", Era::BOTH, large_answers),
+    ],
+};
+
+pub(crate) static LAST_EVENT_ID: Row = Row {
+    name: "http_last_event_id",
+    fault: "Last-Event-ID that is unknown, stale, of another session, of an event that was never sent, twice, or garbage",
+    must: "400, the session and its streams untouched; a good one is served again and again",
+    checks: &[
+        Check::new("unknown", Era::HANDSHAKE, unknown),
+        Check::new("of_another_session", Era::HANDSHAKE, of_another_session),
+        Check::new("stale", Era::HANDSHAKE, stale),
+        Check::new("of_a_deleted_session", Era::HANDSHAKE, of_a_deleted_session),
+        Check::new("good_again_and_again", Era::HANDSHAKE, again_and_again),
+    ],
+};
+
+/// More than the buffers of both sides of a connection hold.
+const LARGE: usize = 8 << 20;
+
+fn stream_of_a_call(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let id = site.fresh_id();
+    // The handler talks all the time, and nobody listens.
+    let mut unread = talk.begin(&id, "progress", json!({ "steps": 1_000, "ms": 0 }))?;
+    let mut slowest = std::time::Duration::ZERO;
+    for _ in 0..20 {
+        slowest = slowest.max(talk.quick()?);
+        talk.fence()?;
+    }
+    bench.note(format!("slowest list {}", seconds(slowest)));
+    ensure!(slowest < PROMPT, "an unread stream delayed others by {slowest:?}");
+    let Some(answer) = rest(&mut unread, &id)? else { fail!("no answer at the end of the stream") };
+    expect::text(&answer, site.era)?;
+    site.finish().map(drop)
+}
+
+fn stream_of_get(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let (head, mut unread) = talk.listen(None)?;
+    ensure!(head.status == 200, "GET was answered with {}", head.status);
+    for _ in 0..20 {
+        let took = talk.quick()?;
+        ensure!(took < PROMPT, "an unread GET delayed a list by {took:?}");
+    }
+    // Another GET takes its place, and the first learns that it has.
+    let (head, second) = talk.listen(None)?;
+    ensure!(head.status == 200, "the second GET was answered with {}", head.status);
+    while unread.event()?.is_some() {}
+    drop(second);
+    talk.fence()?;
+    site.finish().map(drop)
+}
+
+fn large_answers(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let mut unread = Vec::new();
+    for _ in 0..4 {
+        let id = site.fresh_id();
+        let mut wire = site.connect()?;
+        wire.send(&talk.call(&id, "blob", json!({ "bytes": LARGE })))?;
+        unread.push((id, wire));
+    }
+    for _ in 0..20 {
+        let took = talk.quick()?;
+        ensure!(took < PROMPT, "unread answers delayed a list by {took:?}");
+    }
+    for (id, mut wire) in unread {
+        let head = wire.head()?;
+        let text = expect::text(&super::site::answer(&head, &mut wire, &id)?, site.era)?;
+        ensure!(text.len() == LARGE, "{} bytes of {LARGE} came", text.len());
+    }
+    site.finish().map(drop)
+}
+
+fn refused(talk: &super::site::Talk<'_>, id: &str) -> Verdict {
+    let (head, _) = talk.listen(Some(id))?;
+    ensure!(head.status == 400, "Last-Event-ID {id:?} was answered with {}", head.status);
+    Ok(())
+}
+
+fn unknown(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let (_, mut listening) = talk.listen(None)?;
+    let first = listening.event()?.and_then(|event| event.id);
+    let first = first.ok_or_else(|| Failure("the GET stream was not primed".to_owned()))?;
+    for id in ["", "0", "-1", "0-99", "99-0", "nonsense", "18446744073709551616", "' or 1=1", "\u{fffd}"] {
+        refused(&talk, id)?;
+    }
+    for changed in [format!("{first}0"), format!("0{first}"), format!("{first},{first}"), format!("{first}x")] {
+        refused(&talk, &changed)?;
+    }
+    let twice = talk.request("GET").with("Last-Event-ID", &first).with("Last-Event-ID", &first);
+    let status = site.status(&twice)?;
+    ensure!(status == 400, "Last-Event-ID twice was answered with {status}");
+    // The stream that was open all the time is still the one that is read.
+    ensure!(listening.is_silent(std::time::Duration::from_millis(5))?, "a refusal ended another stream");
+    talk.fence()?;
+    site.finish().map(drop)
+}
+
+/// Every event of one session, asked for in another that has streams and events of its own.
+fn of_another_session(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let (mine, other) = (site.talk()?, site.talk()?);
+    let mut ids = Vec::new();
+    for talk in [&mine, &other] {
+        let (_, mut listening) = talk.listen(None)?;
+        let primed = listening.event()?.and_then(|event| event.id);
+        ids.extend(primed.filter(|_| talk.session == other.session));
+        let id = site.fresh_id();
+        let (_, mut wire) = site.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 3, "ms": 1 })))?;
+        while let Some(event) = wire.event()? {
+            ids.extend(event.id.filter(|_| talk.session == other.session));
+        }
+    }
+    ensure!(ids.len() >= 3, "the other session had {} events", ids.len());
+    for id in &ids {
+        refused(&mine, id).map_err(|failure| failure.at("an event of another session"))?;
+    }
+    bench.note(format!("{} events", ids.len()));
+    site.finish().map(drop)
+}
+
+/// The log keeps so many events; what is older cannot be resumed, and says so instead of leaving a gap.
+fn stale(bench: &mut Bench) -> Verdict {
+    const KEPT: usize = 4_096;
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let id = site.fresh_id();
+    let (_, mut wire) = site.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 2, "ms": 1 })))?;
+    let mut first = None;
+    while let Some(event) = wire.event()? {
+        first = first.or(event.id);
+    }
+    let first = first.ok_or_else(|| Failure("no event had an id".to_owned()))?;
+    let (head, mut again) = talk.listen(Some(&first))?;
+    ensure!(head.status == 200, "a fresh event was answered with {}", head.status);
+    rest(&mut again, &id)?;
+    let mut count = 0;
+    let mut wire = site.connect()?;
+    while count < KEPT {
+        let id = site.fresh_id();
+        wire.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 1, "ms": 0 })))?;
+        let head = wire.head()?;
+        ensure!(head.is_events(), "progress was not answered with events");
+        while wire.event()?.is_some() {
+            count += 1;
+        }
+    }
+    refused(&talk, &first)?;
+    talk.fence()?;
+    site.finish().map(drop)
+}
+
+fn of_a_deleted_session(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let id = site.fresh_id();
+    let (_, mut wire) = site.send(&talk.call_with_progress(&id, "slow_cleanup", json!({ "ms": LONG_MS })))?;
+    let first = wire.event()?.and_then(|event| event.id).unwrap_or_default();
+    talk.delete()?;
+    let (head, _) = talk.listen(Some(&first))?;
+    ensure!(head.status == 404, "an event of a deleted session was answered with {}", head.status);
+    // In a session that came after it, which a client may open at once with what it remembers.
+    refused(&site.talk()?, &first)?;
+    site.finish().map(drop)
+}
+
+fn again_and_again(bench: &mut Bench) -> Verdict {
+    let mut site = Site::open(bench)?;
+    let talk = site.talk()?;
+    let id = site.fresh_id();
+    let (_, mut wire) = site.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 4, "ms": 1 })))?;
+    let mut events = Vec::new();
+    while let Some(event) = wire.event()? {
+        events.push((event.id.clone().unwrap_or_default(), message(&event)?.map(|message| message.opening)));
+    }
+    for _ in 0..5 {
+        for place in 0..events.len() {
+            let (head, mut again) = talk.listen(Some(&events[place].0))?;
+            ensure!(head.status == 200, "event {place} was answered with {}", head.status);
+            for (id, opening) in &events[place + 1..] {
+                let Some(event) = again.event()? else { fail!("the event {id} did not come again") };
+                ensure!(event.id.as_ref() == Some(id), "{:?} came instead of {id}", event.id);
+                let said = message(&event)?.map(|message| message.opening);
+                ensure!(said == *opening, "{id} says something else the second time");
+            }
+            ensure!(again.event()?.is_none(), "there is more the second time");
+        }
+    }
+    bench.note(format!("{} events", events.len()));
+    site.finish().map(drop)
+}
