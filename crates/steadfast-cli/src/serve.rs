@@ -25,6 +25,9 @@ pub(crate) struct Options {
     /// Serve Streamable HTTP at /mcp on this address. Only loopback addresses: there is no encryption.
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
+    /// Serve the deprecated HTTP+SSE transport of 2024-11-05 too, at /sse, for clients that know no other.
+    #[arg(long, requires = "http")]
+    legacy_sse: bool,
     /// The longest message taken, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().message_bytes)]
     max_frame: usize,
@@ -61,7 +64,11 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     match (options.unix, options.tcp, options.http) {
         (Some(path), _, _) => on_unix(server, limits, path).await,
         (None, Some(address), _) => on_tcp(server, limits, address).await,
-        (None, None, Some(address)) => on_http(server, limits, address).await,
+        (None, None, Some(address)) => {
+            let http = HttpOptions::new().with_limits(limits);
+            let http = if options.legacy_sse { http.legacy_sse(LEGACY_SSE) } else { http };
+            on_http(server, http, address).await
+        }
         (None, None, None) => {
             welcome::at_a_terminal();
             server.serve_stdio().with_limits(limits).await
@@ -69,9 +76,12 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-async fn on_http(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
+/// Where clients of 2024-11-05 look for it.
+const LEGACY_SSE: &str = "/sse";
+
+async fn on_http(server: Server, options: HttpOptions, address: SocketAddr) -> Result<(), Error> {
     refuse_the_public(address)?;
-    let serving = server.serve_http(address).with_options(HttpOptions::new().with_limits(limits));
+    let serving = server.serve_http(address).with_options(options);
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
         eprintln!("steadfast: listening on http://{address}/mcp");

@@ -24,7 +24,7 @@ use super::load::Permit;
 use super::reply;
 use super::service::Shared;
 use super::session::{Outcome, Session, Waiting};
-use super::sessions::Full;
+use super::sessions::{Full, Seat};
 use crate::runtime::Runtime;
 
 /// What a POST comes to once its body was read.
@@ -61,14 +61,9 @@ impl Shared {
         if self.closing.is_closing() {
             return reply::overloaded("shutting down: no new requests are taken");
         }
-        let Some(mut permit) = self.load.enter() else {
-            return reply::overloaded("as many requests are in flight as may be; send it again when one has ended");
-        };
-        let deadline = runtime.now() + self.options.body_timeout;
-        let limit = self.limits.message_bytes;
-        let bytes = match read_body(body, limit, &mut permit, || runtime.timer(), deadline).await {
-            Ok(bytes) => bytes,
-            Err(unread) => return reply::refuse(unread.status(), unread.message()),
+        let (bytes, permit) = match self.receive(&runtime, body).await {
+            Ok(received) => received,
+            Err(refused) => return *refused,
         };
         match self.decide(runtime, &parts, bytes, permit) {
             Decision::Respond(response) => response,
@@ -78,6 +73,24 @@ impl Shared {
                 Outcome::Events(stream) => reply::events(HttpBody::session(stream)),
                 Outcome::Gone => session_gone(None),
             },
+        }
+    }
+
+    /// Reads a body, as far as there is room for it.
+    pub(super) async fn receive<B: Body>(
+        &self,
+        runtime: &Arc<dyn Runtime>,
+        body: B,
+    ) -> Result<(Bytes, Permit), Box<Response<HttpBody>>> {
+        let Some(mut permit) = self.load.enter() else {
+            let message = "as many requests are in flight as may be; send it again when one has ended";
+            return Err(Box::new(reply::overloaded(message)));
+        };
+        let deadline = runtime.now() + self.options.body_timeout;
+        let limit = self.limits.message_bytes;
+        match read_body(body, limit, &mut permit, || runtime.timer(), deadline).await {
+            Ok(bytes) => Ok((bytes, permit)),
+            Err(unread) => Err(Box::new(reply::refuse(unread.status(), unread.message()))),
         }
     }
 
@@ -180,7 +193,7 @@ impl Shared {
             // What opened nothing is answered and forgotten.
             return reply::json(StatusCode::BAD_REQUEST, answer);
         }
-        match self.sessions.enter(&session) {
+        match self.sessions.enter(Seat::Streamable(Arc::clone(&session))) {
             Ok(()) => {}
             Err(Full) => return reply::overloaded("as many sessions are open as may be"),
         }

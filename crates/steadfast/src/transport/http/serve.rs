@@ -233,7 +233,9 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        if request.uri().path() == &*self.path {
+        let path = request.uri().path();
+        let legacy_sse = self.service.shared.options.legacy_sse.as_deref();
+        if path == &*self.path || Some(path) == legacy_sse {
             return self.service.call(request);
         }
         Box::pin(std::future::ready(Ok(reply::empty(StatusCode::NOT_FOUND))))
