@@ -13,6 +13,7 @@
 //!
 //! Nothing here issues tokens, keeps them, passes them on or writes them anywhere.
 
+mod audience;
 mod bearer;
 mod claims;
 mod http_client;
