@@ -351,21 +351,31 @@ async fn a_stream_without_a_handshake_is_ended() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_is_kept_open_by_comments() {
+async fn a_stream_that_nobody_reads_is_ended() {
     let mut options = options();
-    (options.keep_alive, options.session_idle) = (Duration::from_millis(5), Duration::from_millis(10));
+    (options.keep_alive, options.session_idle) = (Duration::from_millis(1), Duration::from_millis(20));
     let service = HttpService::new(server([]), options);
-    // Before its handshake is done it may be given up.
-    let mut client = loop {
-        let mut client = Client::connect(&service).await;
-        let params =
-            json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        if client.refused(&message).await == 202 && client.events.next().await.is_some() {
-            break client;
+    let client = Client::connect(&service).await;
+    let params =
+        json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    client.post(&message).to(&service).await;
+    let gone = async {
+        while service.sessions() > 0 {
+            tokio::task::yield_now().await;
         }
     };
-    for _ in 0..10 {
+    soon(gone).await;
+    assert_eq!(client.refused(&ping(1)).await, 404);
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_kept_open_by_comments() {
+    let mut options = options();
+    options.keep_alive = Duration::from_millis(1);
+    let service = HttpService::new(server([]), options);
+    let mut client = Client::open(&service, "2024-11-05").await;
+    for _ in 0..3 {
         let comment = soon(client.events.body.frame()).await.unwrap().unwrap().into_data().unwrap();
         assert!(comment.starts_with(b":"), "{comment:?}");
     }

@@ -5,6 +5,7 @@ mod modern;
 mod refusals;
 mod sessions;
 mod sockets;
+mod two;
 
 use std::task::Poll;
 
