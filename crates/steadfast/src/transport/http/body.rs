@@ -47,6 +47,19 @@ impl HttpBody {
     }
 }
 
+/// Nothing. With [`From<Bytes>`] this is what layers around the service make their own answers of.
+impl Default for HttpBody {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl From<Bytes> for HttpBody {
+    fn from(bytes: Bytes) -> Self {
+        Self::full(bytes)
+    }
+}
+
 impl Body for HttpBody {
     type Data = Bytes;
     type Error = Infallible;

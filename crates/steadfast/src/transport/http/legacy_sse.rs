@@ -113,7 +113,7 @@ impl Shared {
             return refuse(StatusCode::BAD_REQUEST, "the query must name one session: begin with GET of this path");
         };
         let principal = self.options.principal(parts);
-        let found = self.sessions.find_sse(id).filter(|session| session.belongs_to(principal.as_deref()));
+        let found = self.sessions.find_sse(id).filter(|session| session.belongs_to(principal.as_ref()));
         let Some(session) = found else { return Err(Box::new(gone(None))) };
         let (bytes, _permit) = self.receive(runtime, body).await?;
         let message = match envelope::read(&bytes, self.limits.depth) {
@@ -129,7 +129,7 @@ impl Shared {
             return Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &error)));
         }
         session
-            .submit(&bytes, id, matches!(message, Message::Batch(_)))
+            .submit(principal.as_ref(), &bytes, id, matches!(message, Message::Batch(_)))
             .map_err(|refused| Box::new(refusal(refused, id)))
     }
 }

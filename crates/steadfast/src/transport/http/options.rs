@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
+use steadfast_model::Principal;
 use steadfast_proto::connection::Limits;
 use steadfast_proto::http::guard::Guard;
 use steadfast_proto::http::resume::LogLimits;
 
-type Identify = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+type Identify = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
 /// How a server behaves on HTTP.
 #[derive(Clone)]
@@ -93,11 +94,24 @@ impl HttpOptions {
         self
     }
 
-    /// Says who sent a request, for example from what an authentication layer left in its extensions. A session belongs to
-    /// whoever opened it: to others it does not exist. So do tasks, and the state of requests of several rounds. Handlers see it
-    /// as [`Context::principal`](crate::Context::principal).
-    pub fn identify(mut self, identify: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
-        self.identify = Some(Arc::new(identify));
+    /// Says who sent a request, where that is not a [`Principal`] in its extensions: such a one, as `RequireBearer` of
+    /// `steadfast-auth` leaves it there, is found without this.
+    ///
+    /// A session belongs to whoever opened it: to others it does not exist. So do tasks, and the state of requests of several
+    /// rounds. Handlers see it as [`Context::principal`](crate::Context::principal).
+    ///
+    /// ```
+    /// use steadfast::transport::http::HttpOptions;
+    /// // A proxy in front has checked who it is, and lets nobody else set this header.
+    /// let options = HttpOptions::new()
+    ///     .identify(|request| Some(request.headers.get("x-forwarded-user")?.to_str().ok()?.to_owned()));
+    /// # drop(options);
+    /// ```
+    pub fn identify<P: Into<Principal>>(
+        mut self,
+        identify: impl Fn(&Parts) -> Option<P> + Send + Sync + 'static,
+    ) -> Self {
+        self.identify = Some(Arc::new(move |parts| identify(parts).map(Into::into)));
         self
     }
 
@@ -123,8 +137,11 @@ impl HttpOptions {
         self
     }
 
-    pub(super) fn principal(&self, parts: &Parts) -> Option<String> {
-        self.identify.as_ref().and_then(|identify| identify(parts))
+    pub(super) fn principal(&self, parts: &Parts) -> Option<Principal> {
+        match &self.identify {
+            Some(identify) => identify(parts),
+            None => parts.extensions.get().cloned(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Body;
-use steadfast_model::{ErrorObject, Method, RequestId, Revision};
+use steadfast_model::{ErrorObject, Method, Principal, RequestId, Revision};
 use steadfast_proto::envelope::{self, Message, Params};
 use steadfast_proto::http::headers::{self, Era};
 use steadfast_proto::http::media::{self, Accepts};
@@ -111,7 +111,7 @@ impl Shared {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
                     let principal = self.options.principal(parts);
-                    let running = Running::begin(self, runtime, principal.as_deref(), &bytes, permit);
+                    let running = Running::begin(self, runtime, principal.as_ref(), &bytes, permit);
                     Decision::Run(Box::new(running))
                 }
                 // There is none that would have an effect: hanging up is the cancellation.
@@ -151,8 +151,8 @@ impl Shared {
         if initializes && lines.single(name::SESSION_ID) == Single::Absent {
             return self.open_session(runtime, parts, bytes, id).into();
         }
-        let session = match self.session_of(parts, id) {
-            Ok(session) => session,
+        let (session, principal) = match self.session_of(parts, id) {
+            Ok(found) => found,
             Err(response) => return Decision::Respond(*response),
         };
         let (ids, sweep) = match message {
@@ -168,7 +168,7 @@ impl Shared {
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             return reply::error(StatusCode::BAD_REQUEST, Some(id), &error).into();
         }
-        match session.submit(bytes, &ids, sweep) {
+        match session.submit(principal.as_ref(), bytes, &ids, sweep) {
             Some(waiting) => Decision::Wait(waiting),
             None => reply::empty(StatusCode::ACCEPTED).into(),
         }
@@ -214,7 +214,7 @@ impl Shared {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
         }
         let session = match self.session_of(parts, None) {
-            Ok(session) => session,
+            Ok((session, _)) => session,
             Err(response) => return *response,
         };
         let stream = match lines.single(name::LAST_EVENT_ID) {
@@ -237,7 +237,7 @@ impl Shared {
             return reply::not_allowed("POST");
         }
         match self.session_of(parts, None) {
-            Ok(session) => {
+            Ok((session, _)) => {
                 self.sessions.remove(session.id());
                 session.end();
                 reply::empty(StatusCode::NO_CONTENT)
@@ -246,8 +246,12 @@ impl Shared {
         }
     }
 
-    /// The session that a request belongs to, or the response for one that belongs to none.
-    fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<Arc<Session>, Box<Response<HttpBody>>> {
+    /// The session that a request belongs to and who sent it, or the response for one that belongs to none.
+    fn session_of(
+        &self,
+        parts: &Parts,
+        id: Option<&RequestId>,
+    ) -> Result<(Arc<Session>, Option<Principal>), Box<Response<HttpBody>>> {
         let lines = Lines(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
@@ -267,8 +271,8 @@ impl Shared {
             Single::Repeated | Single::Unreadable => return refuse("Mcp-Session-Id must be there once"),
         };
         let principal = self.options.principal(parts);
-        let found = self.sessions.find(session).filter(|session| session.belongs_to(principal.as_deref()));
-        found.ok_or_else(|| Box::new(session_gone(id)))
+        let found = self.sessions.find(session).filter(|session| session.belongs_to(principal.as_ref()));
+        found.map(|session| (session, principal)).ok_or_else(|| Box::new(session_gone(id)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use steadfast_model::RequestId;
+use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
 
 use super::super::service::Shared;
@@ -14,7 +14,8 @@ use crate::server::ServerService;
 /// One session.
 pub(in super::super) struct SseSession {
     id: Box<str>,
-    principal: Option<String>,
+    /// Whose it is.
+    owner: Option<String>,
     pub(super) runtime: Arc<dyn Runtime>,
     idle: Duration,
     pub(super) keep_alive: Duration,
@@ -49,13 +50,13 @@ impl SseSession {
     pub(super) fn new(
         shared: &Shared,
         runtime: Arc<dyn Runtime>,
-        principal: Option<String>,
+        principal: Option<Principal>,
     ) -> Result<Arc<Self>, getrandom::Error> {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random)?;
         let server = shared.server.clone();
         let service = |mailbox: &Arc<Mailbox>| {
-            mailbox.identify(principal.as_deref());
+            mailbox.identify(principal.as_ref());
             ServerService::new(server, mailbox)
         };
         let engine = Engine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
@@ -63,7 +64,8 @@ impl SseSession {
         let state = State { engine, reader: None, driver: None, opened: now, used: now, over: false };
         let (idle, keep_alive) = (shared.options.session_idle, shared.options.keep_alive);
         let id = format!("{:032x}", u128::from_be_bytes(random)).into_boxed_str();
-        Ok(Arc::new(Self { id, principal, runtime, idle, keep_alive, state: Mutex::new(state) }))
+        let owner = principal.map(|principal| principal.identity());
+        Ok(Arc::new(Self { id, owner, runtime, idle, keep_alive, state: Mutex::new(state) }))
     }
 
     pub(in super::super) fn id(&self) -> &str {
@@ -71,12 +73,18 @@ impl SseSession {
     }
 
     /// Whether it was opened by this principal.
-    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
-        self.principal.as_deref() == principal
+    pub(super) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
+        self.owner == principal.map(Principal::identity)
     }
 
-    /// Takes a message: a request with this id, a batch, or something that wants no answer.
-    pub(super) fn submit(&self, message: &[u8], id: Option<&RequestId>, batch: bool) -> Result<(), Refused> {
+    /// Takes a message of its owner's: a request with this id, a batch, or something that wants no answer.
+    pub(super) fn submit(
+        &self,
+        principal: Option<&Principal>,
+        message: &[u8],
+        id: Option<&RequestId>,
+        batch: bool,
+    ) -> Result<(), Refused> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let connection = &mut state.engine.connection;
@@ -92,6 +100,7 @@ impl SseSession {
         }
         let now = self.runtime.now();
         state.used = now;
+        state.engine.mailbox.identify(principal);
         connection.handle_message(now, message);
         state.engine.act();
         state.wake_reader();
