@@ -66,8 +66,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         (None, Some(address), _) => on_tcp(server, limits, address).await,
         (None, None, Some(address)) => {
             let http = HttpOptions::new().with_limits(limits);
-            let http = if options.legacy_sse { http.legacy_sse(LEGACY_SSE) } else { http };
-            on_http(server, http, address).await
+            on_http(server, http, address, options.legacy_sse).await
         }
         (None, None, None) => {
             welcome::at_a_terminal();
@@ -79,12 +78,16 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
 /// Where clients of 2024-11-05 look for it.
 const LEGACY_SSE: &str = "/sse";
 
-async fn on_http(server: Server, options: HttpOptions, address: SocketAddr) -> Result<(), Error> {
+async fn on_http(server: Server, options: HttpOptions, address: SocketAddr, legacy_sse: bool) -> Result<(), Error> {
     refuse_the_public(address)?;
+    let options = if legacy_sse { options.legacy_sse(LEGACY_SSE) } else { options };
     let serving = server.serve_http(address).with_options(options);
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
         eprintln!("steadfast: listening on http://{address}/mcp");
+        if legacy_sse {
+            eprintln!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05");
+        }
     }
     serving.await
 }

@@ -31,6 +31,7 @@ pub(super) use stream::SseStream;
 use self::session::Refused;
 use super::body::HttpBody;
 use super::incoming::Lines;
+use super::post::Refusal;
 use super::reply;
 use super::service::Shared;
 use super::sessions::{Full, Seat};
@@ -98,12 +99,7 @@ impl Shared {
     }
 
     /// POST: a message of the client's.
-    async fn take_posted<B: Body>(
-        &self,
-        runtime: &Arc<dyn Runtime>,
-        parts: &Parts,
-        body: B,
-    ) -> Result<(), Box<Response<HttpBody>>> {
+    async fn take_posted<B: Body>(&self, runtime: &Arc<dyn Runtime>, parts: &Parts, body: B) -> Result<(), Refusal> {
         let lines = Lines(&parts.headers);
         let refuse = |status, message| Err(Box::new(reply::refuse(status, message)));
         if !media::is_json(&lines) {

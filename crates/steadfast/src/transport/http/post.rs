@@ -36,6 +36,9 @@ enum Decision {
     Wait(Waiting),
 }
 
+/// The response for what goes no further.
+pub(super) type Refusal = Box<Response<HttpBody>>;
+
 impl From<Response<HttpBody>> for Decision {
     fn from(response: Response<HttpBody>) -> Self {
         Self::Respond(response)
@@ -81,7 +84,7 @@ impl Shared {
         &self,
         runtime: &Arc<dyn Runtime>,
         body: B,
-    ) -> Result<(Bytes, Permit), Box<Response<HttpBody>>> {
+    ) -> Result<(Bytes, Permit), Refusal> {
         let Some(mut permit) = self.load.enter() else {
             let message = "as many requests are in flight as may be; send it again when one has ended";
             return Err(Box::new(reply::overloaded(message)));
@@ -247,11 +250,7 @@ impl Shared {
     }
 
     /// The session that a request belongs to and who sent it, or the response for one that belongs to none.
-    fn session_of(
-        &self,
-        parts: &Parts,
-        id: Option<&RequestId>,
-    ) -> Result<(Arc<Session>, Option<Principal>), Box<Response<HttpBody>>> {
+    fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<(Arc<Session>, Option<Principal>), Refusal> {
         let lines = Lines(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
