@@ -103,7 +103,7 @@ async fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &
     for (name, value) in headers {
         request.extend([name, ": ", value, "\r\n"]);
     }
-    request.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    request.extend(["content-length: ", &body.len().to_string(), "\r\n\r\n", body]);
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();

@@ -404,3 +404,39 @@ async fn behind_a_router_that_takes_a_prefix_away_the_endpoint_has_it() {
     client.send(&ping(1)).await;
     assert_eq!(client.message().await["id"], 1);
 }
+
+#[tokio::test]
+async fn a_client_that_closes_its_socket_has_closed_its_stream() {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpStream;
+
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let running = sockets::serve([forever(&begun, &dropped)], options());
+    let host = running.address;
+    let mut events = TcpStream::connect(host).await.unwrap();
+    let get = format!("GET /sse HTTP/1.1\r\nhost: {host}\r\naccept: text/event-stream\r\n\r\n");
+    events.write_all(get.as_bytes()).await.unwrap();
+    let head = sockets::read_until(&mut events, |text| text.contains("\n\n")).await;
+    let endpoint = head.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned();
+    let post = async |message: Value| {
+        let mut stream = TcpStream::connect(host).await.unwrap();
+        let (body, kind) = (message.to_string(), "content-type: application/json\r\nconnection: close");
+        let length = body.len();
+        let request =
+            format!("POST {endpoint} HTTP/1.1\r\nhost: {host}\r\n{kind}\r\ncontent-length: {length}\r\n\r\n{body}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        sockets::read_until(&mut stream, |_| false).await
+    };
+    let params =
+        json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let answer = post(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    sockets::read_until(&mut events, |text| text.contains("\"protocolVersion\":\"2024-11-05\"")).await;
+    post(call(1, "forever", json!({}))).await;
+    soon(begun.wait()).await;
+    drop(events);
+    soon(dropped.wait()).await;
+    let answer = post(ping(2)).await;
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    running.stop().await;
+}

@@ -55,7 +55,7 @@ async fn exchange(stream: &mut TcpStream, address: SocketAddr, sent: Sent) -> St
     .await
 }
 
-async fn read_until(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
+pub(super) async fn read_until(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
     let mut read = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&read).into_owned();
