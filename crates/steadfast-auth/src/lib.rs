@@ -49,6 +49,34 @@
 //! # }
 //! ```
 //!
+//! # In front of a server of `steadfast`
+//!
+//! Its HTTP service finds the principal by itself. Handlers have it as `ctx.principal()`, with the scopes and claims of the
+//! token that came with their request; sessions, tasks and what is remembered between rounds belong to it.
+//!
+//! ```
+//! use steadfast::transport::http::{HttpOptions, HttpService};
+//! use steadfast::{Context, Server, Tool};
+//! use steadfast_auth::resource_server::{RequireBearer, ResourceMetadata};
+//! # use steadfast_auth::resource_server::{Principal, Rejection, Token, verify_with};
+//! use tower::Layer;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let whoami = Tool::new("whoami").handler(|ctx: Context| async move {
+//!     ctx.principal().map_or("nobody", |principal| principal.name()).to_owned()
+//! });
+//! let server = Server::builder("files", "1.0.0").tools([whoami]).build();
+//! let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?;
+//! # let verifier = verify_with(async |_: Token| Err::<Principal, _>(Rejection::Invalid("unknown token")));
+//!
+//! let service = HttpService::new(server, HttpOptions::new());
+//! let service = RequireBearer::new(verifier, &metadata).layer(service);
+//! let service = metadata.layer().layer(service);
+//! # drop(service);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Features
 //!
 //! - `jwt` (default): tokens that are signed, `JwtVerifier`.

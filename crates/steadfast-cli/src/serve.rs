@@ -25,6 +25,9 @@ pub(crate) struct Options {
     /// Serve Streamable HTTP at /mcp on this address. Only loopback addresses: there is no encryption.
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
+    /// Serve the deprecated HTTP+SSE transport of 2024-11-05 too, at /sse, for clients that know no other.
+    #[arg(long, requires = "http")]
+    legacy_sse: bool,
     /// The longest message taken, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().message_bytes)]
     max_frame: usize,
@@ -68,7 +71,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         (None, None, Some(address)) => {
             let mut http = HttpOptions::new().with_limits(limits);
             http.session_idle = options.session_idle.map_or(http.session_idle, Duration::from_millis);
-            on_http(server, http, address).await
+            on_http(server, http, address, options.legacy_sse).await
         }
         (None, None, None) => {
             welcome::at_a_terminal();
@@ -77,12 +80,19 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-async fn on_http(server: Server, options: HttpOptions, address: SocketAddr) -> Result<(), Error> {
+/// Where clients of 2024-11-05 look for it.
+const LEGACY_SSE: &str = "/sse";
+
+async fn on_http(server: Server, options: HttpOptions, address: SocketAddr, legacy_sse: bool) -> Result<(), Error> {
     refuse_the_public(address)?;
+    let options = if legacy_sse { options.legacy_sse(LEGACY_SSE) } else { options };
     let serving = server.serve_http(address).with_options(options);
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
         eprintln!("steadfast: listening on http://{address}/mcp");
+        if legacy_sse {
+            eprintln!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05");
+        }
     }
     serving.await
 }

@@ -46,6 +46,7 @@ pub mod meta;
 pub mod method;
 pub mod notification;
 pub mod page;
+mod principal;
 pub mod progress;
 pub mod prompt;
 pub mod request;
@@ -53,6 +54,7 @@ pub mod resource;
 mod revision;
 pub mod roots;
 pub mod sampling;
+mod scope;
 mod setters;
 pub mod subscription;
 pub mod task;
@@ -89,6 +91,7 @@ pub use meta::{Meta, ProgressToken, RequestMeta};
 pub use method::{Capability, Carried, Method, Place, Row, Sender};
 pub use notification::Notification;
 pub use page::{EmptyParams, EmptyResult, PaginatedParams};
+pub use principal::Principal;
 pub use progress::ProgressParams;
 pub use prompt::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage};
 pub use request::Request;
@@ -102,6 +105,7 @@ pub use sampling::{
     CreateMessageParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences, SamplingMessage, ToolChoice,
     ToolChoiceMode,
 };
+pub use scope::{InvalidScope, Scopes};
 pub use subscription::{ListenResult, SubscriptionFilter, SubscriptionParams};
 pub use task::{
     CancelTaskResult, CreateTaskResult, DetailedTask, ListTasksResult, RelatedTask, Task, TaskMetadata, TaskParams,

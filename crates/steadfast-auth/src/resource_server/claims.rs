@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 
-use super::{Principal, Rejection, Scopes};
+use super::{Principal, Rejection, Scopes, audience};
 
 /// The time by which tokens are judged.
 #[derive(Clone)]
@@ -79,7 +79,9 @@ impl Expectations {
     }
 
     fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), Rejection> {
-        let is_ours = |value: &Value| value.as_str().is_some_and(|name| self.audiences.iter().any(|ours| ours == name));
+        let is_ours = |value: &Value| {
+            value.as_str().is_some_and(|name| self.audiences.iter().any(|ours| audience::is_same(ours, name)))
+        };
         let accepted = match claims.get("aud") {
             None | Some(Value::Null) => self.audience_may_be_absent,
             Some(Value::Array(several)) => several.iter().any(is_ours),
@@ -196,7 +198,7 @@ mod tests {
             json!(null),
             json!("https://mcp.example.com/mcp/"),
             json!("https://mcp.example.com"),
-            json!("HTTPS://mcp.example.com/mcp"),
+            json!("HTTPS://mcp.example.com/MCP"),
             json!([]),
             json!(["https://other.example"]),
             json!({"https://mcp.example.com/mcp": true}),
@@ -206,6 +208,13 @@ mod tests {
             assert_eq!(checked("aud", audience.clone()), Err(Rejection::WrongAudience), "{audience}");
         }
         assert!(checked("aud", json!(["https://other.example", "https://mcp.example.com/mcp"])).is_ok());
+    }
+
+    #[test]
+    fn the_audience_may_have_its_scheme_and_host_in_capitals() {
+        for audience in [json!("HTTPS://mcp.example.com/mcp"), json!(["https://MCP.EXAMPLE.COM/mcp"])] {
+            assert!(checked("aud", audience.clone()).is_ok(), "{audience}");
+        }
     }
 
     #[test]

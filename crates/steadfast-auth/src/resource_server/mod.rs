@@ -13,6 +13,7 @@
 //!
 //! Nothing here issues tokens, keeps them, passes them on or writes them anywhere.
 
+mod audience;
 mod bearer;
 mod claims;
 mod http_client;
@@ -20,7 +21,6 @@ mod introspection;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod metadata;
-mod principal;
 #[cfg(feature = "reqwest")]
 mod reqwest_client;
 mod scope;
@@ -33,9 +33,8 @@ pub use introspection::Introspection;
 #[cfg(feature = "jwt")]
 pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, Keys, KeysUnavailable};
 pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
-pub use principal::Principal;
 #[cfg(feature = "reqwest")]
 pub use reqwest_client::ReqwestClient;
-pub use scope::{InvalidScope, Scopes};
+pub use steadfast_model::{InvalidScope, Principal, Scopes};
 pub use token::Token;
 pub use verifier::{Rejection, Verdict, Verifier, verify_with};

@@ -1,115 +1,13 @@
-//! Sets of scopes, as tokens carry them and challenges name them.
+//! Which scopes a resource may ask for.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
+use super::Scopes;
 
 /// Asks for a refresh token. It is between a client and its authorization server, so a resource never asks for it.
 const OFFLINE_ACCESS: &str = "offline_access";
 
-/// A set of scopes, in alphabetical order. What cannot be a scope (a quote, a backslash, anything but visible ASCII) is never
-/// in it, so it can be written in a header as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scopes(BTreeSet<Box<str>>);
-
-impl Scopes {
-    /// No scope at all.
-    pub const fn none() -> Self {
-        Self(BTreeSet::new())
-    }
-
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether exactly this scope is in it.
-    pub fn contains(&self, scope: &str) -> bool {
-        self.0.contains(scope)
-    }
-
-    /// The scopes, in alphabetical order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(AsRef::as_ref)
-    }
-
-    /// Both together.
-    pub fn union(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-
-    /// The scopes of a list, without what cannot be one.
-    pub(super) fn lenient<'a>(scopes: impl IntoIterator<Item = &'a str>) -> Self {
-        Self(scopes.into_iter().filter(|scope| is_scope(scope)).map(Box::from).collect())
-    }
-
-    /// Those that a resource may ask for.
-    pub(super) fn requestable(mut self) -> Self {
-        self.0.remove(OFFLINE_ACCESS);
-        self
-    }
-}
-
-/// As in a `scope` parameter: with a space between.
-impl fmt::Display for Scopes {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, scope) in self.iter().enumerate() {
-            if index > 0 {
-                formatter.write_str(" ")?;
-            }
-            formatter.write_str(scope)?;
-        }
-        Ok(())
-    }
-}
-
-/// From the form with spaces between.
-impl FromStr for Scopes {
-    type Err = InvalidScope;
-
-    fn from_str(text: &str) -> Result<Self, InvalidScope> {
-        Self::try_from_iter(text.split(' ').filter(|part| !part.is_empty()))
-    }
-}
-
-impl Scopes {
-    /// From scopes one by one.
-    pub fn try_from_iter<'a>(scopes: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidScope> {
-        let mut set = BTreeSet::new();
-        for scope in scopes {
-            if !is_scope(scope) {
-                return Err(InvalidScope(scope.to_owned()));
-            }
-            set.insert(Box::from(scope));
-        }
-        Ok(Self(set))
-    }
-}
-
-impl Serialize for Scopes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
-    }
-}
-
-/// A text that cannot be a scope.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidScope(String);
-
-impl fmt::Display for InvalidScope {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?} cannot be a scope", self.0)
-    }
-}
-
-impl std::error::Error for InvalidScope {}
-
-/// A `scope-token` of RFC 6749 (section 3.3).
-fn is_scope(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+/// Those that a resource may ask for.
+pub(super) fn requestable(scopes: Scopes) -> Scopes {
+    scopes.without(OFFLINE_ACCESS)
 }
 
 #[cfg(test)]
@@ -117,23 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_read_and_written_with_spaces_between() {
-        let scopes: Scopes = "files:write  files:read files:read".parse().unwrap();
-        assert_eq!(scopes.to_string(), "files:read files:write");
-    }
-
-    #[test]
-    fn what_would_break_a_header_is_not_a_scope() {
-        for wrong in ["a\"b", "a\\b", "a\nb", "é"] {
-            assert!(wrong.parse::<Scopes>().is_err(), "{wrong:?}");
-        }
-        assert!(Scopes::try_from_iter(["a b"]).is_err());
-        assert_eq!(Scopes::lenient(["good", "a\"b"]).to_string(), "good");
-    }
-
-    #[test]
     fn a_resource_does_not_ask_for_offline_access() {
-        let scopes: Scopes = "read offline_access".parse().unwrap();
-        assert_eq!(scopes.requestable().to_string(), "read");
+        assert_eq!(requestable("read offline_access".parse().unwrap()).to_string(), "read");
     }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use steadfast_model::RequestId;
+use steadfast_model::{Principal, RequestId};
 use steadfast_proto::connection::{CancelReason, Key, Peer, Progress, Request};
 
 use super::asks::Asks;
@@ -28,6 +28,8 @@ pub(crate) struct Execution {
     pub(crate) key: Key,
     pub(crate) id: RequestId,
     pub(crate) peer: Arc<Peer>,
+    /// Who sent the request, if the transport knows.
+    pub(crate) principal: Option<Principal>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     wants_progress: bool,
@@ -66,6 +68,7 @@ impl Execution {
             key: request.key,
             id: request.id.clone(),
             peer: Arc::clone(&request.peer),
+            principal: mailbox.principal(),
             mailbox,
             runtime,
             wants_progress: request.progress_token.is_some(),

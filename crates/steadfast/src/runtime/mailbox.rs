@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Waker};
 
 use serde_json::Value;
-use steadfast_model::{LoggingLevel, Revision};
+use steadfast_model::{LoggingLevel, Principal, Revision};
 use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
 use steadfast_proto::encode::Answer;
 
@@ -46,8 +46,8 @@ pub(crate) struct Mailbox {
     state: Mutex<State>,
     room: Room,
     next_call: AtomicU64,
-    /// Whose connection it is, if the transport knows.
-    principal: OnceLock<Arc<str>>,
+    /// Whose connection it is, if the transport knows, as the newest message said it: a token may have been renewed since.
+    principal: OnceLock<Mutex<Principal>>,
     /// Buffers of large answers that were written, for the next ones.
     spare: Mutex<Vec<Vec<u8>>>,
 }
@@ -95,17 +95,25 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Says whose connection it is, once.
-    pub(crate) fn identify(&self, principal: Option<&str>) {
-        if let Some(principal) = principal {
-            // Whoever was named first stays.
-            let _ = self.principal.set(principal.into());
+    /// Says whose message comes next. That it is the same one's as before is for the transport to see to.
+    pub(crate) fn identify(&self, principal: Option<&Principal>) {
+        let Some(principal) = principal else { return };
+        if let Err(newer) = self.principal.set(Mutex::new(principal.clone()))
+            && let Some(known) = self.principal.get()
+        {
+            *known.lock().unwrap_or_else(PoisonError::into_inner) =
+                newer.into_inner().unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Whose connection it is, as the transport has established it.
-    pub(crate) fn principal(&self) -> Option<&str> {
-        self.principal.get().map(|principal| &**principal)
+    /// Who sent the message that was handled last, as the transport has established it.
+    pub(crate) fn principal(&self) -> Option<Principal> {
+        self.principal.get().map(|principal| principal.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// What tells whose connection it is from all others, for what belongs to them.
+    pub(crate) fn owner(&self) -> Option<String> {
+        self.principal().map(|principal| principal.identity())
     }
 
     /// A key for a call that nobody else has.

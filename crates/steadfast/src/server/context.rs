@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_model::request::Request;
 use steadfast_model::{
-    ClientCapabilities, EmptyParams, Implementation, LoggingLevel, RequestId, Revision, era, request,
+    ClientCapabilities, EmptyParams, Implementation, LoggingLevel, Principal, RequestId, Revision, era, request,
 };
 use steadfast_proto::connection::{CancelReason, Progress};
 
@@ -63,10 +63,25 @@ impl Context {
         self.execution.as_ref().map_or_else(|| RequestId::from("detached"), |execution| execution.id.clone())
     }
 
-    /// Who asks, as the transport has established it: what `HttpOptions::identify` said of the request. Nobody on stdio, and
-    /// where that was not set.
-    pub fn principal(&self) -> Option<&str> {
-        self.execution.as_ref().and_then(|execution| execution.mailbox.principal())
+    /// Who asks, as it was established before the request came here: what `HttpOptions::identify` said of it, or what a layer
+    /// in front of the HTTP service, such as `RequireBearer` of `steadfast-auth`, left in its extensions. Nobody on stdio.
+    ///
+    /// It is the principal of this very request: in a session that goes on for longer than a token does, its scopes are
+    /// those of the token that came with the request.
+    ///
+    /// ```
+    /// use steadfast::prelude::*;
+    ///
+    /// #[tool]
+    /// async fn forget(name: String, ctx: Context) -> steadfast::Result<String> {
+    ///     match ctx.principal() {
+    ///         Some(who) if who.scopes().contains("notes:write") => Ok(format!("{} forgot {name}", who.name())),
+    ///         _ => Err(ToolError::new("only who may write notes may forget them")),
+    ///     }
+    /// }
+    /// ```
+    pub fn principal(&self) -> Option<&Principal> {
+        self.execution.as_ref().and_then(|execution| execution.principal.as_ref())
     }
 
     /// Who asks, as far as the client said.

@@ -30,7 +30,7 @@ pub(crate) fn execution(
             id: request.id.clone(),
             method: request.method,
             params: request.params.text().into(),
-            principal: mailbox.principal().map(Into::into),
+            principal: mailbox.owner().map(Into::into),
             resumed: is_resumed(request),
         };
         Box::new(Asks::new(Box::new(carrier)))

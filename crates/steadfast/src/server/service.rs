@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::error::excerpt;
-use steadfast_model::{Content, ErrorObject, Method, Revision};
+use steadfast_model::{Content, ErrorObject, Method, Principal, Revision};
 use steadfast_proto::connection::{Hello, Request, ServerHello};
 use steadfast_proto::encode::Answer;
 
@@ -45,7 +45,7 @@ impl ServerService {
     /// Runs the handler of a task once.
     pub(super) fn exchange_for_task(
         server: &Server,
-        owner: Option<&str>,
+        principal: Option<&Principal>,
         runtime: &Arc<dyn Runtime>,
         message: &[u8],
     ) -> Exchange<Self> {
@@ -55,7 +55,7 @@ impl ServerService {
         let service = Self { server: server.clone(), subscriptions: None, within_task: true };
         let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
         let service = |mailbox: &Arc<Mailbox>| {
-            mailbox.identify(owner);
+            mailbox.identify(principal);
             service
         };
         Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message, ())

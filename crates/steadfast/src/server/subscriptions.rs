@@ -134,7 +134,7 @@ fn listen_to_tasks(server: &Server, mut stream: Stream, task_ids: Vec<String>, e
     let notices = Notices::held(mailbox, execution.key);
     let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.shown, &decoration);
-    let listener = Arc::new(TaskListener::new(task_ids, mailbox.principal(), Arc::clone(&notices), write));
+    let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
     let watcher = stream.watcher(Arc::clone(&notices), Some(Arc::clone(&listener)));
     server.watch(&watcher);
     let tasks = Arc::clone(server.tasks());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use steadfast::prelude::*;
 use steadfast::server::tasks::TaskSupport;
 use steadfast::transport::http::{HttpOptions, HttpService};
-use steadfast::{TASKS_EXTENSION, code};
+use steadfast::{Principal, TASKS_EXTENSION, code};
 use tower_service::Service;
 
 use super::{server, soon};
@@ -38,10 +38,14 @@ fn identified(tool: Tool) -> HttpService {
     HttpService::new(server([tool]), HttpOptions::default().identify(who))
 }
 
+fn name(ctx: &Context) -> String {
+    ctx.principal().map_or("nobody", Principal::name).to_owned()
+}
+
 fn agree() -> Tool {
     Tool::new("agree").handler(|ctx: Context| async move {
         ctx.elicit::<bool>("Do you agree?").await?;
-        Ok::<_, ToolError>(format!("{} agrees", ctx.principal().unwrap_or("nobody")))
+        Ok::<_, ToolError>(format!("{} agrees", name(&ctx)))
     })
 }
 
@@ -62,9 +66,7 @@ async fn a_state_is_for_who_was_asked() {
 
 #[tokio::test]
 async fn a_task_is_for_who_began_it() {
-    let tool = Tool::new("who")
-        .task(TaskSupport::Required)
-        .handler(|ctx: Context| async move { ctx.principal().unwrap_or("nobody").to_owned() });
+    let tool = Tool::new("who").task(TaskSupport::Required).handler(|ctx: Context| async move { name(&ctx) });
     let service = identified(tool);
     let begun = post(&service, "ann", "tools/call", "who", json!({"name": "who"})).await;
     let id = begun["result"]["taskId"].as_str().unwrap().to_owned();

@@ -45,8 +45,8 @@ pub(in crate::server) fn begin(
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
 ) -> Started {
-    let owner = mailbox.principal().map(str::to_owned);
-    let new = match read_call(tool, owner.clone(), request) {
+    let principal = mailbox.principal();
+    let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
         Err(error) => return Started::Answered(Answer::error(&request.id, &error)),
     };
@@ -67,7 +67,8 @@ pub(in crate::server) fn begin(
         let record = tasks.create(new).await?;
         let id = record.id().to_owned();
         let around = Arc::clone(&inner);
-        let begin = move |message: &[u8]| ServerService::exchange_for_task(&server, owner.as_deref(), &around, message);
+        let begin =
+            move |message: &[u8]| ServerService::exchange_for_task(&server, principal.as_ref(), &around, message);
         inner.spawn(Box::pin(run(tasks, id, Arc::clone(&inner), begin)));
         Ok(TaskReply::Created(CreateTaskResult::new(record.shown.task)))
     })
@@ -95,7 +96,7 @@ pub(in crate::server) fn serve(
         (_, Err(error)) => return refuse(&error),
     };
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
-    let owner = mailbox.principal().map(str::to_owned);
+    let owner = mailbox.owner();
     start(Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime)), async move {
         let owner = owner.as_deref();
         match method {

@@ -25,13 +25,13 @@ impl TaskListener {
     /// For the stream that these notices belong to, of a client that names these tasks.
     pub(in crate::server) fn new(
         named: Vec<String>,
-        owner: Option<&str>,
+        owner: Option<String>,
         notices: Arc<Notices>,
         write: impl Fn(&TaskRecord) -> Box<str> + Send + Sync + 'static,
     ) -> Self {
         let mut once = BTreeSet::new();
         let named = named.into_iter().filter(|id| once.insert(id.clone())).collect();
-        Self { named, owner: owner.map(str::to_owned), notices, write: Box::new(write), told: Mutex::default() }
+        Self { named, owner, notices, write: Box::new(write), told: Mutex::default() }
     }
 
     /// Those of the named tasks that there are, and that are the client's, as they are now.

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use super::exchange::ExchangeStream;
+use super::legacy_sse::SseStream;
 use super::session::SessionStream;
 
 /// The body of a response of [`HttpService`](super::HttpService): nothing, a message, or events as they happen.
@@ -20,6 +21,8 @@ enum Kind {
     Exchange(Box<ExchangeStream>),
     /// The events of one stream of a session.
     Session(Box<SessionStream>),
+    /// The stream of a session of 2024-11-05.
+    Sse(Box<SseStream>),
 }
 
 impl HttpBody {
@@ -38,6 +41,23 @@ impl HttpBody {
     pub(super) fn session(stream: SessionStream) -> Self {
         Self(Kind::Session(Box::new(stream)))
     }
+
+    pub(super) fn sse(stream: SseStream) -> Self {
+        Self(Kind::Sse(Box::new(stream)))
+    }
+}
+
+/// Nothing. With [`From<Bytes>`] this is what layers around the service make their own answers of.
+impl Default for HttpBody {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl From<Bytes> for HttpBody {
+    fn from(bytes: Bytes) -> Self {
+        Self::full(bytes)
+    }
 }
 
 impl Body for HttpBody {
@@ -49,6 +69,7 @@ impl Body for HttpBody {
             Kind::Full(bytes) => Poll::Ready((!bytes.is_empty()).then(|| std::mem::take(bytes))),
             Kind::Exchange(stream) => stream.poll_next(cx),
             Kind::Session(stream) => stream.poll_next(cx),
+            Kind::Sse(stream) => stream.poll_next(cx),
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }

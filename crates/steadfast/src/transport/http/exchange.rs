@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use steadfast_model::Principal;
 use steadfast_proto::frame::sse;
 use steadfast_proto::http::status;
 use tokio::sync::futures::OwnedNotified;
@@ -74,7 +75,7 @@ impl Running {
     pub(super) fn begin(
         shared: Arc<Shared>,
         runtime: Arc<dyn Runtime>,
-        principal: Option<&str>,
+        principal: Option<&Principal>,
         message: &[u8],
         permit: Permit,
     ) -> Self {

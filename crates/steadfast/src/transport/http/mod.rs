@@ -7,6 +7,8 @@
 //!   events as soon as there is something to say before it. A client that hangs up has cancelled.
 //! - Up to 2025-11-25: `initialize` opens a session, and the session is the connection. Its requests go on although the
 //!   client is cut off; what they say is kept for a while and can be resumed by `Last-Event-ID`.
+//! - HTTP+SSE, the transport of 2024-11-05, is there for clients that know no other if [`HttpOptions::legacy_sse`] says so:
+//!   one stream of events is the connection, and when it closes everything that runs for it is stopped.
 //!
 //! What a request means is decided by [`steadfast_proto::http`]; this module carries bytes.
 //!
@@ -23,6 +25,7 @@
 mod body;
 mod exchange;
 mod incoming;
+mod legacy_sse;
 mod load;
 mod options;
 mod post;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
+use steadfast_model::Principal;
 use steadfast_proto::connection::Limits;
 use steadfast_proto::http::guard::Guard;
 use steadfast_proto::http::resume::LogLimits;
 
-type Identify = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+type Identify = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
 /// How a server behaves on HTTP.
 #[derive(Clone)]
@@ -21,10 +22,10 @@ pub struct HttpOptions {
     /// The limits of connections, if they are not the server's. The number of requests and their bytes are also those of the
     /// whole service.
     pub limits: Option<Limits>,
-    /// Sessions at once (before 2026-07-28). Past it `initialize` is refused with 503.
+    /// Sessions at once (before 2026-07-28), of both transports together. Past it new ones are refused with 503.
     pub sessions: usize,
     /// A session without an open response and without a request for so long is ended. 10 minutes: clients that are alive
-    /// keep a stream open.
+    /// keep a stream open. One of HTTP+SSE is ended if its client begins no handshake, or reads nothing, for so long.
     pub session_idle: Duration,
     /// How much of a session's events is kept for clients that come back.
     pub log: LogLimits,
@@ -44,6 +45,7 @@ pub struct HttpOptions {
     /// Connections at once (`serve_http` only). More wait in the queue of the system.
     pub connections: usize,
     pub(super) identify: Option<Arc<Identify>>,
+    pub(super) legacy_sse: Option<Arc<str>>,
 }
 
 impl Default for HttpOptions {
@@ -62,6 +64,7 @@ impl Default for HttpOptions {
             head_timeout: Duration::from_secs(30),
             connections: 10_000,
             identify: None,
+            legacy_sse: None,
         }
     }
 }
@@ -91,16 +94,54 @@ impl HttpOptions {
         self
     }
 
-    /// Says who sent a request, for example from what an authentication layer left in its extensions. A session belongs to
-    /// whoever opened it: to others it does not exist. So do tasks, and the state of requests of several rounds. Handlers see it
-    /// as [`Context::principal`](crate::Context::principal).
-    pub fn identify(mut self, identify: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
-        self.identify = Some(Arc::new(identify));
+    /// Says who sent a request, where that is not a [`Principal`] in its extensions: such a one, as `RequireBearer` of
+    /// `steadfast-auth` leaves it there, is found without this.
+    ///
+    /// A session belongs to whoever opened it: to others it does not exist. So do tasks, and the state of requests of several
+    /// rounds. Handlers see it as [`Context::principal`](crate::Context::principal).
+    ///
+    /// ```
+    /// use steadfast::transport::http::HttpOptions;
+    /// // A proxy in front has checked who it is, and lets nobody else set this header.
+    /// let options = HttpOptions::new()
+    ///     .identify(|request| Some(request.headers.get("x-forwarded-user")?.to_str().ok()?.to_owned()));
+    /// # drop(options);
+    /// ```
+    pub fn identify<P: Into<Principal>>(
+        mut self,
+        identify: impl Fn(&Parts) -> Option<P> + Send + Sync + 'static,
+    ) -> Self {
+        self.identify = Some(Arc::new(move |parts| identify(parts).map(Into::into)));
         self
     }
 
-    pub(super) fn principal(&self, parts: &Parts) -> Option<String> {
-        self.identify.as_ref().and_then(|identify| identify(parts))
+    /// Serves the deprecated HTTP+SSE transport of 2024-11-05 too, for clients that know no other: at this path, as clients
+    /// write it, such as `/sse`. It is off unless this is called.
+    ///
+    /// `serve_http` serves it there by itself. Who mounts the service in a router routes that path to it as well; a prefix
+    /// that the router takes away is part of the path here. GET opens the stream, which says where to POST to: the same path,
+    /// with the session in its query. All that the server says is on the stream, so a client that closes it has hung up, and
+    /// what runs for it is stopped. Limits, origins and principals are those of the service.
+    ///
+    /// ```
+    /// use steadfast::Server;
+    /// use steadfast::transport::http::{HttpOptions, HttpService};
+    ///
+    /// let server = Server::builder("clock", "1.0.0").build();
+    /// // Router::new().route_service("/mcp", service.clone()).route_service("/sse", service)
+    /// let service = HttpService::new(server, HttpOptions::new().legacy_sse("/sse"));
+    /// # drop(service);
+    /// ```
+    pub fn legacy_sse(mut self, path: impl Into<String>) -> Self {
+        self.legacy_sse = Some(path.into().into());
+        self
+    }
+
+    pub(super) fn principal(&self, parts: &Parts) -> Option<Principal> {
+        match &self.identify {
+            Some(identify) => identify(parts),
+            None => parts.extensions.get().cloned(),
+        }
     }
 }
 

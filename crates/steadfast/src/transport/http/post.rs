@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Body;
-use steadfast_model::{ErrorObject, Method, RequestId, Revision};
+use steadfast_model::{ErrorObject, Method, Principal, RequestId, Revision};
 use steadfast_proto::envelope::{self, Message, Params};
 use steadfast_proto::http::headers::{self, Era};
 use steadfast_proto::http::media::{self, Accepts};
@@ -24,10 +24,10 @@ use super::load::Permit;
 use super::reply;
 use super::service::Shared;
 use super::session::{NotTaken, Outcome, Session, Submitted, Waiting};
-use super::sessions::Full;
+use super::sessions::{Full, Seat};
 use crate::runtime::Runtime;
 
-const TOO_MANY: &str = "as many requests are in flight as may be; send it again when one has ended";
+pub(super) const TOO_MANY: &str = "as many requests are in flight as may be; send it again when one has ended";
 
 /// What a POST comes to once its body was read.
 enum Decision {
@@ -37,6 +37,9 @@ enum Decision {
     /// A request of a session.
     Wait(Waiting),
 }
+
+/// The response for what goes no further.
+pub(super) type Refusal = Box<Response<HttpBody>>;
 
 impl From<Response<HttpBody>> for Decision {
     fn from(response: Response<HttpBody>) -> Self {
@@ -63,12 +66,9 @@ impl Shared {
         if self.closing.is_closing() {
             return reply::overloaded("shutting down: no new requests are taken");
         }
-        let Some(mut permit) = self.load.enter() else { return reply::overloaded(TOO_MANY) };
-        let deadline = runtime.now() + self.options.body_timeout;
-        let limit = self.limits.message_bytes;
-        let bytes = match read_body(body, limit, &mut permit, || runtime.timer(), deadline).await {
-            Ok(bytes) => bytes,
-            Err(unread) => return reply::refuse(unread.status(), unread.message()),
+        let (bytes, permit) = match self.receive(&runtime, body).await {
+            Ok(received) => received,
+            Err(refused) => return *refused,
         };
         match self.decide(runtime, &parts, bytes, permit) {
             Decision::Respond(response) => response,
@@ -82,6 +82,21 @@ impl Shared {
                     reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error)
                 }
             },
+        }
+    }
+
+    /// Reads a body, as far as there is room for it.
+    pub(super) async fn receive<B: Body>(
+        &self,
+        runtime: &Arc<dyn Runtime>,
+        body: B,
+    ) -> Result<(Bytes, Permit), Refusal> {
+        let Some(mut permit) = self.load.enter() else { return Err(Box::new(reply::overloaded(TOO_MANY))) };
+        let deadline = runtime.now() + self.options.body_timeout;
+        let limit = self.limits.message_bytes;
+        match read_body(body, limit, &mut permit, || runtime.timer(), deadline).await {
+            Ok(bytes) => Ok((bytes, permit)),
+            Err(unread) => Err(Box::new(reply::refuse(unread.status(), unread.message()))),
         }
     }
 
@@ -105,7 +120,7 @@ impl Shared {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
                     let principal = self.options.principal(parts);
-                    let running = Running::begin(self, runtime, principal.as_deref(), &bytes, permit);
+                    let running = Running::begin(self, runtime, principal.as_ref(), &bytes, permit);
                     Decision::Run(Box::new(running))
                 }
                 // There is none that would have an effect: hanging up is the cancellation.
@@ -146,8 +161,8 @@ impl Shared {
         if initializes && lines.single(name::SESSION_ID) == Single::Absent {
             return self.open_session(runtime, parts, bytes, id).into();
         }
-        let session = match self.session_of(parts, id) {
-            Ok(session) => session,
+        let (session, principal) = match self.session_of(parts, id) {
+            Ok(found) => found,
             Err(response) => return Decision::Respond(*response),
         };
         let (ids, sweep) = match message {
@@ -156,7 +171,7 @@ impl Shared {
             Message::Notification { method, .. } => (Vec::new(), *method == Method::Cancelled.name()),
             Message::Answer { .. } => (Vec::new(), false),
         };
-        match session.submit(bytes, &ids, sweep, permit) {
+        match session.submit(principal.as_ref(), bytes, &ids, sweep, permit) {
             Ok(Submitted::Waiting(waiting)) => Decision::Wait(waiting),
             Ok(Submitted::Taken) => reply::empty(StatusCode::ACCEPTED).into(),
             Ok(Submitted::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
@@ -188,7 +203,7 @@ impl Shared {
             // What opened nothing is answered and forgotten.
             return reply::json(StatusCode::BAD_REQUEST, answer);
         }
-        match self.sessions.enter(&session) {
+        match self.sessions.enter(Seat::Streamable(Arc::clone(&session))) {
             Ok(()) => {}
             Err(Full) => return reply::overloaded("as many sessions are open as may be"),
         }
@@ -209,7 +224,7 @@ impl Shared {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
         }
         let session = match self.session_of(parts, None) {
-            Ok(session) => session,
+            Ok((session, _)) => session,
             Err(response) => return *response,
         };
         let stream = match lines.single(name::LAST_EVENT_ID) {
@@ -232,7 +247,7 @@ impl Shared {
             return reply::not_allowed("POST");
         }
         match self.session_of(parts, None) {
-            Ok(session) => {
+            Ok((session, _)) => {
                 self.sessions.remove(session.id());
                 session.end();
                 reply::empty(StatusCode::NO_CONTENT)
@@ -241,8 +256,8 @@ impl Shared {
         }
     }
 
-    /// The session that a request belongs to, or the response for one that belongs to none.
-    fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<Arc<Session>, Box<Response<HttpBody>>> {
+    /// The session that a request belongs to and who sent it, or the response for one that belongs to none.
+    fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<(Arc<Session>, Option<Principal>), Refusal> {
         let lines = Lines(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
@@ -262,8 +277,8 @@ impl Shared {
             Single::Repeated | Single::Unreadable => return refuse("Mcp-Session-Id must be there once"),
         };
         let principal = self.options.principal(parts);
-        let found = self.sessions.find(session).filter(|session| session.belongs_to(principal.as_deref()));
-        found.ok_or_else(|| Box::new(session_gone(id)))
+        let found = self.sessions.find(session).filter(|session| session.belongs_to(principal.as_ref()));
+        found.map(|session| (session, principal)).ok_or_else(|| Box::new(session_gone(id)))
     }
 }
 

@@ -1,11 +1,15 @@
 //! An HTTP server around the service, for programs that have none of their own.
 //!
+//! It speaks HTTP/1.1 and HTTP/2, whichever a client begins with. There is no TLS here, so HTTP/2 is for clients that know that
+//! it is there; behind a proxy that ends TLS, and in servers of your own around the service, it is the same service.
+//!
 //! It accepts, reads and writes on the thread of the drivers, where no handler runs: a handler that blocks its thread, or
 //! all of them, holds up nobody's ping.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -121,7 +125,7 @@ impl ServingHttp {
             listen_for_signals(io, begin).map_err(not_begun)?;
         }
         tracing::info!(%address, path = self.path, "serving HTTP");
-        let endpoint = Endpoint { path: self.path.into(), service: service.clone() };
+        let endpoint = Endpoint { path: self.path.into(), service: service.clone(), begun: Arc::default() };
         // Dropping the future that waits here ends the server: the guard shuts it down.
         let guard = Guarded(service.clone());
         let end_process = on_signals && self.end_process;
@@ -182,7 +186,8 @@ async fn accept(listener: StdListener, endpoint: Endpoint, drain: Duration) -> i
         };
         match accepted {
             (Ok((stream, _)), permit) => {
-                let (endpoint, alive) = (endpoint.clone(), alive.clone());
+                let (mut endpoint, alive) = (endpoint.clone(), alive.clone());
+                endpoint.begun = Arc::default();
                 tokio::spawn(async move {
                     connection(stream, endpoint, drain).await;
                     drop((permit, alive));
@@ -216,6 +221,9 @@ async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(HEAD);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS).max_header_list_size(HEAD_LIST);
+    // Streams of HTTP/2 may be silent for as long as they like, so a client that is gone without a word has to be asked.
+    builder.http2().keep_alive_interval(shared.options.head_timeout);
+    let begun = Arc::clone(&endpoint.begun);
     let service = TowerToHyperService::new(endpoint);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut closing = std::pin::pin!(shared.closing.notified());
@@ -226,10 +234,20 @@ async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {
             // How a client behaves is never an error of ours.
             _ = &mut connection => return,
             () = &mut closing => {}
+            () = never_begins(&begun, shared.options.head_timeout) => return,
         }
     }
     connection.as_mut().graceful_shutdown();
     let _ = tokio::time::timeout(drain, connection).await;
+}
+
+/// Completes if there is no request for so long. The head of a request has a limit of its own, but only once it is known which
+/// HTTP it is of, and HTTP/2 may say that and then nothing.
+async fn never_begins(begun: &AtomicBool, patience: Duration) {
+    tokio::time::sleep(patience).await;
+    if begun.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// The same bound as of HTTP/1, as HTTP/2 counts.
@@ -240,6 +258,8 @@ const HEAD_LIST: u32 = 64 * 1024;
 struct Endpoint {
     path: Arc<str>,
     service: HttpService,
+    /// Whether there was a request on this connection.
+    begun: Arc<AtomicBool>,
 }
 
 impl<B> tower_service::Service<Request<B>> for Endpoint
@@ -257,7 +277,10 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        if request.uri().path() == &*self.path {
+        self.begun.store(true, Ordering::Relaxed);
+        let path = request.uri().path();
+        let legacy_sse = self.service.shared.options.legacy_sse.as_deref();
+        if path == &*self.path || Some(path) == legacy_sse {
             return self.service.call(request);
         }
         Box::pin(std::future::ready(Ok(reply::empty(StatusCode::NOT_FOUND))))

@@ -132,6 +132,9 @@ impl Shared {
             let error = ErrorObject::internal("the service was called outside of a tokio runtime");
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         };
+        if self.is_legacy_sse(parts.uri.path()) {
+            return self.legacy_sse(runtime, parts, body).await;
+        }
         match parts.method {
             HttpMethod::POST => self.post(runtime, parts, body).await,
             HttpMethod::GET => self.listen(&parts),

@@ -18,7 +18,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
-use steadfast_model::{RequestId, Revision};
+use steadfast_model::{Principal, RequestId, Revision};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::Key;
 use steadfast_proto::frame::sse;
@@ -39,7 +39,8 @@ const UNREAD: usize = 256;
 /// One session.
 pub(super) struct Session {
     id: Box<str>,
-    principal: Option<String>,
+    /// Whose it is.
+    owner: Option<String>,
     runtime: Arc<dyn Runtime>,
     timing: Timing,
     load: Arc<Load>,
@@ -124,7 +125,7 @@ impl Session {
     pub(super) fn new(
         shared: &Shared,
         runtime: Arc<dyn Runtime>,
-        principal: Option<String>,
+        principal: Option<Principal>,
     ) -> Result<Arc<Self>, getrandom::Error> {
         let (mut random, mut mark) = ([0_u8; 16], [0_u8; 4]);
         getrandom::fill(&mut random)?;
@@ -132,7 +133,7 @@ impl Session {
         let server = shared.server.clone();
         let limits = shared.limits.clone();
         let service = |mailbox: &Arc<Mailbox>| {
-            mailbox.identify(principal.as_deref());
+            mailbox.identify(principal.as_ref());
             ServerService::new(server, mailbox)
         };
         let mut engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
@@ -162,7 +163,8 @@ impl Session {
         };
         let id = format!("{:032x}", u128::from_be_bytes(random)).into_boxed_str();
         let load = Arc::clone(&shared.load);
-        Ok(Arc::new(Self { id, principal, runtime, timing, load, state: Mutex::new(state) }))
+        let owner = principal.map(|principal| principal.identity());
+        Ok(Arc::new(Self { id, owner, runtime, timing, load, state: Mutex::new(state) }))
     }
 
     pub(super) fn id(&self) -> &str {
@@ -170,8 +172,8 @@ impl Session {
     }
 
     /// Whether it was opened by this principal.
-    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
-        self.principal.as_deref() == principal
+    pub(super) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
+        self.owner == principal.map(Principal::identity)
     }
 
     /// Whether its handshake was done.
@@ -190,14 +192,15 @@ impl Session {
         answer.unwrap_or_default()
     }
 
-    /// Takes a message that has these requests in it, whose answers can be waited for if there are any. `sweep` is
-    /// set for a message that may end requests without an answer.
+    /// Takes a message of its owner's that has these requests in it, whose answers can be waited for if there are any. `sweep`
+    /// is set for a message that may end requests without an answer.
     ///
     /// # Errors
     ///
     /// If nothing was begun.
     pub(super) fn submit(
         self: &Arc<Self>,
+        principal: Option<&Principal>,
         message: &[u8],
         ids: &[RequestId],
         sweep: bool,
@@ -215,6 +218,7 @@ impl Session {
         {
             return Err(NotTaken::InFlight);
         }
+        state.engine.mailbox.identify(principal);
         let post = state.open_post(permit);
         let known: Vec<bool> = ids.iter().map(|id| state.engine.connection.key_of(id).is_some()).collect();
         state.engine.connection.handle_message(now, message);

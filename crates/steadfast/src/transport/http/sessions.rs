@@ -3,12 +3,45 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::legacy_sse::{self, SseSession};
 use super::session::{Driver, Session};
+
+/// A session of either transport.
+#[derive(Clone)]
+pub(super) enum Seat {
+    /// Of Streamable HTTP.
+    Streamable(Arc<Session>),
+    /// Of HTTP+SSE.
+    Sse(Arc<SseSession>),
+}
+
+impl Seat {
+    fn id(&self) -> &str {
+        match self {
+            Self::Streamable(session) => session.id(),
+            Self::Sse(session) => session.id(),
+        }
+    }
+
+    fn shut_down(&self) {
+        match self {
+            Self::Streamable(session) => session.shut_down(),
+            Self::Sse(session) => session.shut_down(),
+        }
+    }
+
+    fn end(&self) {
+        match self {
+            Self::Streamable(session) => session.end(),
+            Self::Sse(session) => session.end(),
+        }
+    }
+}
 
 /// Sessions that are open. Nothing takes the lock of a session while it holds the one here.
 pub(super) struct Sessions {
     most: usize,
-    table: Mutex<HashMap<Box<str>, Arc<Session>>>,
+    table: Mutex<HashMap<Box<str>, Seat>>,
 }
 
 /// There is no room for another.
@@ -29,18 +62,32 @@ impl Sessions {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<Session>> {
-        self.lock().get(id).map(Arc::clone)
+        match self.lock().get(id) {
+            Some(Seat::Streamable(session)) => Some(Arc::clone(session)),
+            _ => None,
+        }
+    }
+
+    /// The same for HTTP+SSE: the id of the one is nothing to the other.
+    pub(super) fn find_sse(&self, id: &str) -> Option<Arc<SseSession>> {
+        match self.lock().get(id) {
+            Some(Seat::Sse(session)) => Some(Arc::clone(session)),
+            _ => None,
+        }
     }
 
     /// Puts a session in, and has it driven until it ends.
-    pub(super) fn enter(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), Full> {
+    pub(super) fn enter(self: &Arc<Self>, seat: Seat) -> Result<(), Full> {
         let mut table = self.lock();
         if table.len() >= self.most {
             return Err(Full);
         }
-        table.insert(session.id().into(), Arc::clone(session));
+        table.insert(seat.id().into(), seat.clone());
         drop(table);
-        Driver::spawn(Arc::clone(session), Arc::downgrade(self));
+        match seat {
+            Seat::Streamable(session) => Driver::spawn(session, Arc::downgrade(self)),
+            Seat::Sse(session) => legacy_sse::Driver::spawn(session, Arc::downgrade(self)),
+        }
         Ok(())
     }
 
@@ -55,11 +102,11 @@ impl Sessions {
         }
     }
 
-    fn all(&self) -> Vec<Arc<Session>> {
-        self.lock().values().map(Arc::clone).collect()
+    fn all(&self) -> Vec<Seat> {
+        self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Seat>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,12 @@
 //! Streamable HTTP: the service called as tower calls it, and the server over loopback.
 
+mod legacy;
 mod listening;
 mod modern;
 mod refusals;
 mod sessions;
 mod sockets;
+mod two;
 
 use std::task::Poll;
 
@@ -22,6 +24,7 @@ use super::*;
 /// A request as clients write it, to be changed.
 struct Sent {
     method: &'static str,
+    path: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
@@ -30,7 +33,7 @@ impl Sent {
     fn new(method: &'static str) -> Self {
         let headers = [("host", "localhost"), ("accept", "application/json, text/event-stream")];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        Self { method, headers, body: Vec::new() }
+        Self { method, path: "/mcp".to_owned(), headers, body: Vec::new() }
     }
 
     /// A POST of a message of an older revision.
@@ -56,6 +59,12 @@ impl Sent {
         Self::post(message).with("mcp-session-id", session)
     }
 
+    /// To another path.
+    fn at(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
     fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -72,7 +81,7 @@ impl Sent {
 
     /// The future of the response, not polled.
     fn begin(self, service: &HttpService) -> impl Future<Output = Response<HttpBody>> + use<> {
-        let mut request = Request::builder().method(self.method).uri("/mcp");
+        let mut request = Request::builder().method(self.method).uri(self.path);
         for (name, value) in self.headers {
             request = request.header(name, value);
         }

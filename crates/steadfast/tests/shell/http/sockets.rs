@@ -10,13 +10,13 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-struct Running {
-    address: SocketAddr,
+pub(super) struct Running {
+    pub(super) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<Result<(), steadfast::Error>>,
 }
 
-fn serve(tools: impl IntoIterator<Item = Tool>, options: HttpOptions) -> Running {
+pub(super) fn serve(tools: impl IntoIterator<Item = Tool>, options: HttpOptions) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
@@ -26,7 +26,7 @@ fn serve(tools: impl IntoIterator<Item = Tool>, options: HttpOptions) -> Running
 }
 
 impl Running {
-    async fn stop(mut self) {
+    pub(super) async fn stop(mut self) {
         drop(self.stop.take());
         soon(self.served).await.unwrap().unwrap();
     }
@@ -55,7 +55,7 @@ async fn exchange(stream: &mut TcpStream, address: SocketAddr, sent: Sent) -> St
     .await
 }
 
-async fn read_until(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
+pub(super) async fn read_until(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
     let mut read = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&read).into_owned();

@@ -1,4 +1,7 @@
-//! Who a request comes from, once its token was found good.
+//! Who a request comes from, as whoever stands before the server has established it.
+//!
+//! It is never on the wire. It is here because two crates have to mean the same by it: the one that checks tokens, and the
+//! one whose handlers want to know.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +9,20 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::Scopes;
+use crate::Scopes;
 
 /// Who a request comes from: what the authorization server says of the token's holder. The token itself is not in it.
 ///
-/// [`RequireBearer`](super::RequireBearer) puts it in the request's extensions. A clone shares the contents.
+/// A layer that checks tokens, such as `RequireBearer` of `steadfast-auth`, leaves it in the extensions of an HTTP request;
+/// the HTTP service finds it there, and handlers as `Context::principal`. A clone shares the contents.
+///
+/// ```
+/// use steadfast_model::Principal;
+/// let alice = Principal::new("alice").with_scopes("files:read".parse()?);
+/// assert_eq!(alice.name(), "alice");
+/// assert!(alice.scopes().contains("files:read"));
+/// # Ok::<(), steadfast_model::InvalidScope>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Principal(Arc<Contents>);
 
@@ -47,6 +59,11 @@ impl Principal {
     /// The client that the token was issued to (`client_id`, or `azp`).
     pub fn client(&self) -> Option<&str> {
         self.0.client.as_deref()
+    }
+
+    /// A name for people and logs: the subject, or else the client. Not unique: see [`Principal::identity`].
+    pub fn name(&self) -> &str {
+        self.subject().or_else(|| self.client()).unwrap_or_default()
     }
 
     /// The authorization server that issued the token (`iss`).
@@ -109,6 +126,20 @@ impl Principal {
     fn change(mut self, change: impl FnOnce(&mut Contents)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
+    }
+}
+
+/// A user of this name.
+impl From<String> for Principal {
+    fn from(subject: String) -> Self {
+        Self::new(subject)
+    }
+}
+
+/// A user of this name.
+impl From<&str> for Principal {
+    fn from(subject: &str) -> Self {
+        Self::new(subject)
     }
 }
 

@@ -1,0 +1,84 @@
+//! Whether the audience that a token names is this server.
+
+/// Whether two audiences are the same.
+///
+/// They are compared as text, except that the scheme and the host of a URL of HTTP may be written in capitals (RFC 3986,
+/// section 6.2.2.1): some clients ask for tokens so, and MCP wants them served. What else two spellings of one URL may
+/// differ in is not looked at: a path, a port or a slash more is another audience.
+pub(super) fn is_same(ours: &str, theirs: &str) -> bool {
+    if ours == theirs {
+        return true;
+    }
+    let (Some(ours), Some(theirs)) = (Parts::of(ours), Parts::of(theirs)) else { return false };
+    ours.scheme.eq_ignore_ascii_case(theirs.scheme)
+        && ours.user == theirs.user
+        && ours.host.eq_ignore_ascii_case(theirs.host)
+        && ours.rest == theirs.rest
+}
+
+/// A URL of HTTP in the parts that differ in how they are compared.
+struct Parts<'a> {
+    scheme: &'a str,
+    /// What is before the `@`, if anything.
+    user: Option<&'a str>,
+    /// With the port: digits have no case.
+    host: &'a str,
+    rest: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(url: &'a str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+            return None;
+        }
+        let (authority, rest) = rest.split_at_checked(rest.find(['/', '?', '#']).unwrap_or(rest.len()))?;
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user), host),
+            None => (None, authority),
+        };
+        Some(Self { scheme, user, host, rest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scheme_and_host_may_be_in_capitals() {
+        for same in [
+            "HTTPS://mcp.example.com:8443/Mcp?a=B",
+            "https://MCP.Example.COM:8443/Mcp?a=B",
+            "Https://mcp.example.Com:8443/Mcp?a=B",
+        ] {
+            assert!(is_same("https://mcp.example.com:8443/Mcp?a=B", same), "{same}");
+            assert!(is_same(same, "https://mcp.example.com:8443/Mcp?a=B"), "{same}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_may_differ() {
+        for other in [
+            "https://mcp.example.com/MCP",
+            "https://mcp.example.com/mcp/",
+            "https://mcp.example.com/mcp?",
+            "https://mcp.example.com:443/mcp",
+            "http://mcp.example.com/mcp",
+            "https://mcp.example.com.evil.example/mcp",
+            "https://user@mcp.example.com/mcp",
+            "https://evil.example/@mcp.example.com/mcp",
+            "mcp.example.com/mcp",
+            "",
+        ] {
+            assert!(!is_same("https://mcp.example.com/mcp", other), "{other}");
+        }
+        assert!(!is_same("https://A@mcp.example.com", "https://a@mcp.example.com"));
+    }
+
+    #[test]
+    fn what_is_no_url_of_http_is_compared_as_text() {
+        assert!(is_same("api://Files", "api://Files") && !is_same("api://Files", "api://files"));
+        assert!(!is_same("files", "Files") && !is_same("urn:Files", "urn:files"));
+    }
+}

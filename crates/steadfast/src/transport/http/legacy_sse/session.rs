@@ -1,0 +1,162 @@
+//! A session of the old transport: a connection whose messages come in POSTs and leave on one stream.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use steadfast_model::{Principal, RequestId};
+use steadfast_proto::Moment;
+
+use super::super::load::Load;
+use super::super::service::Shared;
+use crate::runtime::{Engine, Mailbox, Runtime};
+use crate::server::ServerService;
+
+/// One session.
+pub(in super::super) struct SseSession {
+    id: Box<str>,
+    /// Whose it is.
+    owner: Option<String>,
+    pub(super) runtime: Arc<dyn Runtime>,
+    pub(super) load: Arc<Load>,
+    idle: Duration,
+    pub(super) keep_alive: Duration,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    pub(super) engine: Engine<ServerService>,
+    /// Who writes the stream.
+    pub(super) reader: Option<Waker>,
+    pub(super) driver: Option<Waker>,
+    opened: Moment,
+    /// When the client last sent something, or took something from the stream.
+    pub(super) used: Moment,
+    /// Nobody reads the stream any more.
+    pub(super) over: bool,
+}
+
+/// Why a message was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The stream has closed.
+    Gone,
+    /// Too much waits on the stream.
+    Unread,
+    /// A request of this id is running.
+    InFlight,
+}
+
+impl SseSession {
+    /// A session under an id that nobody can guess.
+    pub(super) fn new(
+        shared: &Shared,
+        runtime: Arc<dyn Runtime>,
+        principal: Option<Principal>,
+    ) -> Result<Arc<Self>, getrandom::Error> {
+        let mut random = [0_u8; 16];
+        getrandom::fill(&mut random)?;
+        let server = shared.server.clone();
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(principal.as_ref());
+            ServerService::new(server, mailbox)
+        };
+        let engine = Engine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
+        let now = runtime.now();
+        let state = State { engine, reader: None, driver: None, opened: now, used: now, over: false };
+        let (idle, keep_alive) = (shared.options.session_idle, shared.options.keep_alive);
+        let id = format!("{:032x}", u128::from_be_bytes(random)).into_boxed_str();
+        let owner = principal.map(|principal| principal.identity());
+        let load = Arc::clone(&shared.load);
+        Ok(Arc::new(Self { id, owner, runtime, load, idle, keep_alive, state: Mutex::new(state) }))
+    }
+
+    pub(in super::super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether it was opened by this principal.
+    pub(super) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
+        self.owner == principal.map(Principal::identity)
+    }
+
+    /// Takes a message of its owner's: a request with this id, a batch, or something that wants no answer.
+    pub(super) fn submit(
+        &self,
+        principal: Option<&Principal>,
+        message: &[u8],
+        id: Option<&RequestId>,
+        batch: bool,
+    ) -> Result<(), Refused> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let connection = &mut state.engine.connection;
+        if state.over || connection.closed().is_some() {
+            return Err(Refused::Gone);
+        }
+        // Answers and cancellations are taken in any case: they make room.
+        if (id.is_some() || batch) && !connection.wants_input() {
+            return Err(Refused::Unread);
+        }
+        if id.is_some_and(|id| connection.key_of(id).is_some()) {
+            return Err(Refused::InFlight);
+        }
+        let now = self.runtime.now();
+        state.used = now;
+        state.engine.mailbox.identify(principal);
+        connection.handle_message(now, message);
+        state.engine.act();
+        state.wake_reader();
+        state.wake_driver();
+        Ok(())
+    }
+
+    /// The drain window begins; then the stream ends.
+    pub(in super::super) fn shut_down(&self) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.engine.connection.shut_down(self.runtime.now());
+        state.engine.act();
+        state.wake_reader();
+        state.wake_driver();
+    }
+
+    /// The stream has closed: handlers are told so, and stopped.
+    pub(in super::super) fn end(&self) {
+        self.lock().end(self.runtime.now());
+    }
+
+    /// How long it may go on in silence. A client that reads has a comment to take now and then; one that never begins
+    /// its handshake has no reason to hold a place.
+    pub(super) fn patience(&self, state: &State) -> Moment {
+        match state.engine.connection.peer() {
+            Some(_) => state.used + self.idle.max(self.keep_alive * 2),
+            None => state.opened + self.idle,
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    pub(super) fn end(&mut self, now: Moment) {
+        if self.over {
+            return;
+        }
+        self.over = true;
+        self.engine.connection.handle_write_failed(now);
+        self.engine.act();
+        self.wake_reader();
+        self.wake_driver();
+    }
+
+    pub(super) fn wake_reader(&mut self) {
+        self.reader.take().into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn wake_driver(&mut self) {
+        self.driver.take().into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,87 @@
+//! The stream of a session of the old transport. It takes messages from the connection only when it can be written.
+
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use steadfast_proto::frame::sse;
+
+use super::super::sessions::Sessions;
+use super::session::SseSession;
+use crate::runtime::Timer;
+
+/// About how many bytes leave in one go.
+const CHUNK: usize = 16 * 1024;
+
+/// The events of one session. Dropping it ends the session.
+pub(in super::super) struct SseStream {
+    session: Arc<SseSession>,
+    sessions: Weak<Sessions>,
+    /// The event that goes before all others.
+    endpoint: Option<Bytes>,
+    timer: Option<Box<dyn Timer>>,
+}
+
+impl SseStream {
+    /// A stream that begins with where to POST to.
+    pub(super) fn new(session: Arc<SseSession>, sessions: Weak<Sessions>, endpoint: &str) -> Self {
+        let mut out = Vec::new();
+        let data = Some(endpoint.as_bytes());
+        sse::Event { name: Some("endpoint"), data, ..sse::Event::default() }.write(&mut out);
+        Self { session, sessions, endpoint: Some(out.into()), timer: None }
+    }
+
+    pub(in super::super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(endpoint) = self.endpoint.take() {
+            return Poll::Ready(Some(endpoint));
+        }
+        let mut guard = self.session.lock();
+        let state = &mut *guard;
+        let mut out = Vec::new();
+        while out.len() < CHUNK {
+            let Some(transmit) = state.engine.connection.poll_transmit() else { break };
+            if let Some(call) = transmit.call {
+                state.engine.connection.handle_call_sent(call);
+            }
+            let data = Some(&*transmit.body);
+            sse::Event { name: Some("message"), data, ..sse::Event::default() }.write(&mut out);
+        }
+        if !out.is_empty() {
+            state.used = self.session.runtime.now();
+            // There is room again for handlers that wait for it.
+            state.wake_driver();
+            self.timer = None;
+            return Poll::Ready(Some(out.into()));
+        }
+        // Asked for more, so what went before is written.
+        state.engine.connection.handle_flushed();
+        state.engine.act();
+        if state.over || state.engine.ended().is_some() {
+            state.wake_driver();
+            return Poll::Ready(None);
+        }
+        state.reader = Some(cx.waker().clone());
+        drop(guard);
+        let session = &self.session;
+        let timer = self.timer.get_or_insert_with(|| {
+            let mut timer = session.runtime.timer();
+            timer.reset(Some(session.runtime.now() + session.keep_alive));
+            timer
+        });
+        std::task::ready!(timer.poll(cx));
+        self.timer = None;
+        self.session.lock().used = self.session.runtime.now();
+        let mut out = Vec::new();
+        sse::write_comment("", &mut out);
+        Poll::Ready(Some(out.into()))
+    }
+}
+
+impl Drop for SseStream {
+    fn drop(&mut self) {
+        if let Some(sessions) = self.sessions.upgrade() {
+            sessions.remove(self.session.id());
+        }
+        self.session.end();
+    }
+}
