@@ -99,7 +99,7 @@ impl Session {
         principal: Option<String>,
     ) -> Result<Arc<Self>, getrandom::Error> {
         let mut random = [0_u8; 16];
-        getrandom::fill(&mut random)?;
+        runtime.fill_random(&mut random)?;
         let server = shared.server.clone();
         let limits = shared.limits.clone();
         let service = |mailbox: &Arc<Mailbox>| {

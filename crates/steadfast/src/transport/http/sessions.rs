@@ -1,14 +1,15 @@
 //! The sessions of a service, by id.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::session::{Driver, Session};
 
-/// Sessions that are open. Nothing takes the lock of a session while it holds the one here.
+/// Sessions that are open. Nothing takes the lock of a session while it holds the one here. They are in the order of their
+/// ids, so that a seed replays how they end.
 pub(super) struct Sessions {
     most: usize,
-    table: Mutex<HashMap<Box<str>, Arc<Session>>>,
+    table: Mutex<BTreeMap<Box<str>, Arc<Session>>>,
 }
 
 /// There is no room for another.
@@ -59,7 +60,7 @@ impl Sessions {
         self.lock().values().map(Arc::clone).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Arc<Session>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

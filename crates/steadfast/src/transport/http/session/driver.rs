@@ -24,10 +24,10 @@ impl Driver {
     pub(in super::super) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), session, sessions };
-        match io_handle() {
-            Ok(io) if runtime.tokio().is_some() => drop(io.spawn(driver)),
-            // A simulator has one thread for everything; without ours, the workers have to do.
-            _ => runtime.spawn(Box::pin(driver)),
+        // A simulator has one thread for everything; without ours, the workers have to do.
+        match runtime.tokio().and_then(|_| io_handle().ok()) {
+            Some(io) => drop(io.spawn(driver)),
+            None => runtime.spawn(Box::pin(driver)),
         }
     }
 }
