@@ -46,6 +46,24 @@ impl<S: Service> Exchange<S> {
         }
     }
 
+    /// Goes on while what it has to say cannot be said. Ready when it has ended, or there is nothing left to say.
+    #[cfg(feature = "http")]
+    pub(crate) fn poll_unheard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(engine) = &mut self.engine else { return Poll::Ready(()) };
+        loop {
+            let progressed = engine.turn(cx);
+            engine.act();
+            let said_all = engine.connection.open_requests() == 0 && engine.connection.waiting_bytes() == 0;
+            if said_all || engine.ended().is_some() {
+                self.finish();
+                return Poll::Ready(());
+            }
+            if !engine.rest(cx, 0, progressed) {
+                return Poll::Pending;
+            }
+        }
+    }
+
     /// The server shuts down: the handler has the drain window to answer, and is answered for then.
     #[cfg(feature = "http")]
     pub(crate) fn shut_down(&mut self) {

@@ -47,7 +47,7 @@ pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: What) {
 
 /// A handler was dropped: somebody wanted that. A client that is cut off does not, before 2026-07-28 (L2).
 pub(super) fn at_drop(facts: &mut Facts, now: Moment, tag: u64, began: Moment) {
-    let late = facts.limits.handler_deadline.is_some_and(|most| began + most <= now);
+    let late = facts.limits.handler_deadline.is_some_and(|most| began + most <= now + SLACK);
     let stopped = facts.requests_of(tag).any(|request| request.cancels > 0 || request.hung_up);
     let ended = facts.session_of(tag).is_some_and(|session| session.deleted.is_some() || session.may_be_gone);
     let modern = facts.session_of(tag).is_none();
@@ -65,15 +65,16 @@ pub(super) fn at_response(facts: &mut Facts, now: Moment, number: u64, status: u
     let session = exchange.session.and_then(|session| facts.sessions.get(session));
     let gone = facts.closing.is_some() || session.is_some_and(|it| it.deleted.is_some() || it.may_be_gone);
     let deleted = session.is_some_and(|session| session.deleted.is_some());
+    let doubled = |number: &u64| facts.requests.get(number).is_some_and(|request| request.sent > 1);
     let busy = facts.closing.is_some() || facts.limits.in_flight < 100;
     let fits = match (&purpose, status) {
         (_, 503) => busy,
         (_, 400 | 408) if !delivered => true,
-        (_, 404) if session.is_some() => gone,
+        (_, 404) | (Purpose::Request(..), 500) if session.is_some() => gone,
         (Purpose::Open, 200) | (Purpose::Notification | Purpose::Cancel(_), 202) | (Purpose::Delete, 204) => true,
         (Purpose::Request(..), _) if session.is_none() => true,
         (Purpose::Request(..), 200) => true,
-        (Purpose::Request(_, again), 400) => *again,
+        (Purpose::Request(number, _), 400) => doubled(number),
         (Purpose::Listen, 200) => events,
         (Purpose::Resume(id), 200) => events && session.is_some_and(|session| session.places.contains_key(id)),
         (Purpose::Resume(id), 400) => {
@@ -99,7 +100,7 @@ pub(super) fn at_response(facts: &mut Facts, now: Moment, number: u64, status: u
         session.may_be_gone &= !(succeeds && at_once);
     }
     if let Some(exchange) = facts.exchanges.get_mut(&number) {
-        exchange.answered |= !succeeds;
+        exchange.refused |= !succeeds;
     }
 }
 
@@ -109,7 +110,7 @@ pub(super) fn at_response(facts: &mut Facts, now: Moment, number: u64, status: u
 pub(super) fn at_event(facts: &mut Facts, number: u64, id: Option<&str>, data: &[u8]) -> Option<Option<u64>> {
     let exchange = facts.exchanges.get_mut(&number)?;
     let of_request = match exchange.purpose {
-        Purpose::Request(request, again) => (!again || exchange.place.is_some()).then_some(request),
+        Purpose::Request(request, _) if !exchange.refused || exchange.session.is_none() => Some(request),
         _ => None,
     };
     let Some((stream, place)) = exchange.place else {
@@ -198,7 +199,8 @@ fn at_log(facts: &mut Facts, request: Option<u64>, marker: u64) {
         return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of no request"));
     };
     let silenced = known.silenced;
-    let follows = known.sent > 1 || (place == known.logs.1 + 1 && (place == 1 || run == known.logs.0));
+    let loose = known.sent > 1 || (facts.forgetful && place > known.logs.1);
+    let follows = loose || (place == known.logs.1 + 1 && (place == 1 || run == known.logs.0));
     known.logs = (run, place);
     if known.tag != Some(tag) {
         return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of {request:?}"));
@@ -239,7 +241,7 @@ fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
         return facts.broken(Law::Identity, format!("the call {tag:?} is answered as {said}"));
     }
     let wanted = session.is_some() || facts.calls.get(&said).is_some_and(|call| call.logs);
-    if wanted && sent == 1 && count > 0 && logs != (run, count) {
+    if wanted && !facts.forgetful && sent == 1 && count > 0 && logs != (run, count) {
         let what = format!("the answer of {said} comes behind {} of its {count} log messages", logs.1);
         facts.broken(Law::Order, what);
     }
@@ -267,6 +269,8 @@ pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
     let Some(((stream, _), session)) = exchange.place.zip(exchange.session) else {
         if let Purpose::Request(request, false) = exchange.purpose
             && !exchange.answered
+            && !exchange.refused
+            && !ended
         {
             facts.broken(Law::Answer, format!("the response of {request} ends without its answer"));
         }
@@ -376,7 +380,7 @@ fn quick_are_answered(facts: &mut Facts) {
     let waits = |exchange: &&ExchangeFacts| {
         let Purpose::Request(request, false) = exchange.purpose else { return false };
         let quick = facts.requests.get(&request).is_some_and(|request| request.tag.is_none());
-        quick && exchange.delivered && !exchange.over && !exchange.answered && exchange.place.is_none()
+        quick && exchange.delivered && !exchange.over && !exchange.answered && !exchange.refused
     };
     let waiting = facts.exchanges.values().find(waits).map(|exchange| exchange.purpose.clone());
     if let Some(purpose) = waiting {
@@ -412,7 +416,8 @@ fn cleaned_up(facts: &mut Facts) {
     let lost = facts.lives.values().find(|cleanup| {
         let modern = facts.session_of(cleanup.tag).is_none();
         let suspended = modern && facts.calls.get(&cleanup.tag).is_some_and(super::script::Call::asks);
-        let alone = facts.lives_of(cleanup.tag, What::Handler).count() == 1;
+        let alone = facts.lives_of(cleanup.tag, What::Handler).count() == 1
+            && facts.calls.get(&cleanup.tag).is_some_and(|call| call.kind == Kind::Async);
         let stopped = facts.lives_of(cleanup.tag, What::Handler).find_map(|life| match life.ended {
             Some((when, How::Dropped)) => Some(when),
             _ => None,

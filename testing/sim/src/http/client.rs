@@ -198,7 +198,8 @@ impl Clients {
             1 => Hang::Bytes(10),
             _ => Hang::Never,
         };
-        let manner = Manner { hang, ..PLAIN };
+        let upload = if self.state().random.chance(20) { Upload::Pieces } else { Upload::Whole };
+        let manner = Manner { hang, upload, ..PLAIN };
         let asked = Asked::post(&message);
         let outcome = self.run(Errand { client, session: None, purpose: Purpose::Open, asked, manner, round: 0 }).await;
         let Some(session) = outcome.opened else { return };
@@ -379,6 +380,10 @@ impl Clients {
         let params = json!({ "name": call.kind.tool(), "arguments": { "tag": call.tag } });
         let message = json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params });
         let Some((session, asked)) = self.in_session(client, Asked::post(&message)) else { return };
+        let known = self.journal.facts().requests.get(&number).and_then(|request| request.session);
+        if known != Some(session) || self.service().is_none() {
+            return;
+        }
         self.journal.sent(number, Some(session), Some(call.tag), false);
         let purpose = Purpose::Request(number, true);
         self.send(Errand { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });

@@ -113,6 +113,8 @@ pub(super) struct ExchangeFacts {
     /// What comes next is at this place of this stream.
     pub(super) place: Option<(usize, usize)>,
     pub(super) answered: bool,
+    /// It was not taken at all.
+    pub(super) refused: bool,
     pub(super) over: bool,
 }
 
@@ -256,6 +258,7 @@ impl Journal {
             logs: (0, 0),
         });
         request.sent += 1;
+        request.silenced = false;
         request.torn |= torn;
     }
 
@@ -274,6 +277,7 @@ impl Journal {
             counted: false,
             place: None,
             answered: false,
+            refused: false,
             over: false,
         };
         facts.exchanges.insert(number, exchange);
@@ -415,6 +419,7 @@ impl Drop for Open {
         }
         if let (None, Purpose::Request(request, _)) = (exchange.session, &exchange.purpose)
             && !exchange.answered
+            && !exchange.refused
             && let Some(request) = facts.requests.get_mut(request)
         {
             request.hung_up = true;

@@ -70,6 +70,10 @@ impl Shared {
             Ok(bytes) => bytes,
             Err(unread) => return reply::refuse(unread.status(), unread.message()),
         };
+        if self.closing.is_closing() {
+            // It began while the body was on its way.
+            return reply::overloaded("shutting down: no new requests are taken");
+        }
         match self.decide(runtime, &parts, bytes, permit) {
             Decision::Respond(response) => response,
             Decision::Run(running) => exchange::answer(running).await,
@@ -183,6 +187,10 @@ impl Shared {
         match self.sessions.enter(&session) {
             Ok(()) => {}
             Err(Full) => return reply::overloaded("as many sessions are open as may be"),
+        }
+        if self.closing.is_closing() {
+            // It was not among those that were told.
+            session.shut_down();
         }
         let mut response = reply::json(StatusCode::OK, answer);
         if let Ok(id) = HeaderValue::from_str(session.id()) {

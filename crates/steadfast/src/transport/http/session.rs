@@ -181,6 +181,9 @@ impl Session {
                 post.keys = keys;
             }
         }
+        if sweep {
+            state.withdraw_cancelled();
+        }
         // What is there already answers this message: nothing else was waiting.
         state.deliver(now, post);
         state.engine.act();
@@ -287,6 +290,20 @@ impl State {
         }
         for key in self.engine.released_streams() {
             self.release(key);
+        }
+    }
+
+    /// What was said about requests that have just been taken back, and has not been read, is not said (law L3).
+    fn withdraw_cancelled(&mut self) {
+        for post in self.posts.values_mut().filter(|post| !post.done) {
+            let [key] = &*post.keys else { continue };
+            if self.engine.connection.is_open(*key) {
+                continue;
+            }
+            match &mut post.to {
+                To::Held(messages) => messages.clear(),
+                To::Stream(stream) => self.log.withdraw(*stream),
+            }
         }
     }
 
