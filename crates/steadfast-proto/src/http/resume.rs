@@ -223,7 +223,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     pub fn resume(&mut self, last_event_id: &str) -> Result<Cursor, UnknownEvent> {
         let id = EventId::parse(last_event_id).ok_or(UnknownEvent)?;
         let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEvent)?;
-        let next = id.place.checked_add(1).ok_or(UnknownEvent)?;
+        let next = id.place.checked_add(u64::from(!crate::mutant!(ResumeTooEarly))).ok_or(UnknownEvent)?;
         // Behind what was given out, and with nothing missing in between.
         if next > stream.unread || next < stream.first {
             return Err(UnknownEvent);

@@ -8,6 +8,8 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use steadfast_proto::mutant;
+
 use super::engine::{Engine, Service};
 
 /// One request, until its answer.
@@ -87,6 +89,12 @@ impl<S: Service> Exchange<S> {
 
 impl<S: Service> Drop for Exchange<S> {
     fn drop(&mut self) {
+        if mutant!(IgnoreHangup)
+            && let Some(engine) = self.engine.take()
+        {
+            let runtime = std::sync::Arc::clone(&engine.runtime);
+            return runtime.spawn(Box::pin(Remainder { engine }));
+        }
         self.finish();
     }
 }

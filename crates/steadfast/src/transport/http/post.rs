@@ -16,6 +16,7 @@ use steadfast_proto::envelope::{self, Message, Params};
 use steadfast_proto::http::headers::{self, Era};
 use steadfast_proto::http::media::{self, Accepts};
 use steadfast_proto::http::{Single, name};
+use steadfast_proto::mutant;
 
 use super::body::HttpBody;
 use super::exchange::{self, Running};
@@ -234,7 +235,9 @@ impl Shared {
         match self.session_of(parts, None) {
             Ok(session) => {
                 self.sessions.remove(session.id());
-                session.end();
+                if !mutant!(KeepDeleted) {
+                    session.end();
+                }
                 reply::empty(StatusCode::NO_CONTENT)
             }
             Err(response) => *response,

@@ -23,6 +23,7 @@ use steadfast_proto::Moment;
 use steadfast_proto::connection::Key;
 use steadfast_proto::frame::sse;
 use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEvent};
+use steadfast_proto::mutant;
 
 pub(super) use driver::Driver;
 pub(super) use stream::{Outcome, SessionStream, Waiting};
@@ -81,6 +82,8 @@ struct Post {
     done: bool,
     /// Its handler has let go of the client.
     released: bool,
+    /// Its request was taken back before anything was said about it: nothing will be.
+    withdrawn: bool,
     waker: Option<Waker>,
 }
 
@@ -181,7 +184,7 @@ impl Session {
                 post.keys = keys;
             }
         }
-        if sweep {
+        if sweep && !mutant!(KeepUnreadOfCancelled) {
             state.withdraw_cancelled();
         }
         // What is there already answers this message: nothing else was waiting.
@@ -247,7 +250,8 @@ impl State {
         let number = self.next_post;
         self.next_post += 1;
         let to = To::Held(Vec::new());
-        self.posts.insert(number, Post { keys: Vec::new(), to, done: false, released: false, waker: None });
+        self.posts
+            .insert(number, Post { keys: Vec::new(), to, done: false, released: false, withdrawn: false, waker: None });
         number
     }
 
@@ -261,14 +265,15 @@ impl State {
             }
             let asks = transmit.call.is_some();
             let number = match transmit.about {
+                Some(_) if mutant!(CrossStreams) => None,
                 Some(key) => self.routes.get(&key).copied(),
                 None => direct.filter(|_| !asks),
             };
             let running = transmit.about.map(|key| self.engine.connection.is_open(key));
             let droppable = !asks && running.unwrap_or(number.is_none());
             match number.and_then(|number| self.posts.get_mut(&number)) {
-                Some(Post { to: To::Held(messages), waker, .. }) => {
-                    if !droppable || messages.len() < UNREAD {
+                Some(Post { to: To::Held(messages), waker, withdrawn, .. }) => {
+                    if !*withdrawn && (!droppable || messages.len() < UNREAD) {
                         messages.push(transmit.body);
                     }
                     waker.take().into_iter().for_each(Waker::wake);
@@ -279,7 +284,7 @@ impl State {
                 }
                 // What belongs to a request whose client left before it was told of a stream has no way to it, but
                 // a question can be put on the other one.
-                None if transmit.about.is_some() && !asks => {}
+                None if transmit.about.is_some() && !asks && !mutant!(CrossStreams) => {}
                 None => self.append(now, self.standalone, &transmit.body, droppable),
             }
             touched.extend(number);
@@ -301,7 +306,10 @@ impl State {
                 continue;
             }
             match &mut post.to {
-                To::Held(messages) => messages.clear(),
+                To::Held(messages) => {
+                    messages.clear();
+                    post.withdrawn = true;
+                }
                 To::Stream(stream) => self.log.withdraw(*stream),
             }
         }

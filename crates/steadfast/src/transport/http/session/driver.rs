@@ -4,6 +4,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
+use steadfast_proto::mutant;
+
 use super::super::sessions::Sessions;
 use super::Session;
 use crate::runtime::{Timer, io_handle};
@@ -56,7 +58,8 @@ impl Future for Driver {
                 return Poll::Ready(());
             }
             state.log.expire(now);
-            let idle_at = (state.open == 0 && !state.over).then(|| state.used + session.timing.idle);
+            let idle_at =
+                (state.open == 0 && !state.over && !mutant!(KeepIdle)).then(|| state.used + session.timing.idle);
             if idle_at.is_some_and(|idle_at| idle_at <= now) {
                 if let Some(sessions) = driver.sessions.upgrade() {
                     sessions.remove(session.id());
