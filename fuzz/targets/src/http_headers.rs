@@ -25,7 +25,8 @@ pub fn run(bytes: &[u8]) {
     let text = params.text();
     let version = member(text, "_meta").and_then(|meta| member(meta, "io.modelcontextprotocol/protocolVersion"));
     let bare = *method == "initialize" && version.is_none();
-    let header_is_modern = head.once("mcp-protocol-version").is_ok_and(|value| value.is_some_and(|text| is_modern(&text)));
+    let header_is_modern =
+        head.once("mcp-protocol-version").is_ok_and(|value| value.is_some_and(|text| is_modern(&text)));
     let modern = version.is_some() || (header_is_modern && !bare);
     assert_eq!(era == Era::Modern, modern, "the era");
     let checked = headers::check(&head, method, params);
@@ -191,7 +192,7 @@ fn says_the_same(said: Result<Option<String>, ()>, body: Option<&str>) -> bool {
     match body.as_bytes().first() {
         Some(b'"') => string(body).is_some_and(|body| body == said),
         Some(b't' | b'f') => said == body,
-        Some(b'-' | b'0'..=b'9') => said == body || digits(&said).is_some_and(|said| Some(said) == digits(body)),
+        Some(b'-' | b'0'..=b'9') => digits(&said).is_some_and(|said| Some(said) == digits(body)),
         _ => false,
     }
 }
@@ -206,15 +207,15 @@ fn digits(text: &str) -> Option<String> {
     if !is_number(whole) || !is_number(fraction) || !is_number(unsigned) {
         return None;
     }
-    let exponent: i64 = exponent.parse().ok()?;
     let all = format!("{whole}{fraction}");
     let leading = all.len() - all.trim_start_matches('0').len();
     let significant = all.trim_start_matches('0').trim_end_matches('0');
     if significant.is_empty() {
         return Some("0".to_owned());
     }
+    let exponent: i64 = exponent.parse().ok()?;
     // Where the point stands, counted from the first digit that says something.
-    let point = i128::from(exponent) + i128::try_from(whole.len()).ok()? - i128::try_from(leading).ok()?;
+    let point = exponent.checked_add(i64::try_from(whole.len()).ok()? - i64::try_from(leading).ok()?)?;
     Some(format!("{}.{significant}e{point}", if negative { "-" } else { "" }))
 }
 

@@ -117,7 +117,10 @@ pub struct SseDecoder {
     /// The lines of data so far, each with a newline behind it.
     data: Vec<u8>,
     name: String,
+    /// Of the event that is being read: it counts when that has ended.
     id: Option<Arc<str>>,
+    /// Of the last event that has ended.
+    last_id: Option<Arc<str>>,
     retry: Option<Duration>,
     /// No line has ended yet: the first may begin with a byte order mark.
     at_start: bool,
@@ -138,6 +141,7 @@ impl SseDecoder {
             data: Vec::new(),
             name: String::new(),
             id: None,
+            last_id: None,
             retry: None,
             at_start: true,
             after_return: false,
@@ -146,9 +150,9 @@ impl SseDecoder {
         }
     }
 
-    /// The id to name when connecting again, of an event that has ended.
+    /// The id to name when connecting again, of an event that has ended: one that was cut has to be had again.
     pub fn last_event_id(&self) -> Option<&str> {
-        self.id.as_deref()
+        self.last_id.as_deref()
     }
 
     /// How long to wait before connecting again, if the server said.
@@ -238,6 +242,7 @@ impl SseDecoder {
     }
 
     fn end_event(&mut self) -> Option<Decoded> {
+        self.last_id.clone_from(&self.id);
         let name = std::mem::take(&mut self.name);
         let mut data = std::mem::take(&mut self.data);
         if std::mem::take(&mut self.too_long) {
@@ -312,6 +317,12 @@ mod tests {
         let (found, decoder) = decode(&[b"id: 7\nretry: 250\n\n"], 64);
         assert_eq!(found, []);
         assert_eq!((decoder.last_event_id(), decoder.retry()), (Some("7"), Some(Duration::from_millis(250))));
+    }
+
+    #[test]
+    fn an_event_that_was_cut_is_not_the_last_one() {
+        let (_, decoder) = decode(&[b"id: 7\ndata: a\n\nid: 8\ndata: {\"half\":"], 64);
+        assert_eq!(decoder.last_event_id(), Some("7"));
     }
 
     #[test]

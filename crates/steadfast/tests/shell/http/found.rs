@@ -77,7 +77,8 @@ async fn no_session_opens_once_a_shutdown_has_begun() {
     let begun = std::future::poll_fn(|cx| Poll::Ready(response.as_mut().poll(cx))).await;
     assert!(begun.is_pending(), "its body is on the way");
     service.shut_down();
-    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
     send.send(message.to_string().into()).unwrap();
     let response = soon(response).await.unwrap_or_else(|never| match never {});
