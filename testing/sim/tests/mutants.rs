@@ -55,7 +55,6 @@ const TABLE: &[(Mutant, Law, Where)] = &[
     (Mutant::KeepIdle, Law::Closing, Where::Http),
     (Mutant::CrossStreams, Law::Identity, Where::Http),
     (Mutant::KeepUnreadOfCancelled, Law::Silence, Where::Http),
-    (Mutant::SwallowPanic, Law::Answer, Where::Http),
     (Mutant::AnswerTwice, Law::OneEnding, Where::Http),
 ];
 

@@ -71,9 +71,10 @@ pub(super) fn at_response(facts: &mut Facts, now: Moment, number: u64, status: u
         (_, 503) => busy,
         (_, 400 | 408) if !delivered => true,
         (_, 404) | (Purpose::Request(..), 500) if session.is_some() => gone,
-        (Purpose::Open, 200) | (Purpose::Notification | Purpose::Cancel(_), 202) | (Purpose::Delete, 204) => true,
+        (Purpose::Open | Purpose::Request(..), 200)
+        | (Purpose::Notification | Purpose::Cancel(_), 202)
+        | (Purpose::Delete, 204) => true,
         (Purpose::Request(..), _) if session.is_none() => true,
-        (Purpose::Request(..), 200) => true,
         (Purpose::Request(number, _), 400) => doubled(number),
         (Purpose::Listen, 200) => events,
         (Purpose::Resume(id), 200) => events && session.is_some_and(|session| session.places.contains_key(id)),
@@ -162,7 +163,7 @@ pub(super) fn at_message(facts: &mut Facts, number: u64, request: Option<u64>, p
         behind |= stream.answered;
         stream.answered |= is_answer;
     }
-    if behind {
+    if behind && !is_answer {
         return facts.broken(Law::Order, format!("something comes behind the answer of {request:?}"));
     }
     match part {
