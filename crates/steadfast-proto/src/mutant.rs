@@ -47,6 +47,22 @@ pub enum Mutant {
     SwallowPanic,
     /// L5 (shell): a handler that is stopped goes on.
     IgnoreStop,
+    /// L9 (HTTP): a client that comes back gets the event that it names once more.
+    ResumeTooEarly,
+    /// L2 (HTTP): a stream ends with the response that is cut.
+    CloseWithResponse,
+    /// L2 (HTTP): an older client that is cut off has cancelled.
+    CutIsCancellation,
+    /// L5 (HTTP): a client of 2026-07-28 that hangs up has not cancelled.
+    IgnoreHangup,
+    /// L5 (HTTP): a session that is deleted is not ended.
+    KeepDeleted,
+    /// L5 (HTTP): sessions are never idle for too long.
+    KeepIdle,
+    /// L8 (HTTP): what belongs to a request goes on the stream that belongs to none.
+    CrossStreams,
+    /// L3 (HTTP): what waits to be read of a request stays when it is cancelled.
+    KeepUnreadOfCancelled,
 }
 
 impl Mutant {
@@ -72,6 +88,28 @@ impl Mutant {
         Self::ForgetWhatWasSent,
         Self::SwallowPanic,
         Self::IgnoreStop,
+        Self::ResumeTooEarly,
+        Self::CloseWithResponse,
+        Self::CutIsCancellation,
+        Self::IgnoreHangup,
+        Self::KeepDeleted,
+        Self::KeepIdle,
+        Self::CrossStreams,
+        Self::KeepUnreadOfCancelled,
+    ];
+
+    /// Those that are not in the connection, but around it.
+    pub const AROUND: &[Self] = &[
+        Self::SwallowPanic,
+        Self::IgnoreStop,
+        Self::ResumeTooEarly,
+        Self::CloseWithResponse,
+        Self::CutIsCancellation,
+        Self::IgnoreHangup,
+        Self::KeepDeleted,
+        Self::KeepIdle,
+        Self::CrossStreams,
+        Self::KeepUnreadOfCancelled,
     ];
 }
 

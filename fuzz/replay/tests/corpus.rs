@@ -51,3 +51,18 @@ fn connection() {
 fn every_method_of_the_table_is_read() {
     assert!(fuzz_targets::message::methods().eq(Method::ALL.iter().copied()), "the target message misses a method");
 }
+
+#[test]
+fn sse() {
+    replay("sse");
+}
+
+#[test]
+fn http_headers() {
+    replay("http_headers");
+}
+
+#[test]
+fn resume() {
+    replay("resume");
+}

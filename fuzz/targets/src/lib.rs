@@ -6,13 +6,24 @@
 
 pub mod connection;
 pub mod envelope;
+pub mod http_headers;
 pub mod line;
 mod members;
 pub mod message;
+mod pieces;
+pub mod resume;
+pub mod sse;
 
 /// What a target does with an input.
 pub type Run = fn(&[u8]);
 
 /// Every target, by the name of its folder in the corpus.
-pub const TARGETS: &[(&str, Run)] =
-    &[("line", line::run), ("envelope", envelope::run), ("message", message::run), ("connection", connection::run)];
+pub const TARGETS: &[(&str, Run)] = &[
+    ("line", line::run),
+    ("envelope", envelope::run),
+    ("message", message::run),
+    ("connection", connection::run),
+    ("sse", sse::run),
+    ("http_headers", http_headers::run),
+    ("resume", resume::run),
+];

@@ -6,6 +6,8 @@
 use steadfast_proto::frame::line::{Line, LineDecoder};
 use steadfast_proto::salvage::Salvaged;
 
+use crate::pieces::Pieces;
+
 /// What is kept of a line that is too long, to find its id: one id of the longest kind, and enough to see that it is longer.
 const SALVAGE_HOLDS: usize = 4098;
 
@@ -92,26 +94,4 @@ fn flood(stream: &[u8], limit: usize) {
 fn assert_bounded(decoder: &LineDecoder, limit: usize) {
     let most = limit.max(SALVAGE_HOLDS);
     assert!(decoder.held() <= most, "{} bytes are held, and {most} is the limit", decoder.held());
-}
-
-/// Cuts a stream in pieces of 0 to 11 bytes, in an order that a byte decides.
-struct Pieces<'a> {
-    rest: &'a [u8],
-    state: u8,
-}
-
-impl<'a> Iterator for Pieces<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        // A full cycle of all 256 states: it never stays at pieces of no bytes.
-        self.state = self.state.wrapping_mul(5).wrapping_add(1);
-        let length = usize::from(self.state % 12).min(self.rest.len());
-        let (piece, rest) = self.rest.split_at(length);
-        self.rest = rest;
-        Some(piece)
-    }
 }

@@ -318,6 +318,17 @@ impl Runtime for Executor {
         let number = state.number();
         state.jobs.insert((when, number), job);
     }
+
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+        let mut state = self.lock();
+        for chunk in bytes.chunks_mut(8) {
+            let random = state.random.next().to_be_bytes();
+            for (byte, random) in chunk.iter_mut().zip(random) {
+                *byte = random;
+            }
+        }
+        Ok(())
+    }
 }
 
 struct TaskWaker {

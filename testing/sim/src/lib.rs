@@ -1,7 +1,8 @@
 //! The proof, in two forms: every interleaving of small conversations, and seeded simulation of large ones.
 //!
 //! - [`explore`]: exhaustive search over the real connection of `steadfast-proto`, every law checked after every step;
-//! - [`pair`]: a client and a server joined by a link that delays, splits, merges, corrupts and cuts, driven by a seed.
+//! - [`pair`]: a client and a server joined by a link that delays, splits, merges, corrupts and cuts, driven by a seed;
+//! - [`shell`]: the real server over a wire, and [`http`]: the real HTTP service, each on an executor with a clock of its own.
 //!
 //! Checkers, one for each law, see only what an outsider sees: the wire at the ends, and the journal of handlers and
 //! callers. They never look inside a connection.
@@ -11,8 +12,10 @@ mod checkers;
 mod end;
 mod executor;
 pub mod explore;
+pub mod http;
 mod law;
 mod ledger;
+mod lives;
 mod message;
 mod observation;
 mod opened;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sim::explore::{self, Size};
-use sim::{Violation, pair, shell};
+use sim::{Violation, http, pair, shell};
 
 /// Looks for an order of events that breaks a law.
 #[derive(Parser)]
@@ -31,12 +31,20 @@ struct Options {
     world: Option<World>,
 }
 
+impl Options {
+    fn simulates(&self, world: World) -> bool {
+        self.world.is_none_or(|only| only == world)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum World {
     /// A client's and a server's core, joined by a link that misbehaves.
     Cores,
     /// The real shell on the simulator's executor.
     Shell,
+    /// The real HTTP service on the simulator's executor.
+    Http,
 }
 
 #[derive(Subcommand)]
@@ -102,7 +110,7 @@ fn search(world: Option<&str>, size: Size, cross_check: Option<usize>) -> bool {
 
 fn look_at(seed: u64, options: &Options) -> bool {
     let mut lawful = true;
-    if options.world != Some(World::Shell) {
+    if options.simulates(World::Cores) {
         if options.trace {
             for line in pair::trace(seed) {
                 println!("{line}");
@@ -116,7 +124,7 @@ fn look_at(seed: u64, options: &Options) -> bool {
             None => println!("cores: seed {seed} breaks no law, trace {:016x}", pair::run(seed).hash),
         }
     }
-    if options.world != Some(World::Cores) && options.keep.is_none() {
+    if options.simulates(World::Shell) && options.keep.is_none() {
         if options.trace {
             for line in shell::lines(seed) {
                 println!("{line}");
@@ -125,7 +133,21 @@ fn look_at(seed: u64, options: &Options) -> bool {
         match shell::run_seed(seed) {
             Ok(totals) => println!("shell: seed {seed} breaks no law, trace {:016x}", totals.trace),
             Err(violation) => {
-                shell_fails(seed, &violation);
+                fails("shell", seed, &violation, shell::shrink(seed));
+                lawful = false;
+            }
+        }
+    }
+    if options.simulates(World::Http) && options.keep.is_none() {
+        if options.trace {
+            for line in http::lines(seed) {
+                println!("{line}");
+            }
+        }
+        match http::run_seed(seed) {
+            Ok(totals) => println!("http: seed {seed} breaks no law, trace {:016x}", totals.trace),
+            Err(violation) => {
+                fails("http", seed, &violation, http::shrink(seed));
                 lawful = false;
             }
         }
@@ -153,11 +175,14 @@ impl Totals {
 fn simulate(options: &Options) -> bool {
     let mut totals = Totals::default();
     for seed in options.start..options.start.saturating_add(options.seeds) {
-        if options.world != Some(World::Shell) {
+        if options.simulates(World::Cores) {
             simulate_cores(seed, &mut totals);
         }
-        if options.world != Some(World::Cores) {
+        if options.simulates(World::Shell) {
             simulate_shell(seed, &mut totals);
+        }
+        if options.simulates(World::Http) {
+            simulate_http(seed, &mut totals);
         }
     }
     let Totals { requests, cancels, closes, messages, violations, hash } = totals;
@@ -194,15 +219,31 @@ fn simulate_shell(seed: u64, totals: &mut Totals) {
         }
         Err(violation) => {
             totals.violations += 1;
-            shell_fails(seed, &violation);
+            fails("shell", seed, &violation, shell::shrink(seed));
         }
     }
 }
 
-fn shell_fails(seed: u64, violation: &Violation) {
-    println!("seed {seed} breaks, in the shell,\n  {violation}");
-    println!("  again:  cargo run --release -p sim -- --world shell --seed {seed}");
-    if let Some(shrunk) = shell::shrink(seed) {
+fn simulate_http(seed: u64, totals: &mut Totals) {
+    match http::run_seed(seed) {
+        Ok(run) => {
+            totals.requests += run.requests;
+            totals.cancels += run.cancellations;
+            totals.closes += run.sessions;
+            totals.messages += run.events;
+            totals.mix(run.trace);
+        }
+        Err(violation) => {
+            totals.violations += 1;
+            fails("http", seed, &violation, http::shrink(seed));
+        }
+    }
+}
+
+fn fails(world: &str, seed: u64, violation: &Violation, shrunk: Option<String>) {
+    println!("seed {seed} breaks, in the world {world},\n  {violation}");
+    println!("  again:  cargo run --release -p sim -- --world {world} --seed {seed}");
+    if let Some(shrunk) = shrunk {
         println!("{shrunk}");
     }
 }

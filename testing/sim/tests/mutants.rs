@@ -4,7 +4,7 @@
 #![cfg(mutants)]
 
 use sim::explore::{self, Size};
-use sim::{Law, pair, shell};
+use sim::{Law, http, pair, shell};
 use steadfast_proto::mutant::{Mutant, with};
 
 /// Where a fault is looked for.
@@ -15,6 +15,8 @@ enum Where {
     Seeds,
     /// Under seeds, over the real shell.
     Shell,
+    /// Under seeds, over the HTTP service.
+    Http,
 }
 
 const TABLE: &[(Mutant, Law, Where)] = &[
@@ -45,6 +47,15 @@ const TABLE: &[(Mutant, Law, Where)] = &[
     (Mutant::ForgetWhatWasSent, Law::Outcome, Where::World("client")),
     (Mutant::SwallowPanic, Law::Answer, Where::Shell),
     (Mutant::IgnoreStop, Law::Closing, Where::Shell),
+    (Mutant::ResumeTooEarly, Law::Order, Where::Http),
+    (Mutant::CloseWithResponse, Law::Answer, Where::Http),
+    (Mutant::CutIsCancellation, Law::Answer, Where::Http),
+    (Mutant::IgnoreHangup, Law::Closing, Where::Http),
+    (Mutant::KeepDeleted, Law::Closing, Where::Http),
+    (Mutant::KeepIdle, Law::Closing, Where::Http),
+    (Mutant::CrossStreams, Law::Identity, Where::Http),
+    (Mutant::KeepUnreadOfCancelled, Law::Silence, Where::Http),
+    (Mutant::AnswerTwice, Law::OneEnding, Where::Http),
 ];
 
 /// Seeds to look at before giving up.
@@ -94,6 +105,22 @@ fn seeds_of_the_shell_catch_its_faults() {
         let seed = seed.unwrap_or_else(|| panic!("{mutant:?} does not break {law} under {SEEDS} seeds"));
         assert!(shell::run_seed(seed).is_ok(), "seed {seed} fails without {mutant:?} too");
     }
+}
+
+#[test]
+fn seeds_over_http_catch_its_faults() {
+    let mut missed = Vec::new();
+    for (mutant, law, place) in TABLE {
+        if !matches!(place, Where::Http) {
+            continue;
+        }
+        let breaks = |seed: &u64| with(*mutant, || http::run_seed(*seed)).is_err_and(|violation| violation.law == *law);
+        match (0..SEEDS).find(breaks) {
+            Some(seed) => assert!(http::run_seed(seed).is_ok(), "seed {seed} fails without {mutant:?} too"),
+            None => missed.push(format!("{mutant:?} does not break {law} under {SEEDS} seeds")),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]

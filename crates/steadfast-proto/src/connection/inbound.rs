@@ -282,6 +282,8 @@ impl Connection {
         if !self.is_open(key) {
             return;
         }
+        // Before the answer: over HTTP, clients read no further than that.
+        self.cancel_calls_of(key);
         self.end_answered(key, Answer::error(&id, error));
         if let Some(reason) = stop {
             self.stop(key, reason);

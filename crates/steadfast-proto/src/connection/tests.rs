@@ -914,6 +914,23 @@ fn a_message_says_which_request_it_belongs_to() {
 }
 
 #[test]
+fn what_a_handler_asked_is_taken_back_before_its_request_is_answered_for() {
+    let mut limits = Limits::default();
+    limits.handler_deadline = Some(Duration::from_secs(10));
+    let mut world = World::new(limits);
+    world.open(Revision::V2025_11_25);
+    let key = world.call(7);
+    let asked = Call { parent: Some(key), ..Call::new(Method::ListRoots, None) };
+    world.connection.call(world.now, CallKey::new(0), asked).unwrap();
+    assert_eq!(world.wire()[0]["method"], "roots/list");
+    world.connection.handle_call_sent(CallKey::new(0));
+    world.now = world.now + Duration::from_secs(10);
+    world.connection.handle_timeout(world.now);
+    let wire = world.wire();
+    assert_eq!((&wire[0]["method"], &wire[1]["id"]), (&json!("notifications/cancelled"), &json!(7)), "{wire:?}");
+}
+
+#[test]
 fn an_array_of_answers_belongs_to_the_request_that_ended_last() {
     let mut world = World::opened(Revision::V2025_03_26);
     let call = |id| json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":"t"}});

@@ -199,6 +199,18 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         }
     }
 
+    /// Drops what nobody has read of a stream, for a request that was taken back: nothing more is said about it.
+    pub fn withdraw(&mut self, key: StreamKey) {
+        let Some(stream) = self.streams.get_mut(&key) else { return };
+        while stream.next() > stream.unread.max(stream.first) {
+            let Some(event) = stream.events.pop_back() else { break };
+            self.bytes -= event.as_ref().len();
+            if let Some(place) = self.order.iter().rposition(|(_, of)| *of == key) {
+                self.order.remove(place);
+            }
+        }
+    }
+
     /// A cursor at the first event of a stream that nobody has read.
     pub fn attach(&mut self, key: StreamKey) -> Option<Cursor> {
         let stream = self.streams.get_mut(&key)?;
@@ -212,7 +224,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     pub fn resume(&mut self, last_event_id: &str) -> Result<Cursor, UnknownEvent> {
         let id = EventId::parse(last_event_id).ok_or(UnknownEvent)?;
         let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEvent)?;
-        let next = id.place.checked_add(1).ok_or(UnknownEvent)?;
+        let next = id.place.checked_add(u64::from(!crate::mutant!(ResumeTooEarly))).ok_or(UnknownEvent)?;
         // Behind what was given out, and with nothing missing in between.
         if next > stream.unread || next < stream.first {
             return Err(UnknownEvent);
@@ -481,6 +493,27 @@ mod tests {
         let mut cursor = log.resume(&id).unwrap();
         log.append(at(1000), stream, |_| b"b".to_vec()).unwrap();
         assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], Read::Waiting));
+    }
+
+    #[test]
+    fn what_is_withdrawn_is_never_read_and_what_was_read_can_be_read_again() {
+        let mut log = log();
+        let (stream, other) = (log.open(), log.open());
+        let first = append(&mut log, stream, "a");
+        append(&mut log, stream, "b");
+        append(&mut log, other, "x");
+        append(&mut log, stream, "c");
+        let mut cursor = log.attach(stream).unwrap();
+        log.read(&mut cursor);
+        log.read(&mut cursor);
+        log.withdraw(stream);
+        log.close(stream);
+        assert_eq!(log.read(&mut cursor), Read::Ended);
+        let mut again = log.resume(&first).unwrap();
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], Read::Ended));
+        let mut cursor = log.attach(other).unwrap();
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["x".into()], Read::Waiting));
+        assert_eq!((log.len(), log.bytes()), (3, 3));
     }
 
     #[test]

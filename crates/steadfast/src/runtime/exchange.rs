@@ -8,6 +8,8 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use steadfast_proto::mutant;
+
 use super::engine::{Engine, Service};
 
 /// One request, until its answer.
@@ -54,6 +56,24 @@ impl<S: Service, K: Kept> Exchange<S, K> {
         }
     }
 
+    /// Goes on while what it has to say cannot be said. Ready when it has ended, or there is nothing left to say.
+    #[cfg(feature = "http")]
+    pub(crate) fn poll_unheard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some((engine, _)) = &mut self.engine else { return Poll::Ready(()) };
+        loop {
+            let progressed = engine.turn(cx);
+            engine.act();
+            let said_all = engine.connection.open_requests() == 0 && engine.connection.waiting_bytes() == 0;
+            if said_all || engine.ended().is_some() {
+                self.finish();
+                return Poll::Ready(());
+            }
+            if !engine.rest(cx, 0, progressed) {
+                return Poll::Pending;
+            }
+        }
+    }
+
     /// The server shuts down: the handler has the drain window to answer, and is answered for then.
     #[cfg(feature = "http")]
     pub(crate) fn shut_down(&mut self) {
@@ -77,6 +97,12 @@ impl<S: Service, K: Kept> Exchange<S, K> {
 
 impl<S: Service, K: Kept> Drop for Exchange<S, K> {
     fn drop(&mut self) {
+        if mutant!(IgnoreHangup)
+            && let Some((engine, kept)) = self.engine.take()
+        {
+            let runtime = std::sync::Arc::clone(&engine.runtime);
+            return runtime.spawn(Box::pin(Remainder { engine, kept }));
+        }
         self.finish();
     }
 }

@@ -73,6 +73,12 @@ pub trait Runtime: Send + Sync + 'static {
     /// Lets other threads run first, if there are any.
     fn yield_now(&self) {}
 
+    /// Random bytes that nobody can guess, for the names of sessions. A simulator takes them from its seed.
+    #[doc(hidden)]
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+        getrandom::fill(bytes)
+    }
+
     /// The tokio runtime behind it, if there is one: saves a box a request.
     #[doc(hidden)]
     fn tokio(&self) -> Option<&TokioRuntime> {

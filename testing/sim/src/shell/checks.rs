@@ -8,10 +8,11 @@ use std::time::Duration;
 use steadfast_proto::Moment;
 
 use super::handlers::SECRET;
-use super::journal::{Facts, How, LifeFacts, What};
+use super::journal::Facts;
 use super::script::{Kind, Op};
 use crate::executor::Executor;
 use crate::law::Law;
+use crate::lives::{How, LifeFacts, What};
 use crate::message::{Answer, Id};
 
 /// What may pass between a cause and its effect: time goes on a little while things run.

@@ -12,6 +12,7 @@ use super::link::Link;
 use super::script::{Call, Script};
 use crate::executor::Executor;
 use crate::law::{Law, Violation};
+use crate::lives::{How, Life, LifeFacts, What, Witness};
 use crate::message::{Id, Message, Part};
 use crate::trace::Mix;
 
@@ -58,35 +59,6 @@ pub(super) struct Facts {
     pub(super) violation: Option<Violation>,
     hash: Mix,
     lines: Option<Vec<String>>,
-}
-
-/// What lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
-    Handler,
-    Thread,
-    Shield,
-    Cleanup,
-    Call,
-    /// Added by somebody who kept the context beyond the handler: there is no promise but that it goes.
-    Late,
-}
-
-/// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    Done,
-    Panicked,
-    Dropped,
-}
-
-pub(super) struct LifeFacts {
-    pub(super) tag: u64,
-    pub(super) what: What,
-    /// A cleanup has begun.
-    pub(super) running: bool,
-    pub(super) began: Moment,
-    pub(super) ended: Option<(Moment, How)>,
 }
 
 /// What was seen of an id.
@@ -223,20 +195,11 @@ impl Journal {
         let mut facts = self.facts();
         facts.next_life += 1;
         let number = facts.next_life;
-        facts.note(now, began(what), tag, b"");
+        facts.note(now, what.began(), tag, b"");
         facts.lives.insert(number, LifeFacts { tag, what, running: false, began: now, ended: None });
         facts.calls_made += usize::from(what == What::Call);
         super::checks::at_begin(&mut facts, now, tag, what, written);
-        Life { journal: Arc::clone(self), number, done: false }
-    }
-
-    fn end(&self, number: u64, how: How) {
-        let now = self.executor.now();
-        let mut facts = self.facts();
-        let Some(life) = facts.lives.get_mut(&number) else { return };
-        life.ended = Some((now, how));
-        let (tag, what) = (life.tag, life.what);
-        facts.note(now, ended(what, how), tag, b"");
+        Life::new(Arc::clone(self) as Arc<dyn Witness>, number)
     }
 
     /// How a call of a handler to the client ended.
@@ -250,35 +213,20 @@ impl Journal {
     }
 }
 
-/// Something that lives until this is dropped.
-pub(super) struct Life {
-    journal: Arc<Journal>,
-    number: u64,
-    done: bool,
-}
-
-impl Life {
-    /// It came to its end by itself.
-    pub(super) fn done(mut self) {
-        self.done = true;
-    }
-
-    /// A cleanup begins to run.
-    pub(super) fn running(&self) {
-        if let Some(life) = self.journal.facts().lives.get_mut(&self.number) {
+impl Witness for Journal {
+    fn running(&self, number: u64) {
+        if let Some(life) = self.facts().lives.get_mut(&number) {
             life.running = true;
         }
     }
-}
 
-impl Drop for Life {
-    fn drop(&mut self) {
-        let how = match (self.done, std::thread::panicking()) {
-            (true, _) => How::Done,
-            (false, true) => How::Panicked,
-            (false, false) => How::Dropped,
-        };
-        self.journal.end(self.number, how);
+    fn ended(&self, number: u64, how: How) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        let Some(life) = facts.lives.get_mut(&number) else { return };
+        life.ended = Some((now, how));
+        let (tag, what) = (life.tag, life.what);
+        facts.note(now, what.ended(how), tag, b"");
     }
 }
 
@@ -393,34 +341,5 @@ impl Facts {
         if self.requests.get(&*id).is_some_and(|request| request.silenced) {
             self.broken(Law::Silence, format!("a log message of {id} after its cancellation was taken in"));
         }
-    }
-}
-
-fn began(what: What) -> &'static str {
-    match what {
-        What::Handler => "   handler begins",
-        What::Thread => "   thread begins",
-        What::Shield => "   shield added",
-        What::Cleanup => "   cleanup added",
-        What::Call => "   call made",
-        What::Late => "   late addition",
-    }
-}
-
-fn ended(what: What, how: How) -> &'static str {
-    match (what, how) {
-        (What::Handler, How::Done) => "   handler returns",
-        (What::Handler, How::Panicked) => "   handler panics",
-        (What::Handler, How::Dropped) => "   handler dropped",
-        (What::Thread, How::Done) => "   thread returns",
-        (What::Thread, _) => "   thread panics",
-        (What::Shield, How::Done) => "   shield done",
-        (What::Shield, _) => "   shield dropped",
-        (What::Cleanup, How::Done) => "   cleanup done",
-        (What::Cleanup, _) => "   cleanup dropped",
-        (What::Call, How::Done) => "   call ends",
-        (What::Call, _) => "   call dropped",
-        (What::Late, How::Done) => "   late addition done",
-        (What::Late, _) => "   late addition dropped",
     }
 }

@@ -20,6 +20,7 @@ use steadfast::{Serve, Server};
 
 use crate::executor::Executor;
 use crate::law::{Law, Violation};
+use crate::lives::What;
 use crate::quiet;
 use crate::rng::Random;
 use handlers::Stage;
@@ -173,7 +174,7 @@ impl World {
         let trace = self.journal.hash();
         let facts = self.journal.facts();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let handlers = |what: &journal::What| matches!(what, journal::What::Handler | journal::What::Thread);
+        let handlers = |what: &What| matches!(what, What::Handler | What::Thread);
         let totals = Totals {
             runs: 1,
             requests: count(facts.requests.values().map(|request| request.sent).sum()),

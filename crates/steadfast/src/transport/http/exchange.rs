@@ -1,17 +1,19 @@
 //! One request of 2026-07-28: the first thing that it says decides how it is answered.
 
+mod stream;
+
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use steadfast_model::Principal;
-use steadfast_proto::frame::sse;
 use steadfast_proto::http::status;
 use tokio::sync::futures::OwnedNotified;
+
+pub(super) use stream::ExchangeStream;
 
 use super::body::HttpBody;
 use super::load::Permit;
@@ -32,8 +34,8 @@ pub(super) async fn answer(mut running: Box<Running>) -> Response<HttpBody> {
     })
     .await;
     let mut ready = VecDeque::new();
-    let over = match first {
-        None => false,
+    match first {
+        None => {}
         Some(None) => {
             // A request ends with an answer, so this does not happen; if it did, the client would learn that it did.
             let error = steadfast_model::ErrorObject::internal("the request ended without an answer");
@@ -44,18 +46,12 @@ pub(super) async fn answer(mut running: Box<Running>) -> Response<HttpBody> {
                 let status = StatusCode::from_u16(status::of_answer(&message)).unwrap_or(StatusCode::OK);
                 return reply::json(status, message);
             }
-            Poll::Ready(Some(second)) => {
-                ready.extend([message, second]);
-                false
-            }
-            Poll::Pending => {
-                ready.push_back(message);
-                false
-            }
+            Poll::Ready(Some(second)) => ready.extend([message, second]),
+            Poll::Pending => ready.push_back(message),
         },
-    };
+    }
     running.timer = None;
-    reply::events(HttpBody::exchange(ExchangeStream { running, ready, over }))
+    reply::events(HttpBody::exchange(ExchangeStream::begin(running, ready)))
 }
 
 /// An exchange with what it needs while it runs. Dropping it cancels the request.
@@ -94,13 +90,26 @@ impl Running {
         if let Poll::Ready(message) = self.exchange.poll_next(cx) {
             return Poll::Ready(message);
         }
-        if !self.told && self.poll_closing(cx).is_ready() {
+        if self.hears_closing(cx) { self.exchange.poll_next(cx) } else { Poll::Pending }
+    }
+
+    /// Goes on without a way to say anything. Ready if it has ended, or has nothing more to say.
+    fn poll_unheard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.exchange.poll_unheard(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if self.hears_closing(cx) { self.exchange.poll_unheard(cx) } else { Poll::Pending }
+    }
+
+    /// Whether the service has just begun to shut down: then the request knows.
+    fn hears_closing(&mut self, cx: &mut Context<'_>) -> bool {
+        let hears = !self.told && self.poll_closing(cx).is_ready();
+        if hears {
             self.told = true;
             self.closing = None;
             self.exchange.shut_down();
-            return self.exchange.poll_next(cx);
         }
-        Poll::Pending
+        hears
     }
 
     fn poll_closing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -121,39 +130,5 @@ impl Running {
             timer
         });
         timer.poll(cx)
-    }
-}
-
-/// The events of one request.
-pub(super) struct ExchangeStream {
-    running: Box<Running>,
-    /// Messages that are not written yet.
-    ready: VecDeque<Vec<u8>>,
-    over: bool,
-}
-
-impl ExchangeStream {
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        while !self.over && self.ready.is_empty() {
-            match self.running.poll_message(cx) {
-                Poll::Ready(Some(message)) => self.ready.push_back(message),
-                Poll::Ready(None) => self.over = true,
-                Poll::Pending => {
-                    let wait = self.running.shared.options.keep_alive;
-                    std::task::ready!(self.running.poll_timer(cx, wait));
-                    self.running.timer = None;
-                    let mut out = Vec::new();
-                    sse::write_comment("", &mut out);
-                    return Poll::Ready(Some(out.into()));
-                }
-            }
-        }
-        self.running.timer = None;
-        let message = self.ready.pop_front();
-        Poll::Ready(message.map(|message| {
-            let mut out = Vec::new();
-            sse::Event { data: Some(&message), ..sse::Event::default() }.write(&mut out);
-            out.into()
-        }))
     }
 }

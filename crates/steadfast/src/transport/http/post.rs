@@ -16,6 +16,7 @@ use steadfast_proto::envelope::{self, Message, Params};
 use steadfast_proto::http::headers::{self, Era};
 use steadfast_proto::http::media::{self, Accepts};
 use steadfast_proto::http::{Single, name};
+use steadfast_proto::mutant;
 
 use super::body::HttpBody;
 use super::exchange::{self, Running};
@@ -70,6 +71,10 @@ impl Shared {
             Ok(received) => received,
             Err(refused) => return *refused,
         };
+        if self.closing.is_closing() {
+            // It began while the body was on its way.
+            return reply::overloaded("shutting down: no new requests are taken");
+        }
         match self.decide(runtime, &parts, bytes, permit) {
             Decision::Respond(response) => response,
             Decision::Run(running) => exchange::answer(running).await,
@@ -207,6 +212,10 @@ impl Shared {
             Ok(()) => {}
             Err(Full) => return reply::overloaded("as many sessions are open as may be"),
         }
+        if self.closing.is_closing() {
+            // It was not among those that were told.
+            session.shut_down();
+        }
         let mut response = reply::json(StatusCode::OK, answer);
         if let Ok(id) = HeaderValue::from_str(session.id()) {
             response.headers_mut().insert(name::SESSION_ID, id);
@@ -249,7 +258,9 @@ impl Shared {
         match self.session_of(parts, None) {
             Ok((session, _)) => {
                 self.sessions.remove(session.id());
-                session.end();
+                if !mutant!(KeepDeleted) {
+                    session.end();
+                }
                 reply::empty(StatusCode::NO_CONTENT)
             }
             Err(response) => *response,

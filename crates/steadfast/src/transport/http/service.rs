@@ -76,6 +76,13 @@ impl HttpService {
         Self::with(server.into_server(), options, guard, OnceLock::new())
     }
 
+    /// Runs handlers on another runtime than the one that it is called in. It counts until the first request.
+    pub fn with_runtime(self, runtime: Arc<dyn Runtime>) -> Self {
+        // If there is one already, it has begun there and stays there.
+        let _ = self.shared.runtime.set(runtime);
+        self
+    }
+
     pub(super) fn with(
         server: Server,
         options: HttpOptions,

@@ -23,6 +23,7 @@ use steadfast_proto::Moment;
 use steadfast_proto::connection::Key;
 use steadfast_proto::frame::sse;
 use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEvent};
+use steadfast_proto::mutant;
 
 pub(super) use driver::Driver;
 pub(super) use stream::{Outcome, SessionStream, Waiting};
@@ -106,6 +107,8 @@ struct Post {
     done: bool,
     /// Its handler has let go of the client.
     released: bool,
+    /// Its request was taken back before anything was said about it: nothing will be.
+    withdrawn: bool,
     waker: Option<Waker>,
     /// It counts among the requests of the service until they have ended, whether its client waits or not.
     _permit: Permit,
@@ -128,8 +131,8 @@ impl Session {
         principal: Option<Principal>,
     ) -> Result<Arc<Self>, getrandom::Error> {
         let (mut random, mut mark) = ([0_u8; 16], [0_u8; 4]);
-        getrandom::fill(&mut random)?;
-        getrandom::fill(&mut mark)?;
+        runtime.fill_random(&mut random)?;
+        runtime.fill_random(&mut mark)?;
         let server = shared.server.clone();
         let limits = shared.limits.clone();
         let service = |mailbox: &Arc<Mailbox>| {
@@ -228,6 +231,9 @@ impl Session {
         if let Some(post) = state.posts.get_mut(&post) {
             post.keys = keys;
         }
+        if sweep && !mutant!(KeepUnreadOfCancelled) {
+            state.withdraw_cancelled();
+        }
         // What is there already answers this message: nothing else was waiting.
         state.deliver(now, Some(post));
         state.engine.act();
@@ -303,7 +309,8 @@ impl State {
         let number = self.next_post;
         self.next_post += 1;
         let to = To::Held(Vec::new());
-        let post = Post { keys: Vec::new(), to, done: false, released: false, waker: None, _permit: permit };
+        let post =
+            Post { keys: Vec::new(), to, done: false, released: false, withdrawn: false, waker: None, _permit: permit };
         self.posts.insert(number, post);
         number
     }
@@ -318,14 +325,15 @@ impl State {
             }
             let asks = transmit.call.is_some();
             let number = match transmit.about {
+                Some(_) if mutant!(CrossStreams) => None,
                 Some(key) => self.routes.get(&key).copied(),
                 None => direct.filter(|_| !asks),
             };
             let running = transmit.about.map(|key| self.engine.connection.is_open(key));
             let droppable = !asks && running.unwrap_or(number.is_none());
             match number.and_then(|number| self.posts.get_mut(&number)) {
-                Some(Post { to: To::Held(messages), waker, .. }) => {
-                    if !droppable || messages.len() < UNREAD {
+                Some(Post { to: To::Held(messages), waker, withdrawn, .. }) => {
+                    if !*withdrawn && (!droppable || messages.len() < UNREAD) {
                         messages.push(transmit.body);
                     }
                     waker.take().into_iter().for_each(Waker::wake);
@@ -336,7 +344,7 @@ impl State {
                 }
                 // What belongs to a request whose client left has no way to it, but a question can be put on the other
                 // stream.
-                Some(_) | None if transmit.about.is_some() && !asks => {}
+                Some(_) | None if transmit.about.is_some() && !asks && !mutant!(CrossStreams) => {}
                 Some(_) | None => self.append(now, self.standalone, &transmit.body, droppable),
             }
             touched.extend(number);
@@ -347,6 +355,24 @@ impl State {
         }
         for key in self.engine.released_streams() {
             self.release(key);
+        }
+    }
+
+    /// What was said about requests that have just been taken back, and has not been read, is not said (law L3).
+    fn withdraw_cancelled(&mut self) {
+        for post in self.posts.values_mut().filter(|post| !post.done) {
+            let [key] = &*post.keys else { continue };
+            if self.engine.connection.is_open(*key) {
+                continue;
+            }
+            match &mut post.to {
+                To::Held(messages) => {
+                    messages.clear();
+                    post.withdrawn = true;
+                }
+                To::Stream(stream) => self.log.withdraw(*stream),
+                To::Nobody => {}
+            }
         }
     }
 

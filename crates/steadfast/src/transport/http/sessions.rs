@@ -1,6 +1,6 @@
 //! The sessions of a service, by id.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::legacy_sse::{self, SseSession};
@@ -38,10 +38,11 @@ impl Seat {
     }
 }
 
-/// Sessions that are open. Nothing takes the lock of a session while it holds the one here.
+/// Sessions that are open. Nothing takes the lock of a session while it holds the one here. They are in the order of their
+/// ids, so that a seed replays how they end.
 pub(super) struct Sessions {
     most: usize,
-    table: Mutex<HashMap<Box<str>, Seat>>,
+    table: Mutex<BTreeMap<Box<str>, Seat>>,
 }
 
 /// There is no room for another.
@@ -106,7 +107,7 @@ impl Sessions {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Seat>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Seat>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

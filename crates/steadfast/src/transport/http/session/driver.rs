@@ -4,6 +4,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
+use steadfast_proto::mutant;
+
 use super::super::load::Stay;
 use super::super::sessions::Sessions;
 use super::Session;
@@ -27,10 +29,10 @@ impl Driver {
     pub(in super::super) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), stay: session.load.stay(), session, sessions };
-        match io_handle() {
-            Ok(io) if runtime.tokio().is_some() => drop(io.spawn(driver)),
-            // A simulator has one thread for everything; without ours, the workers have to do.
-            _ => runtime.spawn(Box::pin(driver)),
+        // A simulator has one thread for everything; without ours, the workers have to do.
+        match runtime.tokio().and_then(|_| io_handle().ok()) {
+            Some(io) => drop(io.spawn(driver)),
+            None => runtime.spawn(Box::pin(driver)),
         }
     }
 }
@@ -60,7 +62,8 @@ impl Future for Driver {
                 return Poll::Ready(());
             }
             state.log.expire(now);
-            let idle_at = (state.open == 0 && !state.over).then(|| state.used + session.timing.idle);
+            let idle_at =
+                (state.open == 0 && !state.over && !mutant!(KeepIdle)).then(|| state.used + session.timing.idle);
             if idle_at.is_some_and(|idle_at| idle_at <= now) {
                 if let Some(sessions) = driver.sessions.upgrade() {
                     sessions.remove(session.id());

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 use steadfast_proto::http::resume::{Cursor, Read};
+use steadfast_proto::mutant;
 
 use super::{Post, Session, State, To};
 use crate::runtime::{Runtime, Timer};
@@ -156,6 +157,12 @@ impl Drop for SessionStream {
         let mut state = self.session.lock();
         if state.log.is_current(&self.cursor) {
             state.readers.remove(&self.cursor.stream());
+            if mutant!(CloseWithResponse) {
+                state.log.close(self.cursor.stream());
+            }
+        }
+        if mutant!(CutIsCancellation) {
+            state.end(self.session.runtime.now());
         }
         state.response_closed(self.session.runtime.now());
     }

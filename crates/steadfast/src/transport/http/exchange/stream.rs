@@ -1,0 +1,134 @@
+//! The events of one request of 2026-07-28.
+//!
+//! A task serves the request, and the response takes from it what there is to say, one message at a time. So deadlines are
+//! kept and a shutdown is heard although a client does not read; what waits for it is held by the connection, within its
+//! limits. Dropping the response cancels the request.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use steadfast_proto::frame::sse;
+
+use super::Running;
+use crate::runtime::{Runtime, Timer, io_handle};
+
+/// The end of the response.
+pub(in super::super) struct ExchangeStream {
+    between: Arc<Between>,
+    /// Messages from before there was a stream.
+    ready: VecDeque<Vec<u8>>,
+    runtime: Arc<dyn Runtime>,
+    keep_alive: Duration,
+    timer: Option<Box<dyn Timer>>,
+}
+
+/// The end of the request.
+struct Serving(Arc<Between>);
+
+/// What both ends share. Nothing that is called with the lock held runs the other end.
+struct Between(Mutex<Slot>);
+
+struct Slot {
+    /// Gone when it is over, or its client is.
+    running: Option<Box<Running>>,
+    message: Option<Vec<u8>>,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+impl Between {
+    fn lock(&self) -> MutexGuard<'_, Slot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ExchangeStream {
+    pub(super) fn begin(running: Box<Running>, ready: VecDeque<Vec<u8>>) -> Self {
+        let (runtime, keep_alive) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
+        let slot = Slot { running: Some(running), message: None, reader: None, writer: None };
+        let between = Arc::new(Between(Mutex::new(slot)));
+        let serving = Serving(Arc::clone(&between));
+        // Where no handler can hold it up, if there is such a place.
+        match runtime.tokio().and_then(|_| io_handle().ok()) {
+            Some(io) => drop(io.spawn(serving)),
+            None => runtime.spawn(Box::pin(serving)),
+        }
+        Self { between, ready, runtime, keep_alive, timer: None }
+    }
+
+    pub(in super::super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Poll::Ready(message) = self.poll_message(cx) {
+            self.timer = None;
+            return Poll::Ready(message.map(|message| {
+                let mut out = Vec::new();
+                sse::Event { data: Some(&message), ..sse::Event::default() }.write(&mut out);
+                out.into()
+            }));
+        }
+        let timer = self.timer.get_or_insert_with(|| {
+            let mut timer = self.runtime.timer();
+            timer.reset(Some(self.runtime.now() + self.keep_alive));
+            timer
+        });
+        std::task::ready!(timer.poll(cx));
+        self.timer = None;
+        let mut out = Vec::new();
+        sse::write_comment("", &mut out);
+        Poll::Ready(Some(out.into()))
+    }
+
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        if let Some(message) = self.ready.pop_front() {
+            return Poll::Ready(Some(message));
+        }
+        let mut slot = self.between.lock();
+        let message = slot.message.take();
+        if message.is_none() && slot.running.is_some() {
+            slot.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let writer = slot.writer.take();
+        drop(slot);
+        writer.into_iter().for_each(Waker::wake);
+        Poll::Ready(message)
+    }
+}
+
+impl Drop for ExchangeStream {
+    fn drop(&mut self) {
+        let mut slot = self.between.lock();
+        let (running, writer) = (slot.running.take(), slot.writer.take());
+        drop(slot);
+        drop(running);
+        writer.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Future for Serving {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut guard = self.0.lock();
+        let slot = &mut *guard;
+        loop {
+            let Some(running) = &mut slot.running else { return Poll::Ready(()) };
+            // Woken when there is room, or nobody to make any.
+            slot.writer = Some(cx.waker().clone());
+            let full = slot.message.is_some();
+            let said = if full { running.poll_unheard(cx).map(|()| None) } else { running.poll_message(cx) };
+            let said = std::task::ready!(said);
+            let over = if said.is_none() { slot.running.take() } else { None };
+            slot.message = said.or(slot.message.take());
+            slot.reader.take().into_iter().for_each(Waker::wake);
+            if over.is_some() {
+                drop(guard);
+                drop(over);
+                return Poll::Ready(());
+            }
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The laws, as they look from outside of a server on HTTP.
+//!
+//! A connection is the exchange in 2026-07-28, and the session before. Nothing here knows the service: it sees requests and
+//! responses, the journal of the handlers, how many sessions are open, and what was configured.
+
+use std::time::Duration;
+
+use steadfast_proto::Moment;
+
+use super::handlers::SECRET;
+use super::journal::{ExchangeFacts, Facts, Purpose};
+use super::script::Kind;
+use crate::executor::Executor;
+use crate::law::Law;
+use crate::lives::{How, LifeFacts, What};
+use crate::message::{Answer, Part};
+
+/// What may pass between a cause and its effect: time goes on a little while things run.
+const SLACK: Duration = Duration::from_millis(100);
+
+/// Something begins: no more handlers in a session than the limit says (L7), none twice for one request (L8), none after
+/// the end of its connection (L5).
+pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: What) {
+    if !matches!(what, What::Handler | What::Thread) {
+        return;
+    }
+    let sent: usize = facts.requests_of(tag).map(|request| request.sent).sum();
+    if facts.lives_of(tag, what).count() > sent {
+        return facts.broken(Law::Identity, format!("the call {tag} was started more often than it was sent"));
+    }
+    let session = facts.requests_of(tag).find_map(|request| request.session);
+    let of_session = |life: &&LifeFacts| {
+        matches!(life.what, What::Handler | What::Thread)
+            && facts.requests_of(life.tag).any(|request| request.session == session)
+    };
+    let (running, most) = (facts.alive().filter(of_session).count(), facts.limits.in_flight);
+    if session.is_some() && running > most {
+        return facts.broken(Law::Bounded, format!("{running} handlers run in a session, and the limit is {most}"));
+    }
+    if what == What::Handler && facts.session_of(tag).is_some_and(|session| session.deleted.is_some()) {
+        return facts.broken(Law::Closing, format!("the call {tag} was started after its session was deleted"));
+    }
+    if what == What::Handler && facts.requests_of(tag).all(|request| request.hung_up) {
+        facts.broken(Law::Closing, format!("the call {tag} was started after its client hung up"));
+    }
+}
+
+/// A handler was dropped: somebody wanted that. A client that is cut off does not, before 2026-07-28 (L2).
+pub(super) fn at_drop(facts: &mut Facts, now: Moment, tag: u64, began: Moment) {
+    let late = facts.limits.handler_deadline.is_some_and(|most| began + most <= now + SLACK);
+    let stopped = facts.requests_of(tag).any(|request| request.cancels > 0 || request.hung_up);
+    let ended = facts.session_of(tag).is_some_and(|session| session.deleted.is_some() || session.may_be_gone);
+    let modern = facts.session_of(tag).is_none();
+    let suspended = modern && facts.calls.get(&tag).is_some_and(super::script::Call::asks);
+    if !(late || stopped || ended || suspended || facts.closing.is_some()) {
+        facts.broken(Law::Answer, format!("the handler of {tag} was stopped although nobody cancelled it"));
+    }
+}
+
+/// A response begins: with the status that its request deserves.
+pub(super) fn at_response(facts: &mut Facts, now: Moment, number: u64, status: u16, events: bool) {
+    let Some(exchange) = facts.exchanges.get(&number) else { return };
+    let purpose = exchange.purpose.clone();
+    let delivered = exchange.delivered;
+    let session = exchange.session.and_then(|session| facts.sessions.get(session));
+    let gone = facts.closing.is_some() || session.is_some_and(|it| it.deleted.is_some() || it.may_be_gone);
+    let deleted = session.is_some_and(|session| session.deleted.is_some());
+    let doubled = |number: &u64| facts.requests.get(number).is_some_and(|request| request.sent > 1);
+    let busy = facts.closing.is_some() || facts.limits.in_flight < 100;
+    let fits = match (&purpose, status) {
+        (_, 503) => busy,
+        (_, 400 | 408) if !delivered => true,
+        (_, 404) | (Purpose::Request(..), 500) if session.is_some() => gone,
+        (Purpose::Open | Purpose::Request(..), 200)
+        | (Purpose::Notification | Purpose::Cancel(_), 202)
+        | (Purpose::Delete, 204) => true,
+        (Purpose::Request(..), _) if session.is_none() => true,
+        (Purpose::Request(number, _), 400) => doubled(number),
+        (Purpose::Listen, 200) => events,
+        (Purpose::Resume(id), 200) => events && session.is_some_and(|session| session.places.contains_key(id)),
+        (Purpose::Resume(id), 400) => {
+            facts.forgetful || !session.is_some_and(|session| session.places.contains_key(id))
+        }
+        _ => false,
+    };
+    let succeeds = (200..300).contains(&status);
+    if !fits || (succeeds && !delivered) {
+        let what = format!("{purpose:?} is responded to with {status}");
+        return facts.broken(if matches!(purpose, Purpose::Resume(_)) { Law::Order } else { Law::Answer }, what);
+    }
+    let at_once = !matches!(purpose, Purpose::Request(..) | Purpose::Open);
+    if succeeds && at_once && deleted {
+        return facts.broken(Law::Closing, format!("{purpose:?} is taken although its session was deleted"));
+    }
+    let session = facts.exchanges.get(&number).and_then(|exchange| exchange.session);
+    if let Some(session) = session.and_then(|session| facts.sessions.get_mut(session)) {
+        if purpose == Purpose::Delete && succeeds {
+            session.deleted = Some(now);
+        }
+        // It was there, evidently.
+        session.may_be_gone &= !(succeeds && at_once);
+    }
+    if let Some(exchange) = facts.exchanges.get_mut(&number) {
+        exchange.refused |= !succeeds;
+    }
+}
+
+/// An event, or a body that is a message. L9: on one stream every event once and in order, whatever was cut in between, and
+/// none of another stream. Returns the request whose stream it is on, if it has not been seen before.
+#[allow(clippy::option_option)]
+pub(super) fn at_event(facts: &mut Facts, number: u64, id: Option<&str>, data: &[u8]) -> Option<Option<u64>> {
+    let exchange = facts.exchanges.get_mut(&number)?;
+    let of_request = match exchange.purpose {
+        Purpose::Request(request, _) if !exchange.refused || exchange.session.is_none() => Some(request),
+        _ => None,
+    };
+    let Some((stream, place)) = exchange.place else {
+        if id.is_some() {
+            facts.broken(Law::Order, "an event has an id, and there is nothing that it could resume");
+        }
+        return of_request.map(Some);
+    };
+    exchange.place = Some((stream, place + 1));
+    let session = exchange.session.and_then(|session| facts.sessions.get_mut(session))?;
+    let Some(id) = id else {
+        facts.broken(Law::Order, "an event of a session has no id");
+        return None;
+    };
+    let known = session.streams.get_mut(stream)?;
+    let found = known.events.get(place).map(|(before, bytes)| before == id && bytes == data);
+    let request = known.request;
+    match found {
+        Some(true) => None,
+        Some(false) => {
+            let before = known.events.get(place).map_or("", |(before, _)| before.as_str());
+            let what = format!("the event at place {place} of a stream was {before}, and is {id} when it is resumed");
+            facts.broken(Law::Order, what);
+            None
+        }
+        None => {
+            known.events.push((id.to_owned(), data.to_vec()));
+            if let Some(other) = session.places.insert(id.to_owned(), (stream, place)) {
+                let what = format!("the event {id} is at {other:?} and at {:?}", (stream, place));
+                facts.broken(Law::Order, what);
+            }
+            (!data.is_empty()).then_some(request)
+        }
+    }
+}
+
+/// A message that has not been seen before, on the stream of `request`.
+pub(super) fn at_message(facts: &mut Facts, number: u64, request: Option<u64>, part: &Part) {
+    let Some(exchange) = facts.exchanges.get_mut(&number) else { return };
+    let modern = exchange.session.is_none();
+    let stream = exchange.place.zip(exchange.session);
+    let is_answer = matches!(part, Part::Answer(answer) if answer.id.is_some());
+    let mut behind = modern && exchange.answered;
+    exchange.answered |= matches!(part, Part::Answer(_));
+    if let Some(((stream, _), session)) = stream
+        && let Some(stream) = facts.sessions.get_mut(session).and_then(|session| session.streams.get_mut(stream))
+        && request.is_some()
+    {
+        behind |= stream.answered;
+        stream.answered |= is_answer;
+    }
+    if behind && !is_answer {
+        return facts.broken(Law::Order, format!("something comes behind the answer of {request:?}"));
+    }
+    match part {
+        Part::Answer(answer) => at_answer(facts, request, answer),
+        Part::Progress { token, value } => {
+            let value = f64::from_bits(*value);
+            let named = token.as_deref().and_then(|token| token.trim_matches('"').strip_prefix('t')?.parse().ok());
+            let Some(known) = request.filter(|request| named == Some(*request)) else {
+                return facts.broken(Law::Identity, format!("progress of {token:?} on the stream of {request:?}"));
+            };
+            let Some(known) = facts.requests.get_mut(&known) else { return };
+            let (grows, silenced, single) = (value > known.progress, known.silenced, known.sent == 1);
+            known.progress = value;
+            if !grows && single {
+                facts.broken(Law::Order, format!("progress of {named:?} does not grow: {value}"));
+            }
+            if silenced {
+                facts.broken(Law::Silence, format!("progress of {named:?} after its cancellation was taken in"));
+            }
+        }
+        Part::Log { marker: Some(marker) } => at_log(facts, request, *marker),
+        Part::Request { method, .. } if modern => {
+            facts.broken(Law::Order, format!("{method} is asked of a client of 2026-07-28"));
+        }
+        Part::Unreadable { .. } => facts.broken(Law::Order, "the server wrote what is no message"),
+        _ => {}
+    }
+}
+
+/// L9: the log messages of a run come in order, and none is missing.
+fn at_log(facts: &mut Facts, request: Option<u64>, marker: u64) {
+    let (tag, run, place) = (marker / 10_000, marker / 1_000 % 10, marker % 1_000);
+    let Some(known) = request.and_then(|request| facts.requests.get_mut(&request)) else {
+        return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of no request"));
+    };
+    let silenced = known.silenced;
+    let loose = known.sent > 1 || (facts.forgetful && place > known.logs.1);
+    let follows = loose || (place == known.logs.1 + 1 && (place == 1 || run == known.logs.0));
+    known.logs = (run, place);
+    if known.tag != Some(tag) {
+        return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of {request:?}"));
+    }
+    if !follows {
+        facts.broken(Law::Order, format!("the log message {place} of {tag} comes too early or too late"));
+    }
+    if silenced {
+        facts.broken(Law::Silence, format!("a log message of {tag} after its cancellation was taken in"));
+    }
+}
+
+/// An answer: one for each request (L1), none after a cancellation (L3), under its own id and on its own stream (L8), behind
+/// all that its handler said before (L9).
+fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
+    let Some(id) = &answer.id else { return };
+    let Some(number) = request.filter(|request| id.parse() == Ok(*request)) else {
+        return facts.broken(Law::Identity, format!("an answer to {id} is on the stream of {request:?}"));
+    };
+    facts.counts.answers += 1;
+    let Some(known) = facts.requests.get_mut(&number) else { return };
+    known.answers += 1;
+    let (sent, answers, silenced, tag) = (known.sent, known.answers, known.silenced, known.tag);
+    let (session, logs) = (known.session, known.logs);
+    if answers > sent {
+        facts.broken(Law::OneEnding, format!("{answers} answers to {id}, which was sent {sent} times"));
+    }
+    if silenced {
+        facts.broken(Law::Silence, format!("an answer to {id} after its cancellation was taken in"));
+    }
+    let said = answer.result.as_deref().and_then(|text| {
+        let (_, rest) = text.split_once("\"tag:")?;
+        let mut parts = rest.split(';').map(|part| part.parse::<u64>().ok());
+        Some((parts.next()??, parts.next()??, parts.next()??))
+    });
+    let Some((said, run, count)) = said else { return };
+    if tag != Some(said) {
+        return facts.broken(Law::Identity, format!("the call {tag:?} is answered as {said}"));
+    }
+    let wanted = session.is_some() || facts.calls.get(&said).is_some_and(|call| call.logs);
+    if wanted && !facts.forgetful && sent == 1 && count > 0 && logs != (run, count) {
+        let what = format!("the answer of {said} comes behind {} of its {count} log messages", logs.1);
+        facts.broken(Law::Order, what);
+    }
+    let alone = sent == 1 && facts.requests_of(said).count() == 1;
+    if alone && facts.lives_of(said, What::Cleanup).any(|life| life.running) {
+        facts.broken(Law::OneEnding, format!("the call {said} is answered, and cleaned up as if it was cancelled"));
+    }
+}
+
+/// Nothing of a panic is to be seen (L6).
+pub(super) fn at_bytes(facts: &mut Facts, bytes: &[u8]) {
+    if bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
+        facts.broken(Law::Isolation, "the text of a panic is on the wire");
+    }
+}
+
+/// The service ends a body: the answer was there (L2), unless there is a reason.
+pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
+    let Some(exchange) = facts.exchanges.get(&number) else { return };
+    let ended = facts.closing.is_some()
+        || exchange
+            .session
+            .and_then(|session| facts.sessions.get(session))
+            .is_some_and(|session| session.deleted.is_some() || session.may_be_gone);
+    let Some(((stream, _), session)) = exchange.place.zip(exchange.session) else {
+        if let Purpose::Request(request, false) = exchange.purpose
+            && !exchange.answered
+            && !exchange.refused
+            && !ended
+        {
+            facts.broken(Law::Answer, format!("the response of {request} ends without its answer"));
+        }
+        return;
+    };
+    let Some(session) = facts.sessions.get(session) else { return };
+    let Some(stream) = session.streams.get(stream) else { return };
+    if ended || facts.forgetful || stream.answered || stream.newest != number {
+        return;
+    }
+    let Some(request) = stream.request else {
+        return facts.broken(Law::Closing, "the stream of a session ends although the session goes on");
+    };
+    let known = facts.requests.get(&request);
+    let cancelled = known.is_some_and(|known| known.cancels > 0);
+    let call = known.and_then(|known| known.tag).and_then(|tag| facts.calls.get(&tag));
+    let released = session.primes() && call.is_some_and(super::script::Call::releases);
+    if !cancelled && !released {
+        facts.broken(Law::Answer, format!("the stream of {request} ends without its answer"));
+    }
+}
+
+/// A client has learned that its cancellation was taken in: from here on nothing is said of its request (L3), if its handler
+/// was running.
+pub(super) fn silence(facts: &mut Facts, now: Moment, number: u64) {
+    let Some(request) = facts.requests.get(&number) else { return };
+    let Some(tag) = request.tag.filter(|_| request.sent == 1 && request.answers == 0) else { return };
+    let deadline = facts.limits.handler_deadline.unwrap_or(Duration::MAX);
+    let running = facts.lives_of(tag, What::Handler).any(|life| life.ended.is_none() && now < life.began + deadline);
+    if running && let Some(request) = facts.requests.get_mut(&number) {
+        request.silenced = true;
+    }
+}
+
+/// Nothing can run: what takes no time has happened.
+pub(super) fn at_idle(facts: &mut Facts, now: Moment, sessions: usize) {
+    facts.grow_old(now);
+    match facts.closing {
+        None => {
+            sessions_are_reaped(facts, now, sessions);
+            stopped_are_dropped(facts, now);
+            quick_are_answered(facts);
+        }
+        Some(closing) if !facts.dropped && closing + facts.limits.drain_deadline + SLACK <= now => {
+            if sessions > 0 {
+                facts.broken(Law::Closing, format!("{sessions} sessions are open long after the shutdown"));
+            }
+            let left = facts.alive().find(|life| is_stoppable(facts, life));
+            if let Some(life) = left {
+                let what = format!("long after the shutdown a {:?} of {} is left", life.what, life.tag);
+                facts.broken(Law::Closing, what);
+            }
+        }
+        Some(_) => {}
+    }
+}
+
+/// Whether it can be stopped from outside.
+fn is_stoppable(facts: &Facts, life: &LifeFacts) -> bool {
+    let blocking = facts.calls.get(&life.tag).is_some_and(|call| call.kind == Kind::Blocking);
+    life.what != What::Thread && !blocking
+}
+
+/// L5: sessions that were deleted, or abandoned for the idle time, are gone, and so is what ran in them.
+fn sessions_are_reaped(facts: &mut Facts, now: Moment, open: usize) {
+    let idle = facts.idle;
+    let due = |slack: Duration| {
+        move |session: &super::journal::SessionFacts| session.gone_at(idle).is_some_and(|gone| gone + slack <= now)
+    };
+    let gone = facts.sessions.iter().filter(|session| due(SLACK)(session)).count();
+    let most = facts.sessions.len() - gone;
+    if open > most {
+        return facts.broken(Law::Closing, format!("{open} sessions are open, and {most} may be"));
+    }
+    let over = due(facts.limits.drain_deadline + SLACK);
+    let left = facts.alive().find(|life| is_stoppable(facts, life) && facts.session_of(life.tag).is_some_and(over));
+    if let Some(life) = left {
+        let what = format!("long after the end of its session a {:?} of {} is left", life.what, life.tag);
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// L5: a handler that was cancelled, by whatever its revision takes for it, has been dropped, unless it may go on.
+fn stopped_are_dropped(facts: &mut Facts, now: Moment) {
+    let idle = facts.idle;
+    let stopped = |life: &&LifeFacts| {
+        let may_go_on = facts.calls.get(&life.tag).is_none_or(|call| call.kind != Kind::Async);
+        if life.what != What::Handler || may_go_on {
+            return false;
+        }
+        let mut requests = facts.requests_of(life.tag);
+        let cancelled = requests.all(|request| request.sent == 1 && (request.silenced || request.hung_up));
+        let session = facts.session_of(life.tag);
+        let deleted = session.is_some_and(|session| session.deleted.is_some());
+        let gone = session.is_some_and(|it| it.gone_at(idle).is_some_and(|gone| gone + SLACK <= now));
+        cancelled || deleted || gone
+    };
+    let left = facts.alive().find(stopped);
+    if let Some(life) = left {
+        let what = format!("the handler of {} goes on although its request has ended", life.tag);
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// L6: what the connection answers by itself is answered at once, whatever else goes on.
+fn quick_are_answered(facts: &mut Facts) {
+    let waits = |exchange: &&ExchangeFacts| {
+        let Purpose::Request(request, false) = exchange.purpose else { return false };
+        let quick = facts.requests.get(&request).is_some_and(|request| request.tag.is_none());
+        quick && exchange.delivered && !exchange.over && !exchange.answered && !exchange.refused
+    };
+    let waiting = facts.exchanges.values().find(waits).map(|exchange| exchange.purpose.clone());
+    if let Some(purpose) = waiting {
+        facts.broken(Law::Isolation, format!("{purpose:?} waits although nothing else happens"));
+    }
+}
+
+/// Nothing will ever happen again.
+pub(super) fn at_last(facts: &mut Facts, executor: &Executor, sessions: usize) {
+    if let Some(panic) = executor.escaped() {
+        facts.broken(Law::Isolation, format!("a panic came out of the service: {panic}"));
+    }
+    let endless = facts.exchanges.values().find(|exchange| !exchange.over).map(|exchange| exchange.purpose.clone());
+    if let Some(purpose) = endless {
+        facts.broken(Law::Answer, format!("the response of {purpose:?} never ends"));
+    }
+    if let (tasks, jobs, timers) = executor.left()
+        && tasks + jobs + timers + sessions > 0
+    {
+        let what = format!("{tasks} tasks, {jobs} jobs, {timers} timers and {sessions} sessions are left");
+        facts.broken(Law::Closing, what);
+    }
+    let left = facts.alive().next().map(|life| (life.what, life.tag));
+    if let Some((what, tag)) = left {
+        facts.broken(Law::Closing, format!("a {what:?} of {tag} is left"));
+    }
+    cleaned_up(facts);
+}
+
+/// L5: the cleanups of a handler that was stopped ran, unless their time was up.
+fn cleaned_up(facts: &mut Facts) {
+    let least = facts.limits.drain_deadline.saturating_sub(facts.limits.drain_window);
+    let lost = facts.lives.values().find(|cleanup| {
+        let modern = facts.session_of(cleanup.tag).is_none();
+        let suspended = modern && facts.calls.get(&cleanup.tag).is_some_and(super::script::Call::asks);
+        let alone = facts.lives_of(cleanup.tag, What::Handler).count() == 1
+            && facts.calls.get(&cleanup.tag).is_some_and(|call| call.kind == Kind::Async);
+        let stopped = facts.lives_of(cleanup.tag, What::Handler).find_map(|life| match life.ended {
+            Some((when, How::Dropped)) => Some(when),
+            _ => None,
+        });
+        let too_early = match (cleanup.ended, stopped) {
+            (Some((when, How::Dropped)), Some(stopped)) => when + SLACK < stopped + least,
+            _ => false,
+        };
+        cleanup.what == What::Cleanup && alone && too_early && !suspended
+    });
+    if let Some(life) = lost {
+        let what = format!("a cleanup of {} was dropped before its time was up", life.tag);
+        facts.broken(Law::Closing, what);
+    }
+}

@@ -1,0 +1,181 @@
+//! The tools of the simulated server: each does what the script says for its call, and writes down what it sees.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
+
+use steadfast::{Context, JsonObject, LoggingLevel, Progress, Tool};
+
+use super::journal::Journal;
+use super::script::{Call, Kind, Op};
+use crate::executor::Executor;
+use crate::lives::{Life, What};
+
+/// In the text of every panic: it must never be seen outside.
+pub(super) const SECRET: &str = "a secret of the handler";
+
+/// What all handlers of a run share.
+pub(super) struct Stage {
+    pub(super) executor: Executor,
+    pub(super) journal: Arc<Journal>,
+}
+
+/// The tools, one for each kind of handler.
+pub(super) fn tools(stage: &Arc<Stage>) -> [Tool; 3] {
+    let shared = Arc::clone(stage);
+    let run = move |arguments: JsonObject, ctx: Context| {
+        let stage = Arc::clone(&shared);
+        async move {
+            let Some(call) = stage.call(&arguments) else { return "no such call".to_owned() };
+            stage.act(call, ctx).await
+        }
+    };
+    let shared = Arc::clone(stage);
+    let block = move |arguments: JsonObject, ctx: Context| match shared.call(&arguments) {
+        Some(call) => shared.block(&call, &ctx),
+        None => "no such call".to_owned(),
+    };
+    [
+        Tool::new("Async").handler(run.clone()),
+        Tool::new("Cooperative").cooperative().handler(run),
+        Tool::new("Blocking").blocking_handler(block),
+    ]
+}
+
+impl Kind {
+    /// The name of the tool with handlers of this kind.
+    pub(super) fn tool(self) -> &'static str {
+        match self {
+            Self::Async => "Async",
+            Self::Cooperative => "Cooperative",
+            Self::Blocking => "Blocking",
+        }
+    }
+}
+
+/// One run of a handler.
+struct Running<'a> {
+    stage: &'a Arc<Stage>,
+    call: &'a Call,
+    ctx: &'a Context,
+    /// Of the runs of this call, in 2026-07-28 one for each round.
+    number: u64,
+    progress: f64,
+    logs: u64,
+}
+
+impl Stage {
+    fn call(&self, arguments: &JsonObject) -> Option<Call> {
+        self.journal.call(arguments.get("tag")?.as_u64()?)
+    }
+
+    async fn act(self: Arc<Self>, call: Call, ctx: Context) -> String {
+        let (life, number) = self.journal.begin(call.tag, What::Handler);
+        let mut running = Running { stage: &self, call: &call, ctx: &ctx, number, progress: 0.0, logs: 0 };
+        for op in &call.plan {
+            match *op {
+                Op::Sleep(duration) => self.executor.sleep(duration).await,
+                Op::Yield => yield_once().await,
+                Op::Elicit => drop(ctx.elicit::<bool>("Really?").outcome().await),
+                Op::Sample => drop(ctx.sample("What is it?").await),
+                Op::Roots => drop(ctx.roots().await),
+                Op::Shield(duration) => ctx.shield(self.shielded(call.tag, duration)).await,
+                Op::AwaitCancel => drop(ctx.cancelled().await),
+                Op::Never => std::future::pending().await,
+                other => running.report(other),
+            }
+        }
+        life.done();
+        running.answer()
+    }
+
+    fn block(self: &Arc<Self>, call: &Call, ctx: &Context) -> String {
+        let (life, number) = self.journal.begin(call.tag, What::Thread);
+        let mut running = Running { stage: self, call, ctx, number, progress: 0.0, logs: 0 };
+        for op in &call.plan {
+            match *op {
+                // A thread that blocks "for ever" does so past every deadline.
+                Op::Never => self.executor.block(Duration::from_secs(9)),
+                Op::Sleep(duration) => self.executor.block(duration),
+                Op::Shield(duration) => {
+                    // Begun and left alone.
+                    let mut shield = pin!(ctx.shield(self.shielded(call.tag, duration)));
+                    let _ = shield.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()));
+                }
+                other => running.report(other),
+            }
+            if call.size == 10 && ctx.is_cancelled() {
+                break;
+            }
+        }
+        life.done();
+        running.answer()
+    }
+
+    fn shielded(self: &Arc<Self>, tag: u64, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let stage = Arc::clone(self);
+        let (life, _) = self.journal.begin(tag, What::Shield);
+        async move {
+            stage.executor.sleep(duration).await;
+            life.done();
+        }
+    }
+
+    fn cleanup(self: &Arc<Self>, life: Life, duration: Option<Duration>) -> impl Future<Output = ()> + Send + use<> {
+        let stage = Arc::clone(self);
+        async move {
+            life.running();
+            match duration {
+                Some(duration) => stage.executor.sleep(duration).await,
+                None => std::future::pending().await,
+            }
+            life.done();
+        }
+    }
+}
+
+impl Running<'_> {
+    /// What is the same in every kind of handler.
+    fn report(&mut self, op: Op) {
+        match op {
+            Op::Progress(count) => {
+                for _ in 0..count {
+                    self.progress += 1.0;
+                    self.ctx.report(Progress { progress: self.progress, total: None, message: None });
+                }
+            }
+            Op::Log(count) => {
+                for _ in 0..count {
+                    self.logs += 1;
+                    let marker = (self.call.tag * 10 + self.number) * 1_000 + self.logs;
+                    self.ctx.log(LoggingLevel::Error, serde_json::json!({ "marker": marker }));
+                }
+            }
+            Op::OnCancel(duration) => {
+                let (life, _) = self.stage.journal.begin(self.call.tag, What::Cleanup);
+                self.ctx.on_cancel(self.stage.cleanup(life, duration));
+            }
+            Op::Release => self.ctx.release_connection(),
+            Op::Panic => panic!("{SECRET}"),
+            _ => {}
+        }
+    }
+
+    /// Says which run it is of, and how many log messages went before.
+    fn answer(&self) -> String {
+        format!("tag:{};{};{};{}", self.call.tag, self.number, self.logs, "x".repeat(self.call.size))
+    }
+}
+
+async fn yield_once() {
+    let mut yielded = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

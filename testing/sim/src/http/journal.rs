@@ -1,0 +1,470 @@
+//! What is seen from outside in one run over HTTP: requests and responses where the service takes and gives them, and what
+//! handlers and what they start live through. The checks are in [`checks`](super::checks).
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use steadfast::Limits;
+use steadfast_proto::Moment;
+
+use super::checks;
+use super::script::{Call, Script};
+use crate::executor::Executor;
+use crate::law::{Law, Violation};
+use crate::lives::{How, Life, LifeFacts, What, Witness};
+use crate::message::{Message, Part};
+use crate::trace::Mix;
+
+/// The journal of one run.
+pub(super) struct Journal {
+    executor: Executor,
+    facts: Mutex<Facts>,
+}
+
+/// Everything that was seen.
+pub(super) struct Facts {
+    pub(super) limits: Limits,
+    pub(super) idle: Duration,
+    /// Events may be gone before a client comes back for them.
+    pub(super) forgetful: bool,
+    pub(super) calls: BTreeMap<u64, Call>,
+    pub(super) lives: BTreeMap<u64, LifeFacts>,
+    next_life: u64,
+    /// By their ids, of which no two are the same unless one is sent again.
+    pub(super) requests: BTreeMap<u64, RequestFacts>,
+    pub(super) sessions: Vec<SessionFacts>,
+    pub(super) exchanges: BTreeMap<u64, ExchangeFacts>,
+    next_exchange: u64,
+    /// When the service was told to shut down, or dropped.
+    pub(super) closing: Option<Moment>,
+    /// It was dropped, so what still holds it decides when it ends.
+    pub(super) dropped: bool,
+    pub(super) counts: Counts,
+    pub(super) violation: Option<Violation>,
+    hash: Mix,
+    lines: Option<Vec<String>>,
+}
+
+/// For the totals.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) answers: u64,
+    pub(super) cancellations: u64,
+    pub(super) questions: u64,
+    pub(super) events: u64,
+    pub(super) resumed: u64,
+}
+
+/// A request of the protocol's, whatever carries it.
+pub(super) struct RequestFacts {
+    /// `None` in 2026-07-28.
+    pub(super) session: Option<usize>,
+    pub(super) tag: Option<u64>,
+    pub(super) sent: usize,
+    /// Its body did not arrive whole.
+    pub(super) torn: bool,
+    pub(super) answers: usize,
+    pub(super) cancels: usize,
+    /// Its cancellation was taken in while its handler ran.
+    pub(super) silenced: bool,
+    /// Its client hung up before the answer was given (2026-07-28).
+    pub(super) hung_up: bool,
+    pub(super) progress: f64,
+    /// The run of the handler whose log messages these are, and how many there were.
+    pub(super) logs: (u64, u64),
+}
+
+/// A session.
+pub(super) struct SessionFacts {
+    pub(super) revision: &'static str,
+    /// Deleted then.
+    pub(super) deleted: Option<Moment>,
+    /// It may have been idle for too long at some time.
+    pub(super) may_be_gone: bool,
+    /// When it was last in use for certain, and when at most.
+    pub(super) used: (Moment, Moment),
+    /// Responses that are open for certain, and at most.
+    pub(super) open: (usize, usize),
+    /// The first belongs to no request.
+    pub(super) streams: Vec<StreamFacts>,
+    /// Where each event is that was given out.
+    pub(super) places: BTreeMap<String, (usize, usize)>,
+}
+
+/// A stream of a session: the events that were given out, in order.
+#[derive(Default)]
+pub(super) struct StreamFacts {
+    pub(super) request: Option<u64>,
+    pub(super) events: Vec<(String, Vec<u8>)>,
+    pub(super) answered: bool,
+    /// Somebody else reads it now.
+    pub(super) newest: u64,
+}
+
+/// One request of HTTP with its response.
+pub(super) struct ExchangeFacts {
+    pub(super) session: Option<usize>,
+    pub(super) purpose: Purpose,
+    pub(super) delivered: bool,
+    /// It counts as an open response for certain.
+    pub(super) counted: bool,
+    /// What comes next is at this place of this stream.
+    pub(super) place: Option<(usize, usize)>,
+    pub(super) answered: bool,
+    /// It was not taken at all.
+    pub(super) refused: bool,
+    pub(super) over: bool,
+}
+
+/// What a request of HTTP is for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Purpose {
+    Open,
+    /// A request; not for the first time.
+    Request(u64, bool),
+    Notification,
+    Cancel(u64),
+    Listen,
+    Resume(String),
+    Delete,
+}
+
+impl Facts {
+    pub(super) fn broken(&mut self, law: Law, what: impl Into<String>) {
+        self.violation.get_or_insert_with(|| Violation { law, what: what.into() });
+    }
+
+    fn note(&mut self, now: Moment, event: &'static str, number: u64, bytes: &[u8]) {
+        self.hash.write_u128(now.since_origin().as_nanos());
+        self.hash.write(event.as_bytes());
+        self.hash.write_u64(number);
+        // What is sealed differs from run to run; it comes last in a message.
+        let sealed = bytes.windows(14).position(|window| window == b"\"requestState\"");
+        let bytes = sealed.map_or(bytes, |at| bytes.split_at(at).0);
+        self.hash.write(bytes);
+        if let Some(lines) = &mut self.lines {
+            let text = String::from_utf8_lossy(bytes);
+            let shown: String = text.chars().take(220).collect();
+            lines.push(format!("{:>12.6} {event} {number} {shown}", now.since_origin().as_secs_f64()));
+        }
+    }
+
+    pub(super) fn lives_of(&self, tag: u64, what: What) -> impl Iterator<Item = &LifeFacts> {
+        self.lives.values().filter(move |life| life.tag == tag && life.what == what)
+    }
+
+    pub(super) fn alive(&self) -> impl Iterator<Item = &LifeFacts> {
+        self.lives.values().filter(|life| life.ended.is_none())
+    }
+
+    /// The requests that a handler may run for.
+    pub(super) fn requests_of(&self, tag: u64) -> impl Iterator<Item = &RequestFacts> {
+        self.requests.values().filter(move |request| request.tag == Some(tag))
+    }
+
+    /// The session of a call, if it has one.
+    pub(super) fn session_of(&self, tag: u64) -> Option<&SessionFacts> {
+        let session = self.requests_of(tag).find_map(|request| request.session)?;
+        self.sessions.get(session)
+    }
+
+    /// Takes note of sessions that may have been idle for too long by now.
+    pub(super) fn grow_old(&mut self, now: Moment) {
+        for session in &mut self.sessions {
+            session.may_be_gone |= session.open.0 == 0 && session.used.0 + self.idle <= now;
+        }
+    }
+}
+
+impl SessionFacts {
+    /// When it has to be gone at the latest, if that is known.
+    pub(super) fn gone_at(&self, idle: Duration) -> Option<Moment> {
+        let idle = (self.open.1 == 0).then(|| self.used.1 + idle);
+        self.deleted.into_iter().chain(idle).min()
+    }
+
+    pub(super) fn primes(&self) -> bool {
+        self.revision == "2025-11-25"
+    }
+}
+
+impl Journal {
+    pub(super) fn new(executor: Executor, script: &Script, kept: bool) -> Arc<Self> {
+        let facts = Facts {
+            limits: script.limits.clone(),
+            idle: script.tuning.session_idle,
+            forgetful: script.tuning.forgetful,
+            calls: script.calls(),
+            lives: BTreeMap::new(),
+            next_life: 0,
+            requests: BTreeMap::new(),
+            sessions: Vec::new(),
+            exchanges: BTreeMap::new(),
+            next_exchange: 0,
+            closing: None,
+            dropped: false,
+            counts: Counts::default(),
+            violation: None,
+            hash: Mix::default(),
+            lines: kept.then(Vec::new),
+        };
+        Arc::new(Self { executor, facts: Mutex::new(facts) })
+    }
+
+    pub(super) fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn call(&self, tag: u64) -> Option<Call> {
+        self.facts().calls.get(&tag).cloned()
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        let steps = self.executor.steps();
+        let mut facts = self.facts();
+        facts.hash.write_u64(steps);
+        facts.hash.finish()
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.facts().lines.take().unwrap_or_default()
+    }
+
+    pub(super) fn close(&self, event: &'static str) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.note(now, event, 0, b"");
+        facts.closing.get_or_insert(now);
+    }
+}
+
+/// Requests and responses.
+impl Journal {
+    /// A client sends a request of the protocol's, or sends one again.
+    pub(super) fn sent(&self, number: u64, session: Option<usize>, tag: Option<u64>, torn: bool) {
+        let mut facts = self.facts();
+        let request = facts.requests.entry(number).or_insert(RequestFacts {
+            session,
+            tag,
+            sent: 0,
+            torn: false,
+            answers: 0,
+            cancels: 0,
+            silenced: false,
+            hung_up: false,
+            progress: f64::NEG_INFINITY,
+            logs: (0, 0),
+        });
+        request.sent += 1;
+        request.silenced = false;
+        request.torn |= torn;
+    }
+
+    pub(super) fn begin_exchange(self: &Arc<Self>, session: Option<usize>, purpose: Purpose, body: &[u8]) -> Open {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.grow_old(now);
+        facts.next_exchange += 1;
+        let number = facts.next_exchange;
+        facts.note(now, "-> ", number, format!("{session:?} {purpose:?} {}", String::from_utf8_lossy(body)).as_bytes());
+        let bodiless = matches!(purpose, Purpose::Listen | Purpose::Resume(_) | Purpose::Delete);
+        let exchange = ExchangeFacts {
+            session,
+            purpose,
+            delivered: bodiless,
+            counted: false,
+            place: None,
+            answered: false,
+            refused: false,
+            over: false,
+        };
+        facts.exchanges.insert(number, exchange);
+        if let Some(session) = session.and_then(|session| facts.sessions.get_mut(session)) {
+            session.open.1 += 1;
+            session.used.1 = now;
+        }
+        Open { journal: Arc::clone(self), number }
+    }
+
+    /// The service has read all of a body.
+    pub(super) fn delivered(&self, number: u64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.grow_old(now);
+        facts.note(now, "   body arrived", number, b"");
+        let facts = &mut *facts;
+        let Some(exchange) = facts.exchanges.get_mut(&number) else { return };
+        exchange.delivered = true;
+        let Some(session) = exchange.session.and_then(|session| facts.sessions.get_mut(session)) else { return };
+        if exchange.purpose == Purpose::Notification || matches!(exchange.purpose, Purpose::Request(_, false)) {
+            session.used = (now, now);
+        }
+        if matches!(exchange.purpose, Purpose::Request(_, false)) {
+            exchange.counted = true;
+            session.open.0 += 1;
+        }
+    }
+
+    /// The service has begun to respond. Returns the session that it opened, if it did.
+    pub(super) fn responded(
+        &self,
+        number: u64,
+        status: u16,
+        events: bool,
+        opened: Option<&'static str>,
+    ) -> Option<usize> {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.grow_old(now);
+        facts.note(now, "<- ", number, format!("{status}{}", if events { " events" } else { "" }).as_bytes());
+        let new = opened.map(|revision| {
+            facts.sessions.push(SessionFacts {
+                revision,
+                deleted: None,
+                may_be_gone: false,
+                used: (now, now),
+                open: (0, 0),
+                streams: vec![StreamFacts::default()],
+                places: BTreeMap::new(),
+            });
+            facts.sessions.len() - 1
+        });
+        checks::at_response(&mut facts, now, number, status, events);
+        let facts = &mut *facts;
+        let Some(exchange) = facts.exchanges.get_mut(&number) else { return new };
+        let Some(session) = exchange.session.and_then(|session| facts.sessions.get_mut(session)) else { return new };
+        if !events {
+            leave(session, exchange, now);
+            return new;
+        }
+        if !std::mem::replace(&mut exchange.counted, true) {
+            session.open.0 += 1;
+        }
+        exchange.place = match &exchange.purpose {
+            Purpose::Request(request, _) => {
+                session.streams.push(StreamFacts { request: Some(*request), ..StreamFacts::default() });
+                Some((session.streams.len() - 1, 0))
+            }
+            Purpose::Resume(id) => session.places.get(id).map(|(stream, place)| (*stream, place + 1)),
+            _ => session.streams.first().map(|standalone| (0, standalone.events.len())),
+        };
+        if let Some(stream) = exchange.place.and_then(|(stream, _)| session.streams.get_mut(stream)) {
+            stream.newest = number;
+        }
+        facts.counts.resumed += u64::from(matches!(exchange.purpose, Purpose::Resume(_)));
+        new
+    }
+
+    /// The service gives an event, or a message that is a body.
+    pub(super) fn given(&self, number: u64, id: Option<&str>, data: &[u8]) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.counts.events += 1;
+        facts.note(now, "<- event", number, &[id.unwrap_or("-").as_bytes(), b" ", data].concat());
+        let Some(request) = checks::at_event(&mut facts, number, id, data) else { return };
+        for part in &Message::read(data).parts {
+            facts.counts.questions += u64::from(matches!(part, Part::Request { .. }));
+            checks::at_message(&mut facts, number, request, part);
+        }
+        checks::at_bytes(&mut facts, data);
+    }
+
+    /// The service has given all of a body.
+    pub(super) fn given_all(&self, number: u64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.grow_old(now);
+        facts.note(now, "<- end", number, b"");
+        checks::at_end_of_body(&mut facts, number);
+        facts.exchanges.get_mut(&number).into_iter().for_each(|exchange| exchange.over = true);
+    }
+
+    /// A client has learned that its cancellation was taken in.
+    pub(super) fn cancelled(&self, number: u64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.counts.cancellations += 1;
+        checks::silence(&mut facts, now, number);
+    }
+}
+
+/// A response counts for its session no more.
+fn leave(session: &mut SessionFacts, exchange: &mut ExchangeFacts, now: Moment) {
+    if std::mem::take(&mut exchange.counted) {
+        session.open.0 = session.open.0.saturating_sub(1);
+        session.used.0 = now;
+    }
+    session.used.1 = now;
+}
+
+/// A request of HTTP until it is done, or its client hangs up.
+pub(super) struct Open {
+    journal: Arc<Journal>,
+    pub(super) number: u64,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let now = self.journal.executor.now();
+        let mut facts = self.journal.facts();
+        facts.grow_old(now);
+        facts.note(now, "   response let go", self.number, b"");
+        let facts = &mut *facts;
+        let Some(exchange) = facts.exchanges.get_mut(&self.number) else { return };
+        if let Some(session) = exchange.session.and_then(|session| facts.sessions.get_mut(session)) {
+            leave(session, exchange, now);
+            session.open.1 = session.open.1.saturating_sub(1);
+        }
+        if let (None, Purpose::Request(request, _)) = (exchange.session, &exchange.purpose)
+            && !exchange.answered
+            && !exchange.refused
+            && let Some(request) = facts.requests.get_mut(request)
+        {
+            request.hung_up = true;
+        }
+        exchange.over = true;
+    }
+}
+
+/// The lives of handlers and of what they start.
+impl Journal {
+    /// Returns how often this has begun for the call, too.
+    pub(super) fn begin(self: &Arc<Self>, tag: u64, what: What) -> (Life, u64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.grow_old(now);
+        facts.next_life += 1;
+        let number = facts.next_life;
+        facts.note(now, what.began(), tag, b"");
+        facts.lives.insert(number, LifeFacts { tag, what, running: false, began: now, ended: None });
+        checks::at_begin(&mut facts, tag, what);
+        let run = facts.lives_of(tag, what).count();
+        (Life::new(Arc::clone(self) as Arc<dyn Witness>, number), u64::try_from(run).unwrap_or(0))
+    }
+}
+
+impl Witness for Journal {
+    fn running(&self, number: u64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        let Some(life) = facts.lives.get_mut(&number) else { return };
+        life.running = true;
+        let tag = life.tag;
+        facts.note(now, "   cleanup begins", tag, b"");
+    }
+
+    fn ended(&self, number: u64, how: How) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.grow_old(now);
+        let Some(life) = facts.lives.get_mut(&number) else { return };
+        life.ended = Some((now, how));
+        let (tag, what, began) = (life.tag, life.what, life.began);
+        facts.note(now, what.ended(how), tag, b"");
+        if (what, how) == (What::Handler, How::Dropped) {
+            checks::at_drop(&mut facts, now, tag, began);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Seeded simulation of the HTTP service: clients of both eras call it as a web server does, read slowly or not at all, hang
+//! up anywhere, come back, and delete or abandon their sessions.
+//!
+//! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
+//! checks see requests, responses and the journal of the handlers.
+
+mod checks;
+mod client;
+mod handlers;
+mod journal;
+mod script;
+mod wire;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use steadfast::Server;
+use steadfast::transport::http::HttpService;
+
+use crate::executor::Executor;
+use crate::law::{Law, Violation};
+use crate::lives::What;
+use crate::quiet;
+use crate::rng::Random;
+use client::{Clients, State};
+use handlers::Stage;
+use journal::Journal;
+use script::Script;
+
+/// More steps than this, and it will never come to rest.
+const MOST_STEPS: u64 = 2_000_000;
+
+/// What a run, or many, came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Runs.
+    pub runs: u64,
+    /// Requests of HTTP.
+    pub exchanges: u64,
+    /// Requests of the protocol's.
+    pub requests: u64,
+    /// Answers that were given.
+    pub answers: u64,
+    /// Cancellations that were taken in.
+    pub cancellations: u64,
+    /// Sessions that were opened.
+    pub sessions: u64,
+    /// Streams that were resumed.
+    pub resumed: u64,
+    /// Handlers that began.
+    pub handlers: u64,
+    /// Questions to older clients.
+    pub questions: u64,
+    /// Events and messages that were given.
+    pub events: u64,
+    /// Polls of tasks and runs of threads.
+    pub steps: u64,
+    /// Of everything that was seen, in order; of many runs, all of them together.
+    pub trace: u64,
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.exchanges += other.exchanges;
+        self.requests += other.requests;
+        self.answers += other.answers;
+        self.cancellations += other.cancellations;
+        self.sessions += other.sessions;
+        self.resumed += other.resumed;
+        self.handlers += other.handlers;
+        self.questions += other.questions;
+        self.events += other.events;
+        self.steps += other.steps;
+        self.trace = self.trace.rotate_left(1) ^ other.trace;
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runs, exchanges, requests, answers, cancellations, sessions, resumed, .. } = self;
+        let Self { handlers, questions, events, steps, trace, .. } = self;
+        write!(
+            formatter,
+            "{runs} runs over HTTP, {steps} steps, {exchanges} exchanges, {requests} requests, {answers} answers, {cancellations} cancellations, {sessions} sessions, {resumed} resumed, {handlers} handlers, {questions} questions, {events} events, trace {trace:016x}"
+        )
+    }
+}
+
+/// Runs the service under a seed, and checks every law.
+///
+/// # Errors
+///
+/// The first law that was broken.
+pub fn run_seed(seed: u64) -> Result<Totals, Violation> {
+    let (totals, violation, _) = run(&Script::of(seed), false);
+    violation.map_or(Ok(totals), Err)
+}
+
+/// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
+pub fn shrink(seed: u64) -> Option<String> {
+    let script = Script::of(seed);
+    let law = run(&script, false).1?.law;
+    let with = |steps: &[script::Step]| Script { steps: steps.to_vec(), ..script.clone() };
+    let steps = crate::shrink::shrink(&script.steps, |steps| {
+        run(&with(steps), false).1.is_some_and(|violation| violation.law == law)
+    });
+    let small = with(&steps);
+    let (_, violation, lines) = run(&small, true);
+    let what = violation.map_or_else(String::new, |violation| violation.to_string());
+    Some(format!("{what}\n{small}{}\n", lines.join("\n")))
+}
+
+/// What happens under a seed, for people to read.
+pub fn lines(seed: u64) -> Vec<String> {
+    run(&Script::of(seed), true).2
+}
+
+fn run(script: &Script, kept: bool) -> (Totals, Option<Violation>, Vec<String>) {
+    quiet::quietly(|| {
+        let world = World::new(script, kept);
+        world.play();
+        world.finish()
+    })
+}
+
+struct World {
+    executor: Executor,
+    journal: Arc<Journal>,
+    clients: Arc<Clients>,
+}
+
+impl World {
+    fn new(script: &Script, kept: bool) -> Self {
+        let executor = Executor::new(Random::new(script.seed, 22));
+        let journal = Journal::new(executor.clone(), script, kept);
+        let stage = Arc::new(Stage { executor: executor.clone(), journal: Arc::clone(&journal) });
+        let server = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage)).build();
+        let options = script.tuning.options(&script.limits);
+        let service = HttpService::new(server.clone(), options).with_runtime(Arc::new(executor.clone()));
+        let clients = Arc::new(Clients {
+            executor: executor.clone(),
+            journal: Arc::clone(&journal),
+            server,
+            service: Mutex::new(Some(service)),
+            revisions: script.clients.clone(),
+            silent: script.silent,
+            state: Mutex::new(State::new(Random::new(script.seed, 23), script.clients.len())),
+        });
+        let (watched, asked, time) = (Arc::clone(&journal), Arc::clone(&clients), executor.clone());
+        executor.on_idle(move || {
+            let sessions = asked.service().map_or(0, |service| service.sessions());
+            checks::at_idle(&mut watched.facts(), time.now(), sessions);
+        });
+        executor.spawn_scenery(Arc::clone(&clients).perform(script.clone()));
+        Self { executor, journal, clients }
+    }
+
+    fn play(&self) {
+        while self.executor.turn() {
+            if self.journal.facts().violation.is_some() {
+                return;
+            }
+            if self.executor.steps() > MOST_STEPS {
+                return self.journal.facts().broken(Law::Isolation, "it never comes to rest");
+            }
+        }
+        let sessions = self.clients.service().map_or(0, |service| service.sessions());
+        checks::at_last(&mut self.journal.facts(), &self.executor, sessions);
+    }
+
+    fn finish(self) -> (Totals, Option<Violation>, Vec<String>) {
+        let trace = self.journal.hash();
+        let facts = self.journal.facts();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let handlers = facts.lives.values().filter(|life| matches!(life.what, What::Handler | What::Thread)).count();
+        let totals = Totals {
+            runs: 1,
+            exchanges: count(facts.exchanges.len()),
+            requests: count(facts.requests.values().map(|request| request.sent).sum()),
+            answers: facts.counts.answers,
+            cancellations: facts.counts.cancellations,
+            sessions: count(facts.sessions.len()),
+            resumed: facts.counts.resumed,
+            handlers: count(handlers),
+            questions: facts.counts.questions,
+            events: facts.counts.events,
+            steps: self.executor.steps(),
+            trace,
+        };
+        let violation = facts.violation.clone();
+        drop(facts);
+        let lines = self.journal.lines();
+        self.executor.clear();
+        (totals, violation, lines)
+    }
+}

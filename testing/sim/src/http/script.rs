@@ -1,0 +1,400 @@
+//! What happens in one run over HTTP, before anything runs: a list of steps drawn from a seed, each of which can be left out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use steadfast::Limits;
+use steadfast::transport::http::{HttpOptions, LogLimits};
+
+use crate::rng::Random;
+
+/// One run.
+#[derive(Debug, Clone)]
+pub(super) struct Script {
+    /// For everything that is drawn while it runs.
+    pub(super) seed: u64,
+    pub(super) limits: Limits,
+    pub(super) tuning: Tuning,
+    /// The revision of each client; `None` for 2026-07-28.
+    pub(super) clients: Vec<Option<&'static str>>,
+    /// Questions of the server that clients never answer, in a hundred.
+    pub(super) silent: u64,
+    pub(super) steps: Vec<Step>,
+}
+
+/// What is chosen of the service's options.
+#[derive(Debug, Clone)]
+pub(super) struct Tuning {
+    pub(super) session_idle: Duration,
+    pub(super) stream_after: Duration,
+    pub(super) resumable_after: Duration,
+    pub(super) keep_alive: Duration,
+    pub(super) body_timeout: Duration,
+    pub(super) log: LogLimits,
+    /// Events may be gone before a client comes back for them.
+    pub(super) forgetful: bool,
+}
+
+impl Tuning {
+    pub(super) fn options(&self, limits: &Limits) -> HttpOptions {
+        let mut options = HttpOptions::new().with_limits(limits.clone());
+        options.session_idle = self.session_idle;
+        options.stream_after = self.stream_after;
+        options.resumable_after = self.resumable_after;
+        options.keep_alive = self.keep_alive;
+        options.body_timeout = self.body_timeout;
+        options.log = self.log.clone();
+        options
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    /// After the step before it.
+    pub(super) delay: Duration,
+    pub(super) client: usize,
+    pub(super) act: Act,
+}
+
+/// What a client, or the surroundings, do. `back` counts from the newest.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    Call(Call, Manner),
+    /// The same request once more, with the id that it had.
+    Again {
+        back: usize,
+    },
+    /// Something that the connection answers by itself.
+    Ping(u64, Manner),
+    /// An older client says that it does not want the answer; a newer one hangs up.
+    Cancel {
+        back: usize,
+    },
+    /// Hangs up on one response.
+    HangUp {
+        back: usize,
+    },
+    /// Hangs up on all of them, and says nothing.
+    Abandon,
+    Listen(Manner),
+    Resume {
+        back: usize,
+        from: From,
+        manner: Manner,
+    },
+    Delete,
+    /// An older client gets everything that it has missed.
+    Collect,
+    StrayAnswer(u64),
+    ChangeTools,
+    Wait(Duration),
+    ShutDown,
+    DropService,
+}
+
+/// Which event a client names when it comes back.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum From {
+    /// The last that it saw.
+    Last,
+    /// One before that.
+    Earlier(usize),
+    /// One that never was.
+    Unknown(&'static str),
+    /// One that another client saw.
+    Other,
+}
+
+/// How a client sends a request, reads its response, and goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) upload: Upload,
+    pub(super) hang: Hang,
+    pub(super) pace: Pace,
+}
+
+/// How a body is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upload {
+    Whole,
+    Pieces,
+    /// The rest never comes.
+    Stalls,
+    Breaks,
+}
+
+/// When a client hangs up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hang {
+    Never,
+    /// Where it is polled this often.
+    Polls(u64),
+    After(Duration),
+    /// With so many bytes of the body: in the middle of an event, mostly.
+    Bytes(usize),
+}
+
+/// How a client reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    Eager,
+    Slow,
+    /// Not at all.
+    Stuck,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// Names this call to its handler, and is the id of its request.
+    pub(super) tag: u64,
+    pub(super) kind: Kind,
+    pub(super) plan: Vec<Op>,
+    /// The answer has this many bytes.
+    pub(super) size: usize,
+    pub(super) token: bool,
+    /// A client of 2026-07-28 wants its log messages.
+    pub(super) logs: bool,
+}
+
+impl Call {
+    pub(super) fn asks(&self) -> bool {
+        self.plan.iter().any(|op| matches!(op, Op::Elicit | Op::Sample | Op::Roots))
+    }
+
+    pub(super) fn releases(&self) -> bool {
+        self.plan.contains(&Op::Release)
+    }
+}
+
+/// What kind of handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Async,
+    Cooperative,
+    Blocking,
+}
+
+/// What a handler does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Sleep(Duration),
+    Yield,
+    Progress(u8),
+    Log(u8),
+    Elicit,
+    Sample,
+    Roots,
+    /// Lets the client's connection go.
+    Release,
+    Shield(Duration),
+    /// `None` never ends.
+    OnCancel(Option<Duration>),
+    Panic,
+    AwaitCancel,
+    Never,
+}
+
+const REVISIONS: [Option<&str>; 5] = [None, None, Some("2025-11-25"), Some("2025-11-25"), Some("2025-06-18")];
+
+impl Script {
+    /// The script of a seed.
+    pub(super) fn of(seed: u64) -> Self {
+        let mut random = Random::new(seed, 21);
+        let count = random.between(1, 3);
+        let clients: Vec<_> = (0..count).map(|_| *random.pick(&REVISIONS)).collect();
+        let limits = limits(&mut random);
+        let tuning = tuning(&mut random);
+        let silent = *random.pick(&[0, 20, 100]);
+        let mut writer = Writer { random, next: 0, steps: Vec::new() };
+        let hurry = writer.random.chance(30);
+        for _ in 0..writer.random.between(1, 28) {
+            let client = writer.random.index(clients.len());
+            let act = writer.act(clients[client].is_none());
+            let delay = writer.delay(hurry);
+            writer.steps.push(Step { delay, client, act });
+        }
+        if writer.random.chance(60) {
+            for client in 0..clients.len() {
+                writer.steps.push(Step { delay: Duration::ZERO, client, act: Act::Collect });
+            }
+        }
+        writer.close();
+        Self { seed, limits, tuning, clients, silent, steps: writer.steps }
+    }
+
+    /// Its calls by their tags.
+    pub(super) fn calls(&self) -> BTreeMap<u64, Call> {
+        let calls = self.steps.iter().filter_map(|step| match &step.act {
+            Act::Call(call, _) => Some((call.tag, call.clone())),
+            _ => None,
+        });
+        calls.collect()
+    }
+}
+
+fn limits(random: &mut Random) -> Limits {
+    let mut limits = Limits::default();
+    limits.handler_deadline = Some(Duration::from_secs(5));
+    if random.chance(15) {
+        limits.in_flight = usize::try_from(random.between(1, 6)).unwrap_or(1);
+    }
+    if random.chance(10) {
+        limits.drain_window = Duration::ZERO;
+    }
+    limits
+}
+
+fn tuning(random: &mut Random) -> Tuning {
+    let mut log = LogLimits::default();
+    let forgetful = random.chance(20);
+    if forgetful {
+        log.events = *random.pick(&[1, 4, 20]);
+        log.age = Duration::from_secs(*random.pick(&[1, 10, 300]));
+    }
+    Tuning {
+        session_idle: Duration::from_secs(*random.pick(&[2, 15, 15, 600])),
+        stream_after: Duration::from_millis(*random.pick(&[0, 200, 5_000])),
+        resumable_after: Duration::from_millis(*random.pick(&[0, 0, 250])),
+        keep_alive: Duration::from_secs(*random.pick(&[1, 15])),
+        body_timeout: Duration::from_secs(*random.pick(&[1, 30])),
+        log,
+        forgetful,
+    }
+}
+
+struct Writer {
+    random: Random,
+    next: u64,
+    steps: Vec<Step>,
+}
+
+impl Writer {
+    fn delay(&mut self, hurry: bool) -> Duration {
+        if hurry || self.random.chance(40) { Duration::ZERO } else { self.random.delay(Duration::from_millis(800)) }
+    }
+
+    fn act(&mut self, modern: bool) -> Act {
+        if modern {
+            return match self.random.below(100) {
+                0..70 => Act::Call(self.call(), self.manner()),
+                70..90 => Act::Cancel { back: self.back() },
+                90..94 => Act::Ping(self.number(), self.manner()),
+                94..96 => Act::ChangeTools,
+                _ => Act::Wait(self.random.delay(Duration::from_secs(8))),
+            };
+        }
+        match self.random.below(100) {
+            0..38 => Act::Call(self.call(), self.manner()),
+            38..46 => Act::Cancel { back: self.back() },
+            46..56 => Act::HangUp { back: self.back() },
+            56..63 => Act::Listen(self.manner()),
+            63..80 => Act::Resume { back: self.back(), from: self.from(), manner: self.manner() },
+            80..83 => Act::Delete,
+            83..86 => Act::Ping(self.number(), self.manner()),
+            86..88 => Act::Again { back: self.back() },
+            88..90 => Act::StrayAnswer(self.number()),
+            90..92 => Act::Abandon,
+            92..94 => Act::ChangeTools,
+            94..97 => Act::Collect,
+            _ => Act::Wait(self.random.delay(Duration::from_secs(20))),
+        }
+    }
+
+    fn back(&mut self) -> usize {
+        usize::try_from(self.random.delay(Duration::from_micros(6)).as_micros()).unwrap_or(0)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next * 1_000 + self.random.below(1_000)
+    }
+
+    fn from(&mut self) -> From {
+        match self.random.below(100) {
+            0..60 => From::Last,
+            60..82 => From::Earlier(1 + self.back()),
+            82..91 => From::Unknown(*self.random.pick(&["0-999", "999-0", "", "x", "0-18446744073709551615", "00-0"])),
+            _ => From::Other,
+        }
+    }
+
+    fn manner(&mut self) -> Manner {
+        let upload = match self.random.below(100) {
+            0..80 => Upload::Whole,
+            80..94 => Upload::Pieces,
+            94..97 => Upload::Stalls,
+            _ => Upload::Breaks,
+        };
+        let hang = match self.random.below(100) {
+            0..50 => Hang::Never,
+            50..65 => Hang::Polls(self.random.below(8)),
+            65..80 => Hang::After(self.random.delay(Duration::from_secs(4))),
+            _ => Hang::Bytes(self.random.index(700)),
+        };
+        let pace = match self.random.below(100) {
+            0..75 => Pace::Eager,
+            75..95 => Pace::Slow,
+            _ => Pace::Stuck,
+        };
+        Manner { upload, hang, pace }
+    }
+
+    fn call(&mut self) -> Call {
+        let tag = self.number();
+        let kind =
+            *self.random.pick(&[Kind::Async, Kind::Async, Kind::Async, Kind::Async, Kind::Cooperative, Kind::Blocking]);
+        let count = self.random.below(7);
+        let plan = (0..count).map(|_| self.op(kind)).collect();
+        let size = *self.random.pick(&[0, 0, 10, 3_000]);
+        Call { tag, kind, plan, size, token: self.random.chance(60), logs: self.random.chance(60) }
+    }
+
+    fn op(&mut self, kind: Kind) -> Op {
+        let nap = |random: &mut Random| random.delay(Duration::from_secs(3));
+        match self.random.below(100) {
+            0..26 => Op::Sleep(nap(&mut self.random)),
+            26..30 => Op::Yield,
+            30..40 => Op::Progress(u8::try_from(self.random.between(1, 4)).unwrap_or(1)),
+            40..56 => Op::Log(u8::try_from(self.random.between(1, 5)).unwrap_or(1)),
+            56..60 => Op::Elicit,
+            60..63 => Op::Sample,
+            63..68 => Op::Roots,
+            68..76 => Op::Release,
+            76..81 => Op::Shield(nap(&mut self.random)),
+            81..92 => Op::OnCancel(self.random.chance(90).then(|| self.random.delay(Duration::from_millis(900)))),
+            92..95 => Op::Panic,
+            95..97 if kind == Kind::Cooperative => Op::AwaitCancel,
+            _ => Op::Never,
+        }
+    }
+
+    /// How it ends.
+    fn close(&mut self) {
+        let ends: [&[Act]; 4] = [
+            &[Act::ShutDown],
+            &[Act::ShutDown],
+            &[Act::Wait(Duration::from_secs(700)), Act::ShutDown],
+            &[Act::DropService],
+        ];
+        for act in self.random.pick(&ends).to_vec() {
+            let delay = self.random.delay(Duration::from_millis(1_500));
+            self.steps.push(Step { delay, client: 0, act });
+        }
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{:?}\n{:?}", self.tuning, self.limits)?;
+        for (client, revision) in self.clients.iter().enumerate() {
+            writeln!(formatter, "  client {client}: {}", revision.unwrap_or("2026-07-28"))?;
+        }
+        for step in &self.steps {
+            writeln!(formatter, "  +{:?} client {} {:?}", step.delay, step.client, step.act)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! What carries a request to the service and its response back: a body that comes in pieces, stops or breaks, and a buffer
+//! between the service and a client that reads when it likes. What is in the buffer when the client goes is lost, and the
+//! service does not know.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body::{Body, Frame};
+use steadfast::transport::http::HttpBody;
+use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+
+use super::journal::Journal;
+use super::script::{Manner, Pace, Upload};
+use crate::executor::{Executor, Sleep};
+use crate::rng::Random;
+
+/// Longer than any event.
+const LONGEST: usize = 1 << 20;
+
+/// A request to be made.
+pub(super) struct Asked {
+    pub(super) method: &'static str,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Asked {
+    pub(super) fn new(method: &'static str) -> Self {
+        let headers =
+            vec![("host", "localhost".to_owned()), ("accept", "application/json, text/event-stream".to_owned())];
+        Self { method, headers, body: Vec::new() }
+    }
+
+    /// A message.
+    pub(super) fn post(message: &serde_json::Value) -> Self {
+        let mut asked = Self::new("POST").with("content-type", "application/json");
+        asked.body = message.to_string().into_bytes();
+        asked
+    }
+
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The request with its body on the way.
+    pub(super) fn begin(self, manner: Manner, random: &mut Random, told: Told) -> Request<Incoming> {
+        let mut request = Request::builder().method(self.method).uri("/mcp");
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        let body = Incoming::new(self.body, manner.upload, random, told);
+        // The names and values above are all such as can be sent.
+        request.body(body).unwrap_or_default()
+    }
+}
+
+/// Who learns that a body has arrived.
+pub(super) struct Told {
+    pub(super) executor: Executor,
+    pub(super) journal: Arc<Journal>,
+    pub(super) exchange: u64,
+}
+
+/// A body as the service reads it.
+#[derive(Default)]
+pub(super) struct Incoming {
+    pieces: VecDeque<(Duration, Bytes)>,
+    breaks: bool,
+    stalls: bool,
+    waits: Option<Sleep>,
+    told: Option<Told>,
+}
+
+impl Incoming {
+    fn new(body: Vec<u8>, upload: Upload, random: &mut Random, told: Told) -> Self {
+        let mut pieces = VecDeque::new();
+        let body = Bytes::from(body);
+        if upload == Upload::Whole {
+            pieces.push_back((Duration::ZERO, body));
+        } else {
+            let middle = random.index(body.len().max(1));
+            pieces.push_back((random.delay(Duration::from_millis(50)), body.slice(..middle)));
+            if upload == Upload::Pieces {
+                pieces.push_back((random.delay(Duration::from_millis(300)), body.slice(middle..)));
+            }
+        }
+        let (breaks, stalls) = (upload == Upload::Breaks, upload == Upload::Stalls);
+        Self { pieces, breaks, stalls, waits: None, told: Some(told) }
+    }
+}
+
+/// The client stopped sending.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+impl Body for Incoming {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let incoming = &mut *self;
+        let Some((delay, piece)) = incoming.pieces.front_mut() else {
+            return match (incoming.breaks, incoming.stalls) {
+                (true, _) => Poll::Ready(Some(Err(Broken))),
+                (_, true) => Poll::Pending,
+                _ => Poll::Ready(None),
+            };
+        };
+        if *delay > Duration::ZERO
+            && let Some(told) = &incoming.told
+        {
+            let waits = incoming.waits.get_or_insert_with(|| told.executor.sleep(*delay));
+            std::task::ready!(Pin::new(waits).poll(cx));
+            incoming.waits = None;
+        }
+        let piece = std::mem::take(piece);
+        incoming.pieces.pop_front();
+        if self.is_end_stream()
+            && let Some(told) = &self.told
+        {
+            told.journal.delivered(told.exchange);
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.is_empty() && !self.breaks && !self.stalls
+    }
+}
+
+/// A response on its way to the client.
+pub(super) struct Arriving {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    body: Pin<Box<HttpBody>>,
+    /// Sent by the service and not read by the client.
+    buffer: VecDeque<u8>,
+    capacity: usize,
+    ended: bool,
+    /// Reads what the service gives, for the journal.
+    decoder: SseDecoder,
+    waits: Option<Sleep>,
+    told: Told,
+    random: Random,
+    pace: Pace,
+}
+
+impl Arriving {
+    pub(super) fn new(response: Response<HttpBody>, manner: Manner, mut random: Random, told: Told) -> Self {
+        let (parts, body) = response.into_parts();
+        let capacity = *random.pick(&[1, 200, 4_000, 1 << 20]);
+        Self {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: Box::pin(body),
+            buffer: VecDeque::new(),
+            capacity,
+            ended: false,
+            decoder: SseDecoder::new(LONGEST),
+            waits: None,
+            told,
+            random,
+            pace: manner.pace,
+        }
+    }
+
+    pub(super) fn is_events(&self) -> bool {
+        self.header("content-type") == Some("text/event-stream")
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Some more bytes; `None` when there are no more.
+    pub(super) async fn piece(&mut self) -> Option<Vec<u8>> {
+        if self.pace == Pace::Slow {
+            let pause = self.random.delay(Duration::from_millis(900));
+            self.waits = Some(self.told.executor.sleep(pause));
+        }
+        std::future::poll_fn(|cx| {
+            self.fill(cx);
+            if self.pace == Pace::Stuck {
+                return Poll::Pending;
+            }
+            if let Some(waits) = &mut self.waits {
+                std::task::ready!(Pin::new(waits).poll(cx));
+                self.waits = None;
+            }
+            let length = self.buffer.len();
+            if length > 0 {
+                let count = if self.random.chance(60) { length } else { 1 + self.random.index(length) };
+                let piece: Vec<u8> = self.buffer.drain(..count).collect();
+                // There is room again.
+                self.fill(cx);
+                return Poll::Ready(Some(piece));
+            }
+            if self.ended { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// Takes what the service gives while there is room.
+    fn fill(&mut self, cx: &mut Context<'_>) {
+        let events = self.is_events();
+        while !self.ended && self.buffer.len() < self.capacity {
+            match self.body.as_mut().poll_frame(cx) {
+                Poll::Pending => return,
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    self.told.journal.given_all(self.told.exchange);
+                }
+                Poll::Ready(Some(Err(never))) => match never {},
+                Poll::Ready(Some(Ok(frame))) => {
+                    let Ok(bytes) = frame.into_data() else { continue };
+                    if events {
+                        self.note(&bytes);
+                    } else {
+                        self.told.journal.given(self.told.exchange, None, &bytes);
+                    }
+                    self.buffer.extend(bytes);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, bytes: &[u8]) {
+        let mut input = bytes;
+        while let Some(decoded) = self.decoder.next(&mut input) {
+            if let Decoded::Message(message) = decoded {
+                self.told.journal.given(self.told.exchange, message.id.as_deref(), &message.data);
+            }
+        }
+    }
+}
