@@ -77,7 +77,11 @@ impl Line {
     }
 
     fn rooms(&self, folder: &Path, program: &Path) -> Result<Vec<Room>> {
-        let room = |check: &&Check| Room::new(&folder.join(check.name), program, self.transport, check);
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        let room =
+            |check: &&Check| Room::new(&folder.join(format!("room-{}", check.name)), program, self.transport, check);
         self.checks.iter().map(room).collect()
     }
 
@@ -96,12 +100,12 @@ impl Line {
     }
 
     fn verdict(&self, check: &Check, room: &mut Room, told: &Told) -> Verdict {
-        // Also if the client failed: nothing may be left behind by it.
-        let left = room.leave(check.cleans_up);
         let Some(seen) = told.lines.iter().find(|line| line.get("check").is_some_and(|name| name == check.name)) else {
             let words = told.failure.clone();
             return Verdict::failed(words.unwrap_or_else(|| "the client did not come to it".to_owned()));
         };
+        // Also if it saw something else: nothing may be left behind by it.
+        let left = room.leave(check.cleans_up);
         match check.judge(self.revision, seen).and(left) {
             Ok(()) => Verdict::passed(seen),
             Err(words) => Verdict::failed(words),

@@ -28,12 +28,9 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Makes it anew. On HTTP the server is started.
+    /// Makes it. On HTTP the server is started.
     pub(crate) fn new(folder: &Path, program: &Path, transport: Transport, check: &Check) -> Result<Self> {
         let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
-        if folder.exists() {
-            fs::remove_dir_all(folder).map_err(fail)?;
-        }
         fs::create_dir_all(folder).map_err(fail)?;
         let mut room = Self { folder: folder.to_owned(), target: String::new(), listening: None, cutter: None };
         room.target = match transport {
