@@ -16,57 +16,57 @@ pub(crate) struct Check {
     pub(crate) cleans_up: bool,
     /// Whether the connection that carries the second of four steps is cut behind it.
     pub(crate) is_cut: bool,
-    expected: fn(&str) -> Value,
+    expected: fn() -> Value,
 }
 
 impl Check {
     pub(crate) const ALL: &'static [Check] = &[
-        Check::new("list", |_| json!({ "tools": ["add", "echo", "progress", "slow_cleanup"], "add": ["a", "b"] })),
-        Check::new("call", |_| json!({ "add": ["5", false], "echo": ["héllo\n\u{2028} 𝄞", false] })),
-        Check::new("large", |_| json!({ "length": 1 << 20, "is_error": false })),
-        Check::new("errors", |_| {
+        Check::new("list", || json!({ "tools": ["add", "echo", "progress", "slow_cleanup"], "add": ["a", "b"] })),
+        Check::new("call", || json!({ "add": ["5", false], "echo": ["héllo\n\u{2028} 𝄞", false] })),
+        Check::new("large", || json!({ "length": 1 << 19, "is_error": false })),
+        Check::new("errors", || {
             json!({
                 "bad_arguments": true,
                 "codes": { "no_such_tool": -32602, "panic": -32603 },
                 "afterwards": ["5", false],
             })
         }),
-        Check::new("print", |_| json!({ "printed": ["printed", false], "add": ["5", false] })),
+        Check::new("print", || json!({ "printed": ["printed", false], "add": ["5", false] })),
         Check::new(
             "concurrent",
-            |_| json!({ "answers": (0..AT_ONCE).map(|n| json!([format!("call {n}"), false])).collect::<Vec<_>>() }),
+            || json!({ "answers": (0..AT_ONCE).map(|n| json!([format!("call {n}"), false])).collect::<Vec<_>>() }),
         ),
-        Check::new("progress", |_| four_steps()),
+        Check::new("progress", || four_steps()),
         Check::new(
             "log",
-            |_| json!({ "answer": ["logged", false], "logs": [["warning", "careful"], ["error", "careful"]] }),
+            || json!({ "answer": ["logged", false], "logs": [["warning", "careful"], ["error", "careful"]] }),
         ),
-        Check::new("resources", |revision| {
+        Check::new("resources", || {
             json!({
                 "resources": ["steadfast://counter"],
                 "templates": ["steadfast://laws/{law}"],
                 "texts": { "steadfast://counter": "0", "steadfast://laws/L8": L8 },
-                "unknown": if revision < "2026" { -32002 } else { -32602 },
+                "not_found": true,
             })
         }),
         Check::new(
             "subscribe",
-            |_| json!({ "before": "0", "after": "1", "at_the_end": "2", "updates": ["steadfast://counter"] }),
+            || json!({ "before": "0", "after": "1", "at_the_end": "2", "updates": ["steadfast://counter"] }),
         ),
-        Check::new("prompts", |_| {
+        Check::new("prompts", || {
             json!({
                 "prompts": { "explain_law": [["law", true], ["audience", false]] },
                 "text": format!(
                     "Explain to a child why an MCP server should keep this law, with an example.\n\n{L8}"
                 ),
-                "unknown": -32602,
+                "refused": true,
             })
         }),
         Check::new(
             "complete",
-            |_| json!({ "law": ["L1", "L10"], "audience": ["a child", "a colleague"], "template": ["L1", "L10"] }),
+            || json!({ "law": ["L1", "L10"], "audience": ["a child", "a colleague"], "template": ["L1", "L10"] }),
         ),
-        Check::new("elicit", |_| {
+        Check::new("elicit", || {
             let question = json!(["Who are you?", ["manner", "name"]]);
             json!({
                 "questions": [question, question],
@@ -74,21 +74,15 @@ impl Check {
                 "declined": ["the user declined", true],
             })
         }),
-        Check::new(
-            "sample",
-            |_| json!({ "questions": ["What is the capital of France?"], "answer": ["Paris", false] }),
-        ),
-        Check::new("roots", |_| json!({ "roots": ["file:///interop", false] })),
-        Check { is_cut: true, ..Check::new("resume", |_| four_steps()) },
-        Check::new("release", |_| json!({ "answer": ["welcome back", false], "afterwards": ["5", false] })),
-        Check {
-            cleans_up: true,
-            ..Check::new("cancel", |_| json!({ "cleaned_up": true, "afterwards": ["5", false] }))
-        },
-        Check { cleans_up: true, ..Check::new("close", |_| json!({})) },
+        Check::new("sample", || json!({ "questions": ["What is the capital of France?"], "answer": ["Paris", false] })),
+        Check::new("roots", || json!({ "roots": ["file:///interop", false] })),
+        Check { is_cut: true, ..Check::new("resume", || four_steps()) },
+        Check::new("release", || json!({ "answer": ["welcome back", false], "afterwards": ["5", false] })),
+        Check { cleans_up: true, ..Check::new("cancel", || json!({ "cleaned_up": true, "afterwards": ["5", false] })) },
+        Check { cleans_up: true, ..Check::new("close", || json!({})) },
     ];
 
-    const fn new(name: &'static str, expected: fn(&str) -> Value) -> Self {
+    const fn new(name: &'static str, expected: fn() -> Value) -> Self {
         Self { name, cleans_up: false, is_cut: false, expected }
     }
 
@@ -116,7 +110,7 @@ impl Check {
         if agreed != Some(revision) {
             return Err(format!("agreed on {agreed:?}"));
         }
-        let expected = (self.expected)(revision);
+        let expected = (self.expected)();
         let seen = told.get("seen").ok_or("no `seen`")?;
         if covers(&expected, seen) { Ok(()) } else { Err(format!("saw {seen}, expected {expected}")) }
     }

@@ -47,7 +47,7 @@ impl<F: Fn() -> Command> Cli<'_, F> {
                 "echo": self.call("echo", &json!({ "text": "héllo\n\u{2028} 𝄞" }))?,
             })),
             "large" => {
-                let answer = self.call("blob", &json!({ "bytes": 1 << 20 }))?;
+                let answer = self.call("blob", &json!({ "bytes": 1 << 19 }))?;
                 let length = answer.get(0).and_then(Value::as_str).map(str::len);
                 Ok(json!({ "length": length, "is_error": answer.get(1) }))
             }
@@ -86,7 +86,7 @@ impl<F: Fn() -> Command> Cli<'_, F> {
             "resources": members(items(&resources, "resources"), "uri"),
             "templates": members(items(&templates, "resourceTemplates"), "uriTemplate"),
             "texts": texts,
-            "unknown": self.code(&["--method", "resources/read", "--uri", "steadfast://laws/L99"])?,
+            "not_found": self.is_refused(&["--method", "resources/read", "--uri", "steadfast://laws/L99"])?,
         }))
     }
 
@@ -105,7 +105,7 @@ impl<F: Fn() -> Command> Cli<'_, F> {
         Ok(json!({
             "prompts": prompts,
             "text": prompt.pointer("/messages/0/content/text"),
-            "unknown": self.code(&["--method", "prompts/get", "--prompt-name", "no_such_prompt"])?,
+            "refused": self.is_refused(&["--method", "prompts/get", "--prompt-name", "no_such_prompt"])?,
         }))
     }
 
@@ -115,16 +115,16 @@ impl<F: Fn() -> Command> Cli<'_, F> {
         answer.get_mut("result").map(Value::take).ok_or_else(|| format!("no result in {text:?}"))
     }
 
-    /// The code that a request was refused with: the command fails, and says so on its standard error.
-    fn code(&self, arguments: &[&str]) -> Result<Value> {
+    /// Whether the server refused a request: the command fails then, and says why on its standard error. It has no codes.
+    fn is_refused(&self, arguments: &[&str]) -> Result<bool> {
         if finish(&mut self.asking(arguments), LIMIT, self.room.folder()).is_ok() {
-            return Ok(Value::Null);
+            return Ok(false);
         }
         let errors = std::fs::read_to_string(self.room.folder().join("errors")).unwrap_or_default();
-        let told = errors.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let code =
-            told.filter_map(|told| told.pointer("/error/rpcCode").or(told.pointer("/error/code")).cloned()).next();
-        code.ok_or_else(|| format!("no error in {}", last_lines(&errors)))
+        let mut told = errors.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        told.find(|told| told.pointer("/error/message").is_some())
+            .map(|_| true)
+            .ok_or_else(|| format!("no error in {}", last_lines(&errors)))
     }
 
     fn asking(&self, arguments: &[&str]) -> Command {
