@@ -14,13 +14,19 @@ use crate::room::Room;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Does a check, and tells what was seen.
-pub(crate) fn observe(line: &Line, check: &Check, room: &Room, command: impl Fn() -> Command) -> Value {
-    let cli = Cli { line, room, command };
-    match cli.agreed().and_then(|revision| Ok((revision, cli.see(check)?))) {
-        Ok((revision, seen)) => json!({ "check": check.name, "revision": revision, "seen": seen }),
-        Err(words) => json!({ "check": check.name, "error": words }),
-    }
+/// Does the checks of a line, each in its room, and tells what was seen.
+pub(crate) fn observe(line: &Line, rooms: &[Room], command: impl Fn(&Path) -> Command) -> Vec<Value> {
+    // Each invocation is a connection of its own; all of them agree on the same.
+    let mut revision = None;
+    let mut one = |(check, room): (&&Check, &Room)| {
+        let cli = Cli { line, room, command: &command };
+        let agreed = revision.get_or_insert_with(|| cli.agreed()).clone();
+        match agreed.and_then(|revision| Ok((revision, cli.see(check)?))) {
+            Ok((revision, seen)) => json!({ "check": check.name, "revision": revision, "seen": seen }),
+            Err(words) => json!({ "check": check.name, "error": words }),
+        }
+    };
+    line.checks.iter().zip(rooms).map(&mut one).collect()
 }
 
 /// Where the package keeps the program.
@@ -31,10 +37,10 @@ pub(crate) fn launcher(folder: &Path) -> PathBuf {
 struct Cli<'a, F> {
     line: &'a Line,
     room: &'a Room,
-    command: F,
+    command: &'a F,
 }
 
-impl<F: Fn() -> Command> Cli<'_, F> {
+impl<F: Fn(&Path) -> Command> Cli<'_, F> {
     fn agreed(&self) -> Result<Value> {
         Ok(self.ask(&["--method", "initialize"])?.get("protocolVersion").cloned().unwrap_or_default())
     }
@@ -129,7 +135,7 @@ impl<F: Fn() -> Command> Cli<'_, F> {
 
     fn asking(&self, arguments: &[&str]) -> Command {
         let era = if self.line.revision < "2026" { "legacy" } else { "modern" };
-        let mut command = (self.command)();
+        let mut command = (self.command)(self.room.folder());
         command.args(["--cli", "--protocol-era", era, "--format", "json"]).args(arguments).arg(self.room.target());
         command
     }

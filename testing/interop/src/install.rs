@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::client::{Client, Kind};
 use crate::process::finish;
 use crate::{Result, inspector};
@@ -94,6 +96,8 @@ impl Installed {
         let mut command = Command::new(program);
         // Clients keep settings at home, and nobody's settings are to be read or changed.
         command.arg(script).env("HOME", &self.home).current_dir(folder);
+        // What was compiled once is kept: most of the time goes into starting clients.
+        command.env_remove("PYTHONDONTWRITEBYTECODE").env("NODE_COMPILE_CACHE", self.home.join("node"));
         command
     }
 
@@ -155,13 +159,17 @@ fn pip(folder: &Path, package: &str) -> Result {
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     finish(Command::new(python).args(["-m", "venv", "."]).current_dir(folder), INSTALLING, folder)?;
     let mut command = Command::new(python_of(folder));
-    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]).current_dir(folder);
+    // Few of the modules that are installed are ever imported: those are compiled then, and kept.
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", package]);
+    command.current_dir(folder);
     finish(&mut command, INSTALLING, folder).map(drop)
 }
 
 fn npm(folder: &Path, package: &str, node: Option<&Node>) -> Result {
     let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::write(folder.join("package.json"), "{ \"private\": true }\n").map_err(fail)?;
+    // The package `node` fetches the program when it is installed; newer versions of npm want that allowed.
+    let manifest = json!({ "private": true, "allowScripts": { "node": true } });
+    fs::write(folder.join("package.json"), manifest.to_string()).map_err(fail)?;
     let mut command = Command::new("npm");
     command.args(["install", "--no-audit", "--no-fund", package]).current_dir(folder);
     if let Some(node) = node {

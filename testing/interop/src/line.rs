@@ -64,10 +64,8 @@ impl Line {
             Ok(mut rooms) => {
                 let told = match installed.kind() {
                     Kind::Inspector => {
-                        let one = |(check, room): (&&Check, &Room)| {
-                            inspector::observe(self, check, room, || installed.command(room.folder()))
-                        };
-                        Told { lines: self.checks.iter().zip(&rooms).map(one).collect(), failure: None }
+                        let lines = inspector::observe(self, &rooms, |folder| installed.command(folder));
+                        Told { lines, failure: None }
                     }
                     Kind::Python(_) | Kind::TypeScript(_) => self.observe(&rooms, installed, &folder),
                 };
