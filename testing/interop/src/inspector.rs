@@ -136,7 +136,8 @@ impl<F: Fn(&Path) -> Command> Cli<'_, F> {
     fn asking(&self, arguments: &[&str]) -> Command {
         let era = if self.line.revision < "2026" { "legacy" } else { "modern" };
         let mut command = (self.command)(self.room.folder());
-        command.args(["--cli", "--protocol-era", era, "--format", "json"]).args(arguments).arg(self.room.target());
+        // The target first: some options take everything that comes after them.
+        command.args(["--cli", self.room.target(), "--protocol-era", era, "--format", "json"]).args(arguments);
         command
     }
 }
