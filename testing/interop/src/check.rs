@@ -36,7 +36,7 @@ impl Check {
             "concurrent",
             || json!({ "answers": (0..AT_ONCE).map(|n| json!([format!("call {n}"), false])).collect::<Vec<_>>() }),
         ),
-        Check::new("progress", || four_steps()),
+        Check::new("progress", four_steps),
         Check::new(
             "log",
             || json!({ "answer": ["logged", false], "logs": [["warning", "careful"], ["error", "careful"]] }),
@@ -76,7 +76,7 @@ impl Check {
         }),
         Check::new("sample", || json!({ "questions": ["What is the capital of France?"], "answer": ["Paris", false] })),
         Check::new("roots", || json!({ "roots": ["file:///interop", false] })),
-        Check { is_cut: true, ..Check::new("resume", || four_steps()) },
+        Check { is_cut: true, ..Check::new("resume", four_steps) },
         Check::new("release", || json!({ "answer": ["welcome back", false], "afterwards": ["5", false] })),
         Check { cleans_up: true, ..Check::new("cancel", || json!({ "cleaned_up": true, "afterwards": ["5", false] })) },
         Check { cleans_up: true, ..Check::new("close", || json!({})) },
