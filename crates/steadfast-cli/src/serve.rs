@@ -64,7 +64,7 @@ impl Options {
 
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let limits = options.limits();
-    let server = if options.conformance { conformance::server() } else { Reference.into_server() };
+    let server = if options.conformance { conformance::server() } else { Reference::default().into_server() };
     match (options.unix, options.tcp, options.http) {
         (Some(path), _, _) => on_unix(server, limits, path).await,
         (None, Some(address), _) => on_tcp(server, limits, address).await,

@@ -58,7 +58,8 @@ use signature::Kind;
 /// - `name = ".."`: the type's name by default.
 /// - `version = ".."`: the version of the package by default.
 /// - `title = ".."`, `description = ".."`, `instructions = ".."`, `website = ".."`, `icon = ".."`
-/// - `part = x` makes the block a further part of a server, and `parts(x, y)` on the main block takes parts in:
+/// - `part = x` makes the block a further part of a server, in the same file or another of the crate, and `parts(x, y)` on
+///   the main block takes parts in:
 ///
 /// ```
 /// use steadfast::{IntoServer, server};

@@ -193,8 +193,9 @@ fn list_function<'a>(block: &ItemImpl, name: &Ident, added: impl Iterator<Item =
         #(#conditions)*
         #[doc(hidden)]
         impl #generics #kind #bounds {
-            #[allow(clippy::all, clippy::pedantic, unused_variables)]
-            fn #name(
+            #[allow(clippy::all, clippy::pedantic, private_interfaces, unused_variables)]
+            // A part may be in another file than the main block.
+            pub(crate) fn #name(
                 #this: ::steadfast::__private::Arc<Self>,
                 __server: ::steadfast::__private::ServerBuilder,
             ) -> ::steadfast::__private::ServerBuilder {

@@ -1,5 +1,6 @@
 """The Python SDK, second generation."""
 
+import asyncio
 import os
 from contextlib import asynccontextmanager
 
@@ -8,6 +9,8 @@ import mcp.types as types
 from mcp import Client, MCPError, StdioServerParameters
 
 import checks
+
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 class Peer:
@@ -18,11 +21,12 @@ class Peer:
     async def tools(self):
         return {tool.name: tool.input_schema for tool in (await self.client.list_tools()).tools}
 
-    async def call(self, name, arguments, seen=None):
+    async def call(self, name, arguments, seen=None, log=None):
         async def tell(progress, total, message):
             seen(progress, total)
 
-        result = await self.client.call_tool(name, arguments, progress_callback=seen and tell)
+        meta = {LOG_LEVEL: log} if log and self.revision >= "2026" else None
+        result = await self.client.call_tool(name, arguments, progress_callback=seen and tell, meta=meta)
         return result.content[0].text, bool(result.is_error)
 
     async def cancel(self, task):
@@ -31,9 +35,70 @@ class Peer:
     def code(self, error):
         return error.code if isinstance(error, MCPError) else None
 
+    async def resources(self):
+        resources = (await self.client.list_resources()).resources
+        templates = (await self.client.list_resource_templates()).resource_templates
+        return [str(resource.uri) for resource in resources], [template.uri_template for template in templates]
+
+    async def read(self, uri):
+        return (await self.client.read_resource(uri)).contents[0].text
+
+    async def prompts(self):
+        prompts = (await self.client.list_prompts()).prompts
+        return {prompt.name: [(argument.name, argument.required) for argument in prompt.arguments] for prompt in prompts}
+
+    async def prompt(self, name, arguments):
+        return (await self.client.get_prompt(name, arguments)).messages[0].content.text
+
+    async def complete(self, kind, name, argument, typed):
+        if kind == "prompt":
+            reference = types.PromptReference(type="ref/prompt", name=name)
+        else:
+            reference = types.ResourceTemplateReference(type="ref/resource", uri=name)
+        return (await self.client.complete(reference, {"name": argument, "value": typed})).completion.values
+
+    async def log_level(self, level):
+        await self.client.set_logging_level(level)
+
+    @asynccontextmanager
+    async def subscribed(self, uri):
+        if self.revision < "2026":
+            await self.client.subscribe_resource(uri)
+            yield
+            await self.client.unsubscribe_resource(uri)
+            return
+        async with self.client.listen(resource_subscriptions=[uri]) as subscription:
+            hearing = asyncio.create_task(hear_all(subscription))
+            yield
+            hearing.cancel()
+
+
+async def hear_all(subscription):
+    async for event in subscription:
+        checks.updated(event.uri)
+
+
+async def elicit(_context, params):
+    action, content = checks.elicited(params.message, params.requested_schema)
+    return types.ElicitResult(action=action, content=content)
+
+
+async def sample(_context, params):
+    text = types.TextContent(type="text", text=checks.sampled(params.messages[0].content.text))
+    return types.CreateMessageResult(role="assistant", content=text, model="interop")
+
 
 async def roots(_context):
     return types.ListRootsResult(roots=[types.Root(uri=checks.ROOT)])
+
+
+async def log(params):
+    checks.logged(params.level, params.data)
+
+
+async def hear(message):
+    if isinstance(message, types.ResourceUpdatedNotification):
+        checks.updated(message.params.uri)
 
 
 @asynccontextmanager
@@ -43,10 +108,20 @@ async def connect(revision, target):
         # It offers its newest revision and has no setting for another.
         mcp.client.session.LATEST_HANDSHAKE_VERSION = revision
     if checks.is_url(target):
-        server = target[0]
+        server = target
     else:
-        server = StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ))
-    async with Client(server, mode="auto" if modern else "legacy", list_roots_callback=roots) as client:
+        server = StdioServerParameters(command=target, env=dict(os.environ))
+    client = Client(
+        server,
+        mode="auto" if modern else "legacy",
+        elicitation_callback=elicit,
+        sampling_callback=sample,
+        list_roots_callback=roots,
+        logging_callback=log,
+        # A subscription of 2026-07-28 is heard where it was made.
+        message_handler=None if modern else hear,
+    )
+    async with client:
         yield Peer(client)
 
 

@@ -10,6 +10,8 @@ pub(crate) struct Client {
     pub(crate) revisions: &'static [&'static str],
     /// The checks that it can do; none means all.
     only: &'static [&'static str],
+    /// Why it can do no others.
+    why: &'static str,
 }
 
 /// How a client is installed and spoken to.
@@ -34,6 +36,7 @@ impl Client {
             packages: &["mcp==1.27.2"],
             revisions: OLD,
             only: &[],
+            why: "",
         },
         Client {
             name: "python-mcp-2",
@@ -41,6 +44,7 @@ impl Client {
             packages: &["mcp==2.3.0"],
             revisions: ALL,
             only: &[],
+            why: "",
         },
         Client {
             name: "fastmcp-4",
@@ -49,6 +53,7 @@ impl Client {
             packages: &["fastmcp==4.1.4", "fastmcp-slim[client]==4.1.4"],
             revisions: ALL,
             only: &[],
+            why: "",
         },
         Client {
             name: "typescript-sdk-1",
@@ -56,6 +61,7 @@ impl Client {
             packages: &["@modelcontextprotocol/sdk@1.32.2"],
             revisions: OLD,
             only: &[],
+            why: "",
         },
         Client {
             name: "typescript-client-2",
@@ -63,6 +69,7 @@ impl Client {
             packages: &["@modelcontextprotocol/client@2.4.0"],
             revisions: ALL,
             only: &[],
+            why: "",
         },
         Client {
             name: "inspector",
@@ -70,12 +77,18 @@ impl Client {
             packages: &["@modelcontextprotocol/inspector@2.12.0"],
             // It has a setting for the era, not for the revision.
             revisions: &["2025-11-25", "2026-07-28"],
-            // One request an invocation: nothing that needs two at once, or a callback.
-            only: &["list", "call", "large"],
+            only: &["list", "call", "large", "resources", "prompts"],
+            why: "its command line makes one request, and answers none",
         },
     ];
 
-    pub(crate) fn can(&self, check: &str) -> bool {
-        self.only.is_empty() || self.only.contains(&check)
+    /// Why it cannot do a check, if it cannot.
+    pub(crate) fn missing(&self, check: &str) -> Option<&'static str> {
+        (!self.only.is_empty() && !self.only.contains(&check)).then_some(self.why)
+    }
+
+    /// Whether a quick run has this revision: the newest of each era.
+    pub(crate) fn is_newest(revision: &str) -> bool {
+        revision >= "2025-11-25"
     }
 }

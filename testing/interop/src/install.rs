@@ -1,27 +1,27 @@
 //! The clients, installed once into folders of their own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::json;
 
 use crate::client::{Client, Kind};
 use crate::process::finish;
-use crate::room::Room;
-use crate::{Result, Run, inspector};
+use crate::{Result, inspector};
 
 const INSTALLING: Duration = Duration::from_secs(600);
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// Node from npm's own package: the Inspector wants a newer one than many systems have.
-pub(crate) struct Node {
+#[derive(Clone)]
+struct Node {
     bin: PathBuf,
 }
 
 impl Node {
-    pub(crate) fn install(base: &Path) -> Result<Self> {
+    fn install(base: &Path) -> Result<Self> {
         let folder = base.join("node");
         let bin = folder.join("node_modules/.bin");
         once(&folder, "node@22", || npm(&folder, "node@22", None))?;
@@ -33,10 +33,31 @@ impl Node {
     }
 }
 
+/// Installs the clients that are wanted, those of the two registries side by side; each by its name, or why not.
+pub(crate) fn all(
+    wanted: impl Fn(&Client) -> bool + Sync,
+    base: &Path,
+) -> Result<BTreeMap<&'static str, Result<Installed>>> {
+    let is_python = |client: &&Client| matches!(client.kind, Kind::Python(_));
+    let (python, npm): (Vec<_>, Vec<_>) = Client::ALL.iter().filter(|client| wanted(client)).partition(is_python);
+    std::thread::scope(|scope| {
+        let python = scope.spawn(|| {
+            let one = |client: &&'static Client| (client.name, Installed::new(client, base, None));
+            python.iter().map(one).collect::<Vec<_>>()
+        });
+        let node = if npm.is_empty() { Ok(None) } else { Node::install(base).map(Some) };
+        let one = |client: &'static Client| {
+            let installed = node.clone().and_then(|node| Installed::new(client, base, node.as_ref()));
+            (client.name, installed)
+        };
+        let npm: Vec<_> = npm.into_iter().map(one).collect();
+        let python = python.join().map_err(|_| "the installation from PyPI fell over".to_owned())?;
+        Ok(python.into_iter().chain(npm).collect())
+    })
+}
+
 /// A client that is there.
 pub(crate) struct Installed {
-    /// Its name with the package that was really had.
-    pub(crate) name: String,
     kind: Kind,
     folder: PathBuf,
     node: PathBuf,
@@ -44,58 +65,40 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    pub(crate) fn new(client: &Client, base: &Path, node: &Node) -> Result<Self> {
+    fn new(client: &Client, base: &Path, node: Option<&Node>) -> Result<Self> {
         let folder = base.join(client.name);
         let there = client.packages.iter().find(|package| is_there(&folder, package));
         let package = there.map_or_else(|| first_to_be_had(client, &folder, node), |package| Ok(*package))?;
+        println!("{}: {package}", client.name);
         if let Some(wanted) = client.packages.first().filter(|wanted| **wanted != package) {
-            println!("{}: {package}, because {wanted} could not be installed", client.name);
+            println!("  because {wanted} could not be installed");
         }
         let home = base.join("home");
         fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
-        let installed = Self {
-            name: format!("{} ({package})", client.name),
-            kind: client.kind,
-            folder,
-            node: node.program(),
-            home,
-        };
+        // Python clients need none, and run none.
+        let node = node.map(Node::program).unwrap_or_default();
+        let installed = Self { kind: client.kind, folder, node, home };
         installed.bring_scripts()?;
         Ok(installed)
     }
 
-    /// Does a check, and tells what the client saw.
-    pub(crate) fn observe(&self, run: &Run, room: &Room) -> Result<Value> {
-        let mut command = match self.kind {
-            Kind::Inspector => return inspector::observe(run, room, || self.inspector(room)),
-            Kind::Python(script) => {
-                let mut python = Command::new(python_of(&self.folder));
-                python.arg(self.folder.join(script));
-                python
-            }
-            Kind::TypeScript(script) => {
-                let mut node = Command::new(&self.node);
-                node.arg(self.folder.join(script));
-                node
-            }
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The client, to be run in a folder.
+    pub(crate) fn command(&self, folder: &Path) -> Command {
+        let (program, script) = match self.kind {
+            Kind::Python(script) => (python_of(&self.folder), self.folder.join(script)),
+            Kind::TypeScript(script) => (self.node.clone(), self.folder.join(script)),
+            Kind::Inspector => (self.node.clone(), inspector::launcher(&self.folder)),
         };
-        command.args([run.check.name, run.revision]).args(room.target());
-        self.surround(&mut command, room);
-        let text = finish(&mut command, LIMIT, room.folder())?;
-        let line = text.lines().last().unwrap_or_default();
-        serde_json::from_str(line).map_err(|error| format!("{error} in {text:?}"))
-    }
-
-    fn inspector(&self, room: &Room) -> Command {
-        let mut command = Command::new(&self.node);
-        command.arg(inspector::launcher(&self.folder));
-        self.surround(&mut command, room);
+        let mut command = Command::new(program);
+        // Clients keep settings at home, and nobody's settings are to be read or changed.
+        command.arg(script).env("HOME", &self.home).current_dir(folder);
+        // What was compiled once is kept: most of the time goes into starting clients.
+        command.env_remove("PYTHONDONTWRITEBYTECODE").env("NODE_COMPILE_CACHE", self.home.join("node"));
         command
-    }
-
-    fn surround(&self, command: &mut Command, room: &Room) {
-        // Clients keep settings there, and nobody's settings are to be read or changed.
-        command.env("HOME", &self.home).env("CLEANUP_LOG", room.cleanup_log()).current_dir(room.folder());
     }
 
     /// Beside the packages: that is where they are looked for.
@@ -115,12 +118,12 @@ impl Installed {
 }
 
 /// Installs the first of a client's packages that its registry has whole.
-fn first_to_be_had(client: &Client, folder: &Path, node: &Node) -> Result<&'static str> {
+fn first_to_be_had(client: &Client, folder: &Path, node: Option<&Node>) -> Result<&'static str> {
     let mut refusals = Vec::new();
     for &package in client.packages {
         let installed = once(folder, package, || match client.kind {
             Kind::Python(_) => pip(folder, package),
-            Kind::TypeScript(_) | Kind::Inspector => npm(folder, package, Some(node)),
+            Kind::TypeScript(_) | Kind::Inspector => npm(folder, package, node),
         });
         match installed {
             Ok(()) => return Ok(package),
@@ -156,13 +159,17 @@ fn pip(folder: &Path, package: &str) -> Result {
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     finish(Command::new(python).args(["-m", "venv", "."]).current_dir(folder), INSTALLING, folder)?;
     let mut command = Command::new(python_of(folder));
-    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]).current_dir(folder);
+    // Few of the modules that are installed are ever imported: those are compiled then, and kept.
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", package]);
+    command.current_dir(folder);
     finish(&mut command, INSTALLING, folder).map(drop)
 }
 
 fn npm(folder: &Path, package: &str, node: Option<&Node>) -> Result {
     let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::write(folder.join("package.json"), "{ \"private\": true }\n").map_err(fail)?;
+    // The package `node` fetches the program when it is installed; newer versions of npm want that allowed.
+    let manifest = json!({ "private": true, "allowScripts": { "node": true } });
+    fs::write(folder.join("package.json"), manifest.to_string()).map_err(fail)?;
     let mut command = Command::new("npm");
     command.args(["install", "--no-audit", "--no-fund", package]).current_dir(folder);
     if let Some(node) = node {

@@ -6,29 +6,34 @@
 
 mod check;
 mod client;
+mod cutter;
 mod inspector;
 mod install;
+mod line;
 mod process;
 mod program;
 mod report;
 mod room;
 mod transport;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-use crate::check::Check;
 use crate::client::Client;
-use crate::install::{Installed, Node};
+use crate::install::Installed;
+use crate::line::Line;
 use crate::report::{Report, Verdict};
-use crate::room::Room;
 use crate::transport::Transport;
 
 const USAGE: &str = "\
 Runs real MCP clients against `steadfast serve` and prints a table.
 
-Usage: interop [--filter TEXT] [--list]
+Usage: interop [--quick] [--filter TEXT] [--list]
 
+  --quick        only the newest revision of each era
   --filter TEXT  only what has TEXT in its client/transport/revision/check
   --list         print those names, run nothing
 
@@ -38,24 +43,54 @@ npm. The command is the one named by STEADFAST_BIN, or is built with cargo.";
 /// Whatever went wrong, in words for a person.
 type Result<T = (), E = String> = std::result::Result<T, E>;
 
+/// What the command line asks for.
+#[derive(Default)]
+struct Options {
+    filter: String,
+    only_list: bool,
+    quick: bool,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let mut options = Self::default();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--filter" => options.filter = arguments.next()?,
+                "--list" => options.only_list = true,
+                "--quick" => options.quick = true,
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+
+    /// What is to be done, in the order of the table.
+    fn lines(&self, transports: &[Transport]) -> Vec<Line> {
+        let revisions: fn(&str) -> bool = if self.quick { Client::is_newest } else { |_| true };
+        let mut lines: Vec<Line> = Line::all(transports, revisions).collect();
+        for line in &mut lines {
+            let name = line.name();
+            line.checks.retain(|check| format!("{name}/{}", check.name).contains(&self.filter));
+        }
+        lines.retain(|line| !line.checks.is_empty());
+        lines
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let ran = match arguments.as_slice() {
-        ["--help" | "-h"] => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        [] => run("", false),
-        ["--list"] => run("", true),
-        ["--filter", text] => run(text, false),
-        ["--filter", text, "--list"] | ["--list", "--filter", text] => run(text, true),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+    if let [help] = arguments.as_slice()
+        && ["--help", "-h"].contains(&help.as_str())
+    {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let Some(options) = Options::parse(arguments.into_iter()) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
     };
-    match ran {
+    match run(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(words) => {
@@ -66,77 +101,52 @@ fn main() -> ExitCode {
 }
 
 /// True if everything that should pass did, and something ran.
-fn run(filter: &str, only_list: bool) -> Result<bool> {
+fn run(options: &Options) -> Result<bool> {
+    let start = Instant::now();
     let program = program::path()?;
-    let transports = Transport::offered_by(&program)?;
-    let runs: Vec<Run> = every_run(&transports).filter(|run| run.name().contains(filter)).collect();
-    if only_list {
-        for run in &runs {
-            println!("{}", run.name());
+    let lines = options.lines(&Transport::offered_by(&program)?);
+    if options.only_list {
+        for line in &lines {
+            line.checks.iter().for_each(|check| println!("{}/{}", line.name(), check.name));
         }
         return Ok(true);
     }
     let base = base()?;
-    let node = Node::install(&base)?;
-    let mut report = Report::default();
-    for client in Client::ALL {
-        let mut runs = runs.iter().filter(|run| run.client == client).peekable();
-        if runs.peek().is_none() {
-            continue;
-        }
-        match Installed::new(client, &base, &node) {
-            Ok(installed) => {
-                println!("{}", installed.name);
-                for run in runs {
-                    report.add(run, run.verdict(&installed, &base, &program));
-                }
-            }
-            // Not to be had is not to be passed over: it was not checked.
-            Err(words) => runs.for_each(|run| report.add(run, Verdict::failed(words.clone()))),
-        }
-    }
-    print!("\n{report}");
+    let installed = install::all(|client| lines.iter().any(|line| line.client == client), &base)?;
+    println!("installed after {} s", start.elapsed().as_secs());
+    let report = Report::new(run_all(lines, &installed, &base, &program));
+    println!("\n{report}in {} s", start.elapsed().as_secs());
     Ok(report.is_good())
 }
 
-/// One check by one client.
-#[derive(Clone, Copy)]
-struct Run {
-    client: &'static Client,
-    transport: Transport,
-    revision: &'static str,
-    check: &'static Check,
-}
-
-impl Run {
-    fn name(&self) -> String {
-        format!("{}/{}/{}/{}", self.client.name, self.transport.name(), self.revision, self.check.name)
-    }
-
-    fn verdict(&self, installed: &Installed, base: &Path, program: &Path) -> Verdict {
-        Room::new(&base.join("run"), program, self.transport)
-            .and_then(|mut room| {
-                let told = installed.observe(self, &room);
-                // Also if the client failed: nothing may be left behind by it.
-                let left = room.leave(self.check.cleans_up);
-                let told = told?;
-                self.check.judge(self.revision, &told)?;
-                left.map(|()| Verdict::passed(&told))
-            })
-            .unwrap_or_else(Verdict::failed)
-    }
-}
-
-fn every_run(transports: &[Transport]) -> impl Iterator<Item = Run> {
-    Client::ALL.iter().flat_map(move |client| {
-        transports.iter().flat_map(move |&transport| {
-            client.revisions.iter().filter(move |revision| transport.carries(revision)).flat_map(move |&revision| {
-                let checks =
-                    Check::ALL.iter().filter(move |check| client.can(check.name) && transport.shows(check.name));
-                checks.map(move |check| Run { client, transport, revision, check })
-            })
-        })
-    })
+/// Runs lines side by side: each of them waits more than it works.
+fn run_all(
+    lines: Vec<Line>,
+    installed: &BTreeMap<&str, Result<Installed>>,
+    base: &Path,
+    program: &Path,
+) -> Vec<(Line, Vec<Verdict>)> {
+    let at_once = std::thread::available_parallelism().map_or(2, |cores| cores.get() + 1);
+    let waiting = Mutex::new(lines.into_iter().enumerate());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let done = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some((place, line)) = next() {
+                    let verdicts = match installed.get(line.client.name) {
+                        Some(Ok(installed)) => line.run(installed, base, program),
+                        // Not to be had is not to be passed over: it was not checked.
+                        Some(Err(words)) => line.checks.iter().map(|_| Verdict::failed(words.clone())).collect(),
+                        None => Vec::new(),
+                    };
+                    println!("{}", report::summary(&line, &verdicts));
+                    done.lock().unwrap_or_else(PoisonError::into_inner).insert(place, (line, verdicts));
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
 /// Where clients are installed and rooms are made: beside what cargo builds, so that it goes when that goes.

@@ -67,7 +67,7 @@ fn is_alive(pid: Pid) -> bool {
     }
 }
 
-fn last_lines(text: &str) -> String {
+pub(crate) fn last_lines(text: &str) -> String {
     const LINES: usize = 12;
     let lines: Vec<&str> = text.lines().collect();
     lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")

@@ -9,7 +9,9 @@ use crate::Result;
 
 /// The path of the `steadfast` command.
 pub(crate) fn path() -> Result<PathBuf> {
-    std::env::var_os("STEADFAST_BIN").map_or_else(build, |path| Ok(PathBuf::from(path)))
+    // Clients start it in folders of their own.
+    let named = |path| std::path::absolute(PathBuf::from(path)).map_err(|error| format!("STEADFAST_BIN: {error}"));
+    std::env::var_os("STEADFAST_BIN").map_or_else(build, named)
 }
 
 fn build() -> Result<PathBuf> {

@@ -37,9 +37,4 @@ impl Transport {
     pub(crate) fn carries(self, revision: &str) -> bool {
         self == Transport::Stdio || revision >= "2025-03-26"
     }
-
-    /// Printing is about standard output, which is not the protocol's on HTTP.
-    pub(crate) fn shows(self, check: &str) -> bool {
-        self == Transport::Stdio || check != "print"
-    }
 }

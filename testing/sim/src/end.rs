@@ -97,9 +97,9 @@ impl End {
         self.executions.len()
     }
 
-    /// Whether a frame waits for the writer.
+    /// Whether the writer has a frame to write.
     pub(crate) fn has_output(&self) -> bool {
-        self.connection.waiting_bytes() > 0 && !self.ledger.output_failed
+        self.connection.waiting_bytes() > 0 && !self.connection.is_quiet() && !self.ledger.output_failed
     }
 
     pub(crate) fn statistics(&self) -> &steadfast_proto::connection::Statistics {

@@ -45,16 +45,21 @@ impl Counter {
     }
 }
 
-#[server(part = admin)]
-impl Counter {
-    /// Sets the count.
-    #[tool]
-    async fn reset(&self, #[arg(default)] to: u32) -> steadfast::Result<()> {
-        if to > 100 {
-            return Err(Error::invalid_params("at most 100").into());
+/// A part may be in another module, and so in another file.
+mod administration {
+    use super::*;
+
+    #[server(part = admin)]
+    impl Counter {
+        /// Sets the count.
+        #[tool]
+        async fn reset(&self, #[arg(default)] to: u32) -> steadfast::Result<()> {
+            if to > 100 {
+                return Err(Error::invalid_params("at most 100").into());
+            }
+            self.count.store(to, Ordering::Relaxed);
+            Ok(())
         }
-        self.count.store(to, Ordering::Relaxed);
-        Ok(())
     }
 }
 

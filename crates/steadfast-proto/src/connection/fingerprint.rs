@@ -74,7 +74,8 @@ impl Connection {
         match self.stage {
             Stage::Draining(drain) => {
                 let window = drain.window.map(|window| until(window, now));
-                (drain.cause, window, until(drain.deadline, now)).hash(hasher);
+                let quiet = drain.quiet.then(|| until(drain.last_words, now));
+                (drain.cause, window, quiet, until(drain.deadline, now)).hash(hasher);
             }
             other => other.hash(hasher),
         }

@@ -180,6 +180,11 @@ impl Connection {
         self.stage.drain().is_some()
     }
 
+    /// Whether what waits to be written waits for cleanups: the peer has left, and what ran for it was stopped.
+    pub fn is_quiet(&self) -> bool {
+        self.stage.drain().is_some_and(|drain| drain.quiet)
+    }
+
     /// Why it has ended, if it has.
     pub fn closed(&self) -> Option<CloseCause> {
         match self.stage {
@@ -233,6 +238,9 @@ impl Connection {
         if let Some(drain) = self.stage.drain() {
             if drain.window.is_some_and(|window| window <= now) {
                 self.stop_everything(drain);
+            }
+            if drain.quiet && drain.last_words <= now {
+                self.stage = Stage::Draining(Drain { quiet: false, ..drain });
             }
             if drain.deadline <= now && !crate::mutant!(DrainForever) {
                 self.close(drain.cause);
@@ -305,8 +313,12 @@ impl Connection {
 
 /// Commands that concern the connection as a whole. Those for requests and calls are with their tables.
 impl Connection {
-    /// Shuts down: running handlers get the drain window, new requests are refused.
+    /// Shuts down: running handlers get the drain window, new requests are refused. If the peer has left already, nobody
+    /// waits for what runs, and whoever asks is about to ask less kindly: it is stopped at once.
     pub fn shut_down(&mut self, now: Moment) {
+        if let Some(drain) = self.stage.drain().filter(|drain| drain.cause == CloseCause::PeerClosed) {
+            self.stop_everything(drain);
+        }
         self.begin_drain(now, CloseCause::Shutdown);
         self.settle();
     }
@@ -363,6 +375,9 @@ impl Connection {
 
     /// The next message to write. After the last one is written, say so with [`Connection::handle_flushed`].
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        if self.is_quiet() {
+            return None;
+        }
         let transmit = self.outbox.pop()?;
         self.statistics.messages_out += 1;
         Some(transmit)
@@ -444,7 +459,15 @@ impl Connection {
             return;
         }
         let window = now + self.limits.drain_window.min(self.limits.drain_deadline);
-        self.stage = Stage::Draining(Drain { cause, window: Some(window), deadline: now + self.limits.drain_deadline });
+        let deadline = self.limits.drain_deadline;
+        let for_cleanups = deadline.saturating_sub(self.limits.drain_window);
+        self.stage = Stage::Draining(Drain {
+            cause,
+            window: Some(window),
+            quiet: false,
+            last_words: now + deadline.saturating_sub(for_cleanups / 2),
+            deadline: now + deadline,
+        });
         self.end_subscriptions(cause);
     }
 
@@ -462,7 +485,9 @@ impl Connection {
         if drain.window.is_none() {
             return;
         }
-        self.stage = Stage::Draining(Drain { window: None, ..drain });
+        // A peer that has left need not hear of it before the cleanups have run.
+        let quiet = drain.cause == CloseCause::PeerClosed && !self.executions.is_empty();
+        self.stage = Stage::Draining(Drain { window: None, quiet, ..drain });
         let reason = match drain.cause {
             CloseCause::Shutdown => CancelReason::Shutdown,
             CloseCause::PeerClosed | CloseCause::OutputFailed => CancelReason::ConnectionClosed,
@@ -473,7 +498,11 @@ impl Connection {
 
     /// Ends the connection if nothing is left to wait for.
     fn settle(&mut self) {
-        let Some(drain) = self.stage.drain() else { return };
+        let Some(mut drain) = self.stage.drain() else { return };
+        if drain.quiet && self.executions.is_empty() {
+            drain.quiet = false;
+            self.stage = Stage::Draining(drain);
+        }
         // Input that the peer sent before it left is still to be read, unless the window is over.
         let input_done = self.input_ended || drain.window.is_none() || drain.cause != CloseCause::PeerClosed;
         if input_done && self.inbound.is_empty() && self.executions.is_empty() && self.outbox.is_flushed() {

@@ -10,12 +10,17 @@
 //!                         v
 //!                     Draining   handlers may still answer ............. until `window`
 //!                         |      then they are answered for and stopped;
+//!                         |      cleanups, before a word of it is written ... until `last_words`
 //!                         |      cleanups and the last writes ......... until `deadline`
 //!                         v
 //!                      Closed    nothing is left, nothing more happens
 //! ```
 //!
 //! A failed write skips the window: nobody would read the answers. There is no way back.
+//!
+//! The quiet is for clients that end a server's process as soon as it says something after they have left (the first
+//! generation of the Python SDK does): what was stopped cleans up before its error is written. It ends with the last cleanup,
+//! and in the middle of what cleanups have at the latest.
 
 use super::event::CloseCause;
 use crate::Moment;
@@ -37,6 +42,10 @@ pub(super) struct Drain {
     pub(super) cause: CloseCause,
     /// Until when handlers may still answer; `None` once they were stopped.
     pub(super) window: Option<Moment>,
+    /// Nothing is written before cleanups have run, or `last_words` is over.
+    pub(super) quiet: bool,
+    /// When the quiet ends at the latest.
+    pub(super) last_words: Moment,
     /// When it is over, whatever is left.
     pub(super) deadline: Moment,
 }
@@ -59,6 +68,9 @@ impl Stage {
 
     /// When the stage itself wants to be woken.
     pub(super) fn next_deadline(self) -> Option<Moment> {
-        self.drain().map(|drain| drain.window.map_or(drain.deadline, |window| window.min(drain.deadline)))
+        self.drain().map(|drain| {
+            let quiet = drain.quiet.then_some(drain.last_words);
+            drain.window.or(quiet).map_or(drain.deadline, |sooner| sooner.min(drain.deadline))
+        })
     }
 }

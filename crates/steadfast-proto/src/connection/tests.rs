@@ -230,10 +230,45 @@ fn the_end_of_input_gives_handlers_the_window_and_cleanups_the_rest() {
     assert_eq!(ids(&world.wire()), [json!(1)]);
     world.wait(Duration::from_secs(1));
     assert_eq!(world.stopped, [(slow, CancelReason::ConnectionClosed)]);
-    assert_eq!(world.wire()[0]["error"]["code"], -32603);
     assert_eq!(world.closed, None);
     world.end(slow);
+    assert_eq!(world.wire()[0]["error"]["code"], -32603);
     assert_eq!(world.closed, Some(CloseCause::PeerClosed));
+}
+
+#[test]
+fn what_is_stopped_cleans_up_before_a_peer_that_has_left_reads_its_error() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let (first, second) = (world.call(1), world.call(2));
+    world.connection.handle_end_of_input(world.now);
+    world.wait(Duration::from_secs(1));
+    world.end(first);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    world.end(second);
+    assert_eq!(ids(&world.wire()), [json!(1), json!(2)]);
+}
+
+#[test]
+fn cleanups_that_take_long_do_not_keep_the_last_errors_from_being_written() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.call(1);
+    world.connection.handle_end_of_input(world.now);
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    world.wait(Duration::from_millis(450));
+    assert_eq!((ids(&world.wire()), world.closed), (vec![json!(1)], None));
+}
+
+#[test]
+fn a_shutdown_after_the_end_of_input_stops_handlers_at_once() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let key = world.call(1);
+    world.connection.handle_end_of_input(world.now);
+    world.listen();
+    assert_eq!(world.stopped, []);
+    world.connection.shut_down(world.now);
+    world.listen();
+    assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::client::{Client, initialized_line};
 use crate::era::Era;
 use crate::expect;
 use crate::failure::{Verdict, ensure};
-use crate::limits::LONG_MS;
+use crate::limits::{ENDING_ACCEPTED, LONG_MS};
 use crate::message::Id;
 use crate::table::{Check, Row};
 
@@ -21,6 +21,7 @@ pub(crate) static LONG_CALLS: Row = Row {
     checks: &[
         Check::new("three_long_calls", Era::BOTH, three_long_calls),
         Check::new("three_cleanups", Era::BOTH, three_cleanups),
+        Check::new("cleanups_before_the_first_word", Era::BOTH, cleanups_first),
         Check::new("a_call_that_ends_within_the_window", Era::BOTH, ends_within_the_window),
         Check::new("nothing_running", Era::BOTH, nothing_running),
         Check::new("nothing_said", Era::BOTH, nothing_said),
@@ -73,6 +74,27 @@ fn three_cleanups(bench: &mut Bench) -> Verdict {
     bench.note_ending(ending);
     ensure!(cleanup_lines(&log) == 3, "three slow_cleanup wrote {} lines", cleanup_lines(&log));
     ids.iter().try_for_each(|id| stopped(&client, id))
+}
+
+/// There are clients that kill a server at the first word that it says after they have closed its input.
+fn cleanups_first(bench: &mut Bench) -> Verdict {
+    // Enough of them that some are likely late if nobody waits for them.
+    const CALLS: usize = 200;
+    let log = bench.new_file();
+    let launch = bench.launch().cleanup_log(&log);
+    let mut client = bench.open_with(&launch)?;
+    let first = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
+    for _ in 1..CALLS {
+        client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
+    }
+    client.let_them_run()?;
+    client.server.close_input();
+    client.answer_within(&first, ENDING_ACCEPTED)?;
+    let lines = cleanup_lines(&log);
+    ensure!(lines == CALLS, "{lines} of {CALLS} had cleaned up when the first answer came");
+    let ending = client.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
 }
 
 /// What runs past the window is answered with an error of the server's own, while somebody still reads.

@@ -25,6 +25,7 @@ pub(crate) static ROW: Row = Row {
         Check::new("sigterm_when_idle", Era::BOTH, idle),
         Check::new("sigterm_before_a_word", Era::BOTH, before_a_word),
         Check::new("sigterm_twice", Era::BOTH, twice),
+        Check::new("sigterm_after_the_end_of_input", Era::HANDSHAKE, after_the_end_of_input),
         Check::new("sigterm_with_unread_output", Era::BOTH, unread_output),
         Check::new("sigterm_behind_quick_calls_raced", Era::BOTH, raced),
         Check::new("sigkill_of_the_client", Era::BOTH, client_killed),
@@ -88,6 +89,25 @@ fn twice(bench: &mut Bench) -> Verdict {
     bench.note_ending(ending);
     let errors = client.server.errors.text();
     ensure!(!errors.contains("panicked"), "the second signal made it panic");
+    Ok(())
+}
+
+/// Nobody waits for what runs any more, and SIGKILL comes next: it is stopped at once, however long the drain would be.
+fn after_the_end_of_input(bench: &mut Bench) -> Verdict {
+    let log = bench.new_file();
+    let launch = bench.launch().cleanup_log(&log).argument("--drain").argument(LONG_MS.to_string());
+    let mut client = bench.open_with(&launch)?;
+    client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
+    let asking = client.call("ask_roots", json!({}))?;
+    client.requests_from_server("roots/list", 1)?;
+    client.let_them_run()?;
+    client.server.close_input();
+    // What waits for the client fails when the end of input is seen.
+    client.answer_within(&asking, ENDING_ACCEPTED)?;
+    client.server.signal(Signal::TERM)?;
+    let ending = client.ended(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The reference server: tools that let people try the laws by hand.
+//! Trouble on purpose: what handlers do that no handler should, and what a cancellation finds.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -6,38 +6,10 @@ use std::time::Duration;
 
 use steadfast::prelude::*;
 
-pub(crate) struct Reference;
+use super::Reference;
 
-/// Tools to try what a server does when handlers block, panic or are cancelled, and when the connection closes.
-#[server(name = "steadfast", title = "Steadfast reference server")]
+#[server(part = trouble)]
 impl Reference {
-    /// Returns the text.
-    #[tool(read_only, idempotent)]
-    async fn echo(&self, text: String) -> String {
-        text
-    }
-
-    /// Adds two numbers.
-    #[tool(read_only, idempotent)]
-    async fn add(&self, a: f64, b: f64) -> String {
-        (a + b).to_string()
-    }
-
-    /// Returns that much text.
-    #[tool(read_only, idempotent)]
-    async fn blob(
-        &self,
-        /// How many bytes
-        #[arg(default = 65_536)]
-        bytes: usize,
-    ) -> steadfast::Result<String> {
-        const MOST: usize = 64 << 20;
-        if bytes > MOST {
-            return Err(ToolError::new(format!("at most {MOST} bytes")));
-        }
-        Ok("x".repeat(bytes))
-    }
-
     /// Sleeps, and is gone at once when it is cancelled.
     #[tool]
     async fn sleep(&self, ms: u64) -> String {
@@ -59,32 +31,6 @@ impl Reference {
         ctx.progress(0.0, "sleeping");
         tokio::time::sleep(Duration::from_millis(ms)).await;
         format!("slept {ms} ms")
-    }
-
-    /// Asks the client for its roots, and waits for the answer (revisions up to 2025-11-25).
-    #[tool(read_only)]
-    async fn ask_roots(&self, ctx: Context) -> steadfast::Result<String> {
-        let roots = ctx.roots().await?;
-        let names: Vec<&str> = roots.roots.iter().map(|root| root.uri.as_str()).collect();
-        Ok(names.join("\n"))
-    }
-
-    /// Reports progress in steps.
-    #[tool]
-    async fn progress(
-        &self,
-        /// How many steps
-        steps: u32,
-        /// How long each takes
-        #[arg(default = 10)]
-        ms: u64,
-        ctx: Context,
-    ) -> String {
-        for step in 1..=steps {
-            ctx.progress_of(f64::from(step), f64::from(steps));
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-        }
-        format!("{steps} steps")
     }
 
     /// Panics.

@@ -1,0 +1,30 @@
+//! A resource that changes, and the tool that changes it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use steadfast::prelude::*;
+
+use super::Reference;
+
+const COUNTER: &str = "steadfast://counter";
+
+/// How often the tool was called, by all clients together.
+#[derive(Default)]
+pub(super) struct Counter(AtomicU64);
+
+#[server(part = counter)]
+impl Reference {
+    /// Counts one further. Whoever subscribed to steadfast://counter is told.
+    #[tool]
+    async fn count(&self, ctx: Context) -> String {
+        let count = self.counter.0.fetch_add(1, Ordering::Relaxed) + 1;
+        ctx.resource_updated(COUNTER);
+        count.to_string()
+    }
+
+    /// How often `count` was called.
+    #[resource("steadfast://counter", mime_type = "text/plain")]
+    async fn counter(&self) -> String {
+        self.counter.0.load(Ordering::Relaxed).to_string()
+    }
+}
