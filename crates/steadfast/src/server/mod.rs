@@ -15,6 +15,7 @@ mod failure;
 mod filled;
 mod form;
 mod handler;
+mod heartbeat;
 mod media;
 mod messages;
 mod need;
@@ -38,6 +39,7 @@ mod strings;
 mod subscriptions;
 pub mod tasks;
 mod tool;
+mod url;
 mod validation;
 mod watch;
 

@@ -2,6 +2,7 @@
 
 mod asks;
 mod cancellation;
+mod demands;
 mod eras;
 mod handlers;
 #[cfg(feature = "http")]

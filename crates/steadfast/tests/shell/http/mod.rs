@@ -1,5 +1,6 @@
 //! Streamable HTTP: the service called as tower calls it, and the server over loopback.
 
+mod demands;
 mod modern;
 mod refusals;
 mod sessions;
