@@ -27,6 +27,8 @@ use super::session::{Outcome, Session, Waiting};
 use super::sessions::Full;
 use crate::runtime::Runtime;
 
+const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
+
 /// What a POST comes to once its body was read.
 enum Decision {
     Respond(Response<HttpBody>),
@@ -108,9 +110,7 @@ impl Shared {
                     "servers of this revision ask nothing: there is nothing to answer",
                 )
                 .into(),
-                Message::Batch(_) => {
-                    reply::refuse(StatusCode::BAD_REQUEST, "batches exist in revision 2025-03-26 only").into()
-                }
+                Message::Batch(_) => reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into(),
             },
         }
     }
@@ -142,6 +142,9 @@ impl Shared {
             Ok(session) => session,
             Err(response) => return Decision::Respond(*response),
         };
+        if matches!(message, Message::Batch(_)) && !session.takes_batches() {
+            return reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into();
+        }
         let (ids, sweep) = match message {
             Message::Request { id, .. } => (vec![id.clone()], false),
             Message::Batch(batch) => (ids_of(*batch, self.limits.depth), true),

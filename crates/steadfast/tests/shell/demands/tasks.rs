@@ -194,7 +194,7 @@ async fn errors_and_failures_of_tasks_say_what_was_wrong() {
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains("no-such-task"), "{message}");
     }
-    for (tool, words) in [("broken", "panic"), ("refuses", "no such city")] {
+    for (tool, words) in [("broken", "failed unexpectedly"), ("refuses", "no such city")] {
         let task = begin(&mut peer, tool).await;
         let shown = settled(&mut peer, &task).await;
         assert_eq!(shown["status"], "failed", "{shown}");
