@@ -110,13 +110,28 @@ async fn no_key_is_used_again_in_the_life_of_a_task() {
         let asked: Vec<String> = shown["inputRequests"].as_object().unwrap().keys().cloned().collect();
         assert_eq!(asked.len(), 1, "{shown}");
         assert!(!used.contains(&asked[0]), "{} was asked before: {used:?}", asked[0]);
-        // Null is no answer: the question stays what it was.
-        update(&mut peer, &task, json!({&*asked[0]: null})).await;
-        assert_eq!(settled(&mut peer, &task).await["inputRequests"], shown["inputRequests"]);
         update(&mut peer, &task, json!({&*asked[0]: accept(word)})).await;
         used.extend(asked);
     }
     assert_eq!(settled(&mut peer, &task).await["result"]["content"][0]["text"], "a b c");
+}
+
+#[tokio::test]
+async fn null_is_no_answer_so_its_question_is_not_asked_again_under_its_key() {
+    let runs = Signal::default();
+    let counted = runs.clone();
+    let tool = optional("counted").handler(move |ctx: Context| {
+        counted.set();
+        async move { ctx.elicit::<String>("A word?").key("word").await }
+    });
+    let mut peer = Peer::modern(&server([tool]), knows_tasks());
+    let task = begin(&mut peer, "counted").await;
+    let shown = settled(&mut peer, &task).await;
+    update(&mut peer, &task, json!({"word": null})).await;
+    assert_eq!(settled(&mut peer, &task).await["inputRequests"], shown["inputRequests"]);
+    assert_eq!(runs.count(), 1, "what was asked still waits");
+    update(&mut peer, &task, json!({"word": accept("a")})).await;
+    assert_eq!(settled(&mut peer, &task).await["result"]["content"][0]["text"], "a");
 }
 
 #[tokio::test]
