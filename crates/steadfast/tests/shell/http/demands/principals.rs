@@ -60,7 +60,7 @@ async fn every_request_about_a_task_is_refused_to_those_who_did_not_begin_it() {
 async fn a_tool_knows_who_calls_it_and_can_refuse() {
     let tool = Tool::new("secret").handler(|ctx: Context| async move {
         match ctx.principal() {
-            Some("ann") => Ok("the secret"),
+            Some(who) if format!("{who:?}").contains("ann") => Ok("the secret"),
             _ => Err(steadfast::Error::new(403, "this is for ann")),
         }
     });
