@@ -27,8 +27,6 @@ use super::session::{Outcome, Session, Waiting};
 use super::sessions::Full;
 use crate::runtime::Runtime;
 
-const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
-
 /// What a POST comes to once its body was read.
 enum Decision {
     Respond(Response<HttpBody>),
@@ -273,6 +271,8 @@ fn is_modern(lines: &Lines<'_>) -> bool {
     matches!(lines.single(name::PROTOCOL_VERSION), Single::Value(version)
         if Revision::parse(version).is_some_and(Revision::is_modern))
 }
+
+const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
 
 /// The ids of the requests in a batch.
 fn ids_of(batch: envelope::Batch<'_>, depth: usize) -> Vec<RequestId> {
