@@ -78,7 +78,7 @@ fn write(line: &Line) {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Debug;
+    use std::fmt::{Debug, Write as _};
     use std::sync::{Arc, Mutex};
 
     use tracing::field::{Field, Visit};
@@ -93,7 +93,7 @@ mod tests {
 
     impl Visit for Heard {
         fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-            *self.0.lock().unwrap() += &format!("{field}={value:?} ");
+            write!(self.0.lock().unwrap(), "{field}={value:?} ").unwrap();
         }
     }
 

@@ -1,7 +1,6 @@
 //! Requests of several rounds (2026-07-28): where they may be, and that nothing but the request holds them together.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use steadfast::CompleteContext;
 use steadfast::server::Prompt;
 
 use super::*;
@@ -58,7 +57,7 @@ async fn no_key_is_used_twice_in_a_request_however_often_it_asks() {
     let greedy = Tool::new("greedy").handler(|ctx: Context| async move {
         for _ in 0..3 {
             let (one, two) = tokio::join!(ctx.elicit::<String>("?"), ctx.elicit::<String>("?"));
-            (one?, two?);
+            one.and(two)?;
         }
         Ok::<_, ToolError>("enough")
     });
@@ -81,13 +80,11 @@ async fn no_key_is_used_twice_in_a_request_however_often_it_asks() {
 
 #[tokio::test]
 async fn only_calls_prompts_and_resources_are_answered_with_questions() {
-    let runs = std::sync::Arc::new(AtomicUsize::new(0));
-    let count = runs.clone();
     let prompt = Prompt::new("p")
         .argument("x", "", true)
-        .complete("x", move |_: String| {
-            count.fetch_add(1, Ordering::SeqCst);
-            async { vec!["a".to_owned()] }
+        .complete("x", |_: String, _: CompleteContext, ctx: Context| async move {
+            let refused = ctx.elicit::<String>("?").await.unwrap_err();
+            vec![refused.to_string()]
         })
         .handler(|ctx: Context| async move { ctx.elicit::<String>("?").await });
     let resource = steadfast::server::Resource::new("note://1", "note")
@@ -102,6 +99,9 @@ async fn only_calls_prompts_and_resources_are_answered_with_questions() {
         assert_eq!(peer.ask(method, params).await["result"]["resultType"], "input_required", "{method}");
     }
     let complete = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "x", "value": ""}});
+    let completed = peer.ask("completion/complete", complete.clone()).await;
+    let words = completed["result"]["completion"]["values"][0].as_str().unwrap_or_default();
+    assert!(words.contains("only tools, prompts and resources can ask"), "{completed}");
     for (method, params) in [
         ("completion/complete", complete),
         ("tools/list", json!({})),
@@ -112,5 +112,4 @@ async fn only_calls_prompts_and_resources_are_answered_with_questions() {
     ] {
         assert_eq!(peer.ask(method, params).await["result"]["resultType"], "complete", "{method}");
     }
-    assert_eq!(runs.load(Ordering::SeqCst), 1);
 }

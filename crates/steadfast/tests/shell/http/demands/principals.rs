@@ -73,3 +73,26 @@ async fn a_tool_knows_who_calls_it_and_can_refuse() {
         assert_eq!(refused["error"]["code"], 403, "{refused}");
     }
 }
+
+#[tokio::test]
+async fn what_is_offered_to_complete_may_depend_on_who_asks() {
+    use steadfast::CompleteContext;
+    let prompt = steadfast::server::Prompt::new("letter")
+        .argument("to", "", true)
+        .complete("to", |_: String, _: CompleteContext, ctx: Context| async move {
+            match ctx.principal() {
+                Some(who) if format!("{who:?}").contains("ann") => vec!["ann's friend"],
+                _ => vec![],
+            }
+        })
+        .handler(|| async { "" });
+    let who = |parts: &::http::request::Parts| Some(parts.headers.get("x-who")?.to_str().ok()?.to_owned());
+    let server = Server::builder("test", "1").prompt(prompt).build();
+    let service = HttpService::new(server, HttpOptions::new().identify(who));
+    let params = json!({"ref": {"type": "ref/prompt", "name": "letter"}, "argument": {"name": "to", "value": ""}});
+    for (who, offered) in [("ann", json!(["ann's friend"])), ("bob", json!([]))] {
+        let sent = Sent::modern(1, "completion/complete", params.clone()).with("x-who", who);
+        let answer = body(sent.to(&service).await).await;
+        assert_eq!(answer["result"]["completion"]["values"], offered, "{who}: {answer}");
+    }
+}
