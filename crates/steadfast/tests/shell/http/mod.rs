@@ -1,6 +1,5 @@
 //! Streamable HTTP: the service called as tower calls it, and the server over loopback.
 
-mod demands;
 mod modern;
 mod refusals;
 mod sessions;
@@ -186,3 +185,5 @@ fn gated(gate: &Signal) -> Tool {
 fn cases() -> Vec<&'static str> {
     vec!["2025-03-26", "2025-06-18", "2025-11-25"]
 }
+
+mod demands;
