@@ -41,9 +41,12 @@ pub struct Page {
 impl Page {
     /// Where the page is in a checkout of the specification.
     pub fn file(&self) -> PathBuf {
-        // The tasks extension is specified by the proposal that made it, which belongs to no revision.
         let folder = if self.path.starts_with("seps/") {
+            // The tasks extension is specified by the proposal that made it, which belongs to no revision.
             PathBuf::from("docs")
+        } else if self.path.starts_with("tutorials/") {
+            // The pages of the specification refer to this one for what they demand.
+            Path::new("docs/docs").join(self.revision.as_str())
         } else {
             Path::new("docs/specification").join(self.revision.as_str())
         };

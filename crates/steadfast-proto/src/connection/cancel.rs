@@ -1,6 +1,7 @@
 //! Cancellation by the peer: once it is taken in, nothing more about the request goes out (L3); if it comes late, it is
 //! nothing (L4).
 
+use steadfast_model::error::excerpt;
 use steadfast_model::{CancelledParams, Method, RequestId};
 
 use super::Connection;
@@ -10,10 +11,13 @@ use crate::envelope::Params;
 
 impl Connection {
     pub(super) fn take_cancelled(&mut self, params: &Params<'_>) {
-        let cancelled: Option<CancelledParams> = serde_json::from_str(params.text()).ok();
-        let Some(id) = cancelled.and_then(|cancelled| cancelled.request_id) else {
+        let cancelled: CancelledParams = serde_json::from_str(params.text()).unwrap_or_default();
+        let Some(id) = cancelled.request_id else {
             return self.odd(Oddity::MalformedCancel);
         };
+        if let Some(reason) = cancelled.reason {
+            self.odd(Oddity::Cancelled { id: id.clone(), reason: excerpt(&reason).into_owned() });
+        }
         // A server of 2026-07-28 may end a subscription in this way, and nothing else; older ones cancel what they asked.
         let names_a_call = matches!(*self.hello, Hello::Client(_)) && self.speaks_modern();
         if names_a_call {

@@ -191,6 +191,13 @@ pub enum Oddity {
         /// Why.
         why: String,
     },
+    /// The peer gave a reason when it cancelled a request: the beginning of it, if it is long.
+    Cancelled {
+        /// The request.
+        id: RequestId,
+        /// What the peer says.
+        reason: String,
+    },
     /// A cancellation of a request that is not open: unknown, finished, or cancelled before.
     LateCancel(RequestId),
     /// A cancellation that names no request.

@@ -183,6 +183,23 @@ fn a_cancellation_that_cannot_be_read_is_nothing() {
 }
 
 #[test]
+fn the_reason_of_a_cancellation_is_worth_a_line_and_a_long_one_its_beginning() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    for (id, reason) in [(1, "no longer needed".to_owned()), (2, "x".repeat(5000))] {
+        world.call(id);
+        let params = json!({"requestId": id, "reason": reason});
+        world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":params}));
+    }
+    let said = world.odd.iter().map(|oddity| match oddity {
+        Oddity::Cancelled { id, reason } => (id.clone(), reason.chars().count()),
+        other => panic!("{other:?}"),
+    });
+    let said: Vec<_> = said.collect();
+    assert_eq!(said, [(RequestId::from(1), 16), (RequestId::from(2), 101)]);
+    assert_eq!(world.stopped.len(), 2);
+}
+
+#[test]
 fn initialize_is_answered_whatever_cancellations_say_of_it() {
     let mut world = World::new(Limits::default());
     world.cancel("init");

@@ -82,6 +82,11 @@ pub enum Mismatch {
         /// Which.
         header: Cow<'static, str>,
     },
+    /// A header mirrors an integer that not everyone on the way reads alike.
+    OutOfRange {
+        /// Which.
+        header: Cow<'static, str>,
+    },
 }
 
 impl fmt::Display for Mismatch {
@@ -94,6 +99,7 @@ impl fmt::Display for Mismatch {
                 write!(formatter, "the header {header} says '{said}' and the body says '{body}'")
             }
             Self::NotInBody { header } => write!(formatter, "the header {header} has no counterpart in the body"),
+            Self::OutOfRange { header } => write!(formatter, "the header {header} mirrors an integer beyond 2^53 - 1"),
         }
     }
 }

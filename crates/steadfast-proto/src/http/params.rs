@@ -200,6 +200,9 @@ impl Mirrored {
             (Some(_), None) => Err(Mismatch::NotInBody { header: shown() }),
             (Some(said), Some(body)) => {
                 let said = decode(said).ok_or_else(|| Mismatch::Unreadable { header: shown() })?;
+                if is_out_of_range(body) {
+                    return Err(Mismatch::OutOfRange { header: shown() });
+                }
                 if says_the_same(&said, body) { Ok(()) } else { Err(differs(shown(), &said, body)) }
             }
         }
@@ -231,6 +234,20 @@ fn says_the_same(said: &str, body: &str) -> bool {
         }
         Some(b'-' | b'0'..=b'9') => same_number(said, body),
         _ => (body == "true" || body == "false") && said == body,
+    }
+}
+
+/// Whether the JSON text of the body is a number that JavaScript cannot tell from its neighbours: who routes by the header
+/// might read another one than who acts on the body.
+fn is_out_of_range(body: &str) -> bool {
+    const LARGEST: i64 = (1 << 53) - 1;
+    if !body.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+        return false;
+    }
+    match body.parse::<i64>() {
+        Ok(integer) => !(-LARGEST..=LARGEST).contains(&integer),
+        // The bound is a float exactly.
+        Err(_) => body.parse::<f64>().is_ok_and(|number| number.abs() > 9_007_199_254_740_991.0),
     }
 }
 
@@ -335,6 +352,21 @@ mod tests {
         ] {
             assert!(check(&params, Some(header), &format!("{{\"p\":{body}}}")).is_err(), "{header} {body}");
         }
+    }
+
+    #[test]
+    fn integers_that_not_everyone_reads_alike_are_refused() {
+        let params = one("integer");
+        for safe in ["9007199254740991", "-9007199254740991", "9007199254740991.0", "0"] {
+            assert_eq!(check(&params, Some(safe), &format!("{{\"p\":{safe}}}")), Ok(()), "{safe}");
+        }
+        for other in
+            ["9007199254740992", "-9007199254740992", "9007199254740993", "1e16", "99999999999999999999", "1e999"]
+        {
+            let refused = check(&params, Some(other), &format!("{{\"p\":{other}}}"));
+            assert!(matches!(refused, Err(Mismatch::OutOfRange { .. })), "{other}: {refused:?}");
+        }
+        assert_eq!(check(&one("string"), Some("9007199254740993"), r#"{"p":"9007199254740993"}"#), Ok(()));
     }
 
     #[test]

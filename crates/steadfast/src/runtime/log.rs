@@ -64,6 +64,7 @@ fn write(line: &Line) {
     }
     match &line.oddity {
         Oddity::Refused { id, why } => tracing::warn!(request = %text(id), "refused a message: {why}"),
+        Oddity::Cancelled { id, reason } => tracing::debug!(request = %id, reason, "cancelled by the peer"),
         Oddity::LateCancel(id) => tracing::debug!(request = %id, "a cancellation of a request that is not open"),
         Oddity::MalformedCancel => tracing::warn!("a cancellation that names no request"),
         Oddity::LateAnswer(key) => tracing::debug!(%key, "a handler answered a request that had ended"),
@@ -72,5 +73,52 @@ fn write(line: &Line) {
             tracing::debug!(method, "a notification that this revision does not have");
         }
         _ => tracing::debug!(oddity = ?line.oddity, "something odd"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::{Debug, Write as _};
+    use std::sync::{Arc, Mutex};
+
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::*;
+
+    /// Keeps what is said.
+    #[derive(Clone, Default)]
+    struct Heard(Arc<Mutex<String>>);
+
+    impl Visit for Heard {
+        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+            write!(self.0.lock().unwrap(), "{field}={value:?} ").unwrap();
+        }
+    }
+
+    impl Subscriber for Heard {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn the_reason_of_a_cancellation_is_written_with_its_request() {
+        let heard = Heard::default();
+        let oddity = Oddity::Cancelled { id: RequestId::from(7), reason: "no longer needed".to_owned() };
+        tracing::subscriber::with_default(heard.clone(), || write(&Line { oddity, dropped: 0 }));
+        let text = heard.0.lock().unwrap();
+        assert!(text.contains("request=7") && text.contains("no longer needed"), "{text}");
     }
 }

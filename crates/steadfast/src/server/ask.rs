@@ -14,16 +14,18 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
-    Content, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitParams, ElicitResult, EmptyParams,
-    InputRequest, ListRootsResult, Role, SamplingMessage,
+    Content, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitParams, ElicitResult, ElicitUrlParams,
+    ElicitationCompleteParams, EmptyParams, ErrorObject, InputRequest, ListRootsResult, Method, Revision, Role,
+    SamplingMessage, era,
 };
 
 use super::context::{CALL_TIMEOUT, Context};
 use super::filled;
 use super::form::{self, Form};
 use super::need::{self, Need};
+use super::url;
 use crate::error::{Error, Outcome};
-use crate::runtime::{Asked, Execution};
+use crate::runtime::{Asked, Execution, Notices};
 
 type Answering<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
@@ -210,9 +212,13 @@ impl Context {
     pub fn elicit_with(&self, params: ElicitParams) -> Ask<ElicitResult> {
         let ctx = self.clone();
         Ask::new(move |manner| async move {
-            let (need, form) = match &params {
-                ElicitParams::Form(params) => (Need::Elicitation, Some(params.requested_schema.clone())),
-                _ => (Need::ElicitationUrl, None),
+            let (params, need, form) = match params {
+                ElicitParams::Form(params) => {
+                    let form = Some(params.requested_schema.clone());
+                    (ElicitParams::Form(params), Need::Elicitation, form)
+                }
+                ElicitParams::Url(params) => (ElicitParams::Url(visit(&ctx, params)?), Need::ElicitationUrl, None),
+                other => (other, Need::ElicitationUrl, None),
             };
             let mut told = put::<request::Elicit>(&ctx, need, params, manner).await?;
             if let (Some(form), ElicitAction::Accept) = (form, told.result.action) {
@@ -231,13 +237,45 @@ impl Context {
     pub fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Elicit<()> {
         let (ctx, message, url) = (self.clone(), message.into(), url.into());
         Elicit(Ask::new(move |manner| async move {
-            let mut params = steadfast_model::ElicitUrlParams::new(message, url);
-            if !ctx.client().revision().is_modern() {
-                params.elicitation_id = Some(fresh_id()?);
-            }
+            let params = visit(&ctx, ElicitUrlParams::new(message, url))?;
             let told = put::<request::Elicit>(&ctx, Need::ElicitationUrl, ElicitParams::Url(params), manner).await?;
             elicited(&told, || Ok(()))
         }))
+    }
+
+    /// Tells this client that the user has done what a URL asked for: the question of that
+    /// [id](ElicitUrlParams::elicitation_id), asked with [`Context::elicit_with`] or named by [`Context::urls_required`].
+    ///
+    /// For 2025-11-25. Other revisions do not have it, and their clients are told nothing.
+    pub fn elicitation_complete(&self, id: &str) {
+        let Some(execution) = self.execution() else { return };
+        let mut text = Vec::new();
+        let params = ElicitationCompleteParams::new(id);
+        // An object with a text in it can be written.
+        let _ = era::write_params(execution.peer.revision, &params, &era::Decoration::none(), &mut text);
+        let text = String::from_utf8(text).unwrap_or_default();
+        Notices::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text.into()));
+    }
+
+    /// The error that has a client of 2025-11-25 show these URLs to its user, and try again when they were visited: return
+    /// it. A URL without an id is given one.
+    ///
+    /// [`Context::elicit_url`] does the same within the request, and in every revision that can. A client of another
+    /// revision, or one that has not declared that it shows URLs, gets an error that says so.
+    pub fn urls_required(&self, message: impl Into<String>, urls: Vec<ElicitUrlParams>) -> Error {
+        let Some(execution) = self.execution() else { return Error::closed(Outcome::NotSent) };
+        let revision = execution.peer.revision;
+        if revision != Revision::V2025_11_25 {
+            return Error::unsupported("only clients of 2025-11-25 can be told which URLs to visit first");
+        }
+        if !Need::ElicitationUrl.is_met(&execution.peer.client_capabilities) {
+            return Error::unsupported("this needs a client that has declared elicitation by a URL");
+        }
+        let urls: Result<Vec<_>, Error> = urls.into_iter().map(|url| visit(self, url)).collect();
+        match urls {
+            Ok(urls) => ErrorObject::url_elicitation_required(message.into(), urls).into(),
+            Err(error) => error,
+        }
     }
 
     /// Asks the client's model: a sentence, or a whole conversation with what it may use.
@@ -387,6 +425,15 @@ fn elicited<T>(told: &Told<request::Elicit>, read: impl FnOnce() -> Result<T, St
         ElicitAction::Decline => Elicited::Declined,
         ElicitAction::Cancel => Elicited::Dismissed,
     })
+}
+
+/// A question that names a URL, as the revision of the client wants it.
+fn visit(ctx: &Context, mut params: ElicitUrlParams) -> Result<ElicitUrlParams, Error> {
+    url::check(&params.url)?;
+    if !ctx.client().revision().is_modern() && params.elicitation_id.is_none() {
+        params.elicitation_id = Some(fresh_id()?);
+    }
+    Ok(params)
 }
 
 /// A name for a question that 2025-11-25 wants named.

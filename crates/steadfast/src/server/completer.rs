@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use steadfast_model::{CompleteContext, Completion};
 
+use super::context::Context;
 use super::failure::{Failure, ToolError};
 
 /// What a completion ends with: the values, or how it failed.
@@ -17,6 +18,9 @@ pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>
 
 /// What can complete an argument: an `async` function of what is typed so far, with or without what else is filled in; or a
 /// list of all values, of which those that begin with it are offered, whatever the case of their letters.
+///
+/// A function may take the [`Context`] of the request as its third parameter: what is offered may depend on who asks, and
+/// what somebody may not know must not be offered to them.
 ///
 /// ```
 /// use steadfast::{CompleteContext, Prompt};
@@ -37,12 +41,12 @@ pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>
 #[diagnostic::on_unimplemented(
     message = "this does not complete an argument",
     label = "not a completer",
-    note = "a completer is a list of values, or looks like this: `|typed: String, context: CompleteContext| async move {{ .. }}`; the context may be left out",
+    note = "a completer is a list of values, or looks like this: `|typed: String, filled: CompleteContext, ctx: Context| async move {{ .. }}`; the last, or the last two, may be left out",
     note = "it returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
 pub trait Completer<Marker>: Send + Sync + 'static {
     /// Completes what is typed so far.
-    fn complete(&self, typed: String, context: CompleteContext) -> CompletionFuture;
+    fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture;
 }
 
 /// What a completer may return. At most a hundred values go out; those beyond are counted.
@@ -95,6 +99,9 @@ pub struct TakesTyped;
 /// Marks a completer that takes what is typed, and what else is filled in.
 #[derive(Debug)]
 pub struct TakesTypedAndContext;
+/// Marks a completer that takes what is typed, what else is filled in, and the request.
+#[derive(Debug)]
+pub struct TakesRequest;
 /// Marks a list of values.
 #[derive(Debug)]
 pub struct ByPrefix<S>(PhantomData<S>);
@@ -105,7 +112,7 @@ where
     Answer: Future + Send + 'static,
     Answer::Output: IntoCompletion,
 {
-    fn complete(&self, typed: String, _context: CompleteContext) -> CompletionFuture {
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         let answer = self(typed);
         Box::pin(async move { answer.await.into_completion() })
     }
@@ -117,26 +124,38 @@ where
     Answer: Future + Send + 'static,
     Answer::Output: IntoCompletion,
 {
-    fn complete(&self, typed: String, context: CompleteContext) -> CompletionFuture {
-        let answer = self(typed, context);
+    fn complete(&self, typed: String, filled: CompleteContext, _: Context) -> CompletionFuture {
+        let answer = self(typed, filled);
+        Box::pin(async move { answer.await.into_completion() })
+    }
+}
+
+impl<Function, Answer> Completer<TakesRequest> for Function
+where
+    Function: Fn(String, CompleteContext, Context) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoCompletion,
+{
+    fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture {
+        let answer = self(typed, filled, ctx);
         Box::pin(async move { answer.await.into_completion() })
     }
 }
 
 impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for Vec<S> {
-    fn complete(&self, typed: String, _context: CompleteContext) -> CompletionFuture {
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
     }
 }
 
 impl<S: AsRef<str> + Send + Sync + 'static, const N: usize> Completer<ByPrefix<S>> for [S; N] {
-    fn complete(&self, typed: String, _context: CompleteContext) -> CompletionFuture {
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
     }
 }
 
 impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for &'static [S] {
-    fn complete(&self, typed: String, _context: CompleteContext) -> CompletionFuture {
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
     }
 }
@@ -149,7 +168,7 @@ fn by_prefix<S: AsRef<str>>(values: &[S], typed: &str) -> Vec<String> {
 }
 
 /// A completer with its types forgotten.
-type Complete = dyn Fn(String, CompleteContext) -> CompletionFuture + Send + Sync;
+type Complete = dyn Fn(String, CompleteContext, Context) -> CompletionFuture + Send + Sync;
 
 /// The completers of one prompt or template, by the name of what they complete.
 #[derive(Clone, Default)]
@@ -159,7 +178,7 @@ impl Completers {
     /// Adds a completer; of two for one name the last counts.
     pub(super) fn add<M: 'static>(&mut self, name: String, completer: impl Completer<M>) {
         self.0.retain(|(other, _)| *other != name);
-        self.0.push((name, Arc::new(move |typed, context| completer.complete(typed, context))));
+        self.0.push((name, Arc::new(move |typed, filled, ctx| completer.complete(typed, filled, ctx))));
     }
 
     /// What they complete.
@@ -167,15 +186,23 @@ impl Completers {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Completes what is typed so far: with nothing, if nobody knows. The completer itself is called where this is polled.
-    pub(crate) fn complete(&self, name: &str, typed: String, context: CompleteContext) -> CompletionFuture {
+    /// Completes what is typed so far, for a request: with nothing, if nobody knows. The completer itself is called where
+    /// the future is polled.
+    pub(crate) fn complete(
+        &self,
+        name: &str,
+        typed: String,
+        filled: CompleteContext,
+    ) -> impl FnOnce(Context) -> CompletionFuture + use<> {
         let found = self.0.iter().find(|(other, _)| other == name).map(|(_, completer)| Arc::clone(completer));
-        Box::pin(async move {
-            match found {
-                Some(completer) => completer(typed, context).await,
-                None => Ok(Completion::new(Vec::new())),
-            }
-        })
+        move |ctx| {
+            Box::pin(async move {
+                match found {
+                    Some(completer) => completer(typed, filled, ctx).await,
+                    None => Ok(Completion::new(Vec::new())),
+                }
+            })
+        }
     }
 }
 
@@ -192,7 +219,7 @@ mod tests {
     async fn values<M: 'static>(completer: impl Completer<M>, typed: &str) -> Completion {
         let mut completers = Completers::default();
         completers.add("x".to_owned(), completer);
-        completers.complete("x", typed.to_owned(), CompleteContext::default()).await.unwrap()
+        completers.complete("x", typed.to_owned(), CompleteContext::default())(Context::detached()).await.unwrap()
     }
 
     #[tokio::test]
@@ -219,7 +246,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_nobody_completes_has_no_values() {
-        let completion = Completers::default().complete("x", "a".to_owned(), CompleteContext::default()).await.unwrap();
+        let complete = Completers::default().complete("x", "a".to_owned(), CompleteContext::default());
+        let completion = complete(Context::detached()).await.unwrap();
         assert_eq!((completion.values.len(), completion.total, completion.has_more), (0, Some(0), Some(false)));
     }
 
@@ -227,7 +255,8 @@ mod tests {
     async fn any_error_is_an_answer() {
         let mut completers = Completers::default();
         completers.add("x".to_owned(), |_typed: String| async { Err::<Vec<String>, _>(std::io::Error::other("disk")) });
-        let failure = completers.complete("x", String::new(), CompleteContext::default()).await.unwrap_err();
+        let complete = completers.complete("x", String::new(), CompleteContext::default());
+        let failure = complete(Context::detached()).await.unwrap_err();
         assert_eq!(failure.into_error().object().message, "disk");
     }
 }

@@ -16,6 +16,7 @@ mod failure;
 mod filled;
 mod form;
 mod handler;
+mod heartbeat;
 mod media;
 mod messages;
 mod names;
@@ -41,6 +42,7 @@ mod strings;
 mod subscriptions;
 pub mod tasks;
 mod tool;
+mod url;
 mod validation;
 mod watch;
 

@@ -130,11 +130,12 @@ pub(super) fn complete(
         Ok(params) => params,
         Err(error) => return refuse(request, format!("params of completion/complete: {error}")),
     };
-    let future = match completion(server, params) {
-        Ok(future) => future,
+    let begin = match completion(server, params) {
+        Ok(begin) => begin,
         Err(message) => return refuse(request, message),
     };
     let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
+    let future = begin(Context::new(Arc::clone(&execution), server));
     let server = server.clone();
     let encode = move |reply: CompletionReply, execution: &Execution| {
         let size = |result: &CompleteResult| result.completion.values.iter().map(|value| value.len() + 4).sum();
@@ -145,8 +146,11 @@ pub(super) fn complete(
 }
 
 /// Finds who completes; no user code runs before the future is polled.
-fn completion(server: &Server, params: CompleteParams) -> Result<CompletionFuture, String> {
-    let (argument, context) = (params.argument, params.context.unwrap_or_default());
+fn completion(
+    server: &Server,
+    params: CompleteParams,
+) -> Result<impl FnOnce(Context) -> CompletionFuture + use<>, String> {
+    let (argument, filled) = (params.argument, params.context.unwrap_or_default());
     match params.reference {
         Reference::Prompt(reference) => {
             let name = excerpt(&reference.name);
@@ -154,7 +158,7 @@ fn completion(server: &Server, params: CompleteParams) -> Result<CompletionFutur
             if !prompt.takes(&argument.name) {
                 return Err(format!("the prompt `{name}` has no argument `{}`", excerpt(&argument.name)));
             }
-            Ok(prompt.completers().complete(&argument.name, argument.value, context))
+            Ok(prompt.completers().complete(&argument.name, argument.value, filled))
         }
         Reference::Resource(reference) => {
             let uri = excerpt(&reference.uri);
@@ -163,7 +167,7 @@ fn completion(server: &Server, params: CompleteParams) -> Result<CompletionFutur
             if !template.takes(&argument.name) {
                 return Err(format!("the template `{uri}` has no variable `{}`", excerpt(&argument.name)));
             }
-            Ok(template.completers().complete(&argument.name, argument.value, context))
+            Ok(template.completers().complete(&argument.name, argument.value, filled))
         }
         _ => Err("params.ref.type must be `ref/prompt` or `ref/resource`".to_owned()),
     }

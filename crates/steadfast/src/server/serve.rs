@@ -3,11 +3,12 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use steadfast_proto::connection::{Hello, Limits, ServerHello};
 
 use super::service::ServerService;
-use super::{IntoServer, Server};
+use super::{IntoServer, Server, heartbeat};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Driver, Ended, Letter, Mailbox, Runtime, TokioRuntime, io_handle};
 use crate::transport::Transport;
@@ -95,6 +96,7 @@ pub struct Serving {
     shutdown: Option<BoxFuture<()>>,
     on_signals: bool,
     end_process: bool,
+    ping_every: Option<Duration>,
     runtime: Option<Arc<dyn Runtime>>,
 }
 
@@ -106,7 +108,16 @@ enum Opening {
 impl Serving {
     fn new(server: Server, opening: Opening) -> Self {
         let limits = server.limits().clone();
-        Self { server, opening, limits, shutdown: None, on_signals: false, end_process: false, runtime: None }
+        Self {
+            server,
+            opening,
+            limits,
+            shutdown: None,
+            on_signals: false,
+            end_process: false,
+            ping_every: None,
+            runtime: None,
+        }
     }
 
     /// Shuts down when `shutdown` completes. It takes the place of the signal handlers.
@@ -119,6 +130,15 @@ impl Serving {
     /// With other limits than the server's.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Asks the peer at this interval whether it is there, and gives the connection up if it has not answered when the next
+    /// question is due. A peer that goes is noticed without this; one that hangs is not.
+    ///
+    /// Up to 2025-11-25: later revisions have no pings. Off unless told.
+    pub fn ping_every(mut self, interval: Duration) -> Self {
+        self.ping_every = Some(interval);
         self
     }
 
@@ -156,10 +176,16 @@ impl Serving {
         };
         let hello = self.server.hello();
         let server = self.server;
+        let beating = Arc::clone(&runtime);
         let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), hello, self.limits, runtime);
         let mailbox = Arc::clone(driver.mailbox());
+        let lost = self.ping_every.map(|every| heartbeat::lost(Arc::clone(&mailbox), beating, every));
+        let ends = [
+            self.shutdown.map(|shutdown| (shutdown, Letter::ShutDown { at_once: false })),
+            lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, Letter::ShutDown { at_once: true })),
+        ];
         if !apart {
-            return Ok(until(driver, self.shutdown, mailbox).await);
+            return Ok(until(driver, ends, mailbox).await);
         }
         let io = io_handle().map_err(not_begun)?;
         if self.on_signals {
@@ -179,23 +205,25 @@ impl Serving {
             }
             ended
         });
-        let ended = until(async { driven.await.map_err(not_begun) }, self.shutdown, mailbox).await;
+        let ended = until(async { driven.await.map_err(not_begun) }, ends, mailbox).await;
         guard.disarm();
         ended
     }
 }
 
-/// Drives until the end; when `shutdown` completes first, the driver is told.
-async fn until<T>(driver: impl Future<Output = T>, shutdown: Option<BoxFuture<()>>, mailbox: Arc<Mailbox>) -> T {
+/// Something that ends a connection when it completes, and how the driver is told.
+type End = Option<(BoxFuture<()>, Letter)>;
+
+/// Drives until the end; when one of the others completes first, the driver is told.
+async fn until<T>(driver: impl Future<Output = T>, ends: [End; 2], mailbox: Arc<Mailbox>) -> T {
     let mut driver = std::pin::pin!(driver);
-    let mut shutdown = shutdown;
+    let mut ends = ends;
     std::future::poll_fn(|cx| {
-        if let Some(future) = &mut shutdown
-            && future.as_mut().poll(cx).is_ready()
-        {
-            shutdown = None;
-            // If the connection is closed already, so much the better.
-            let _ = mailbox.post(Letter::ShutDown { at_once: false });
+        for end in &mut ends {
+            if let Some((_, letter)) = end.take_if(|(future, _)| future.as_mut().poll(cx).is_ready()) {
+                // If the connection is closed already, so much the better.
+                let _ = mailbox.post(letter);
+            }
         }
         driver.as_mut().poll(cx)
     })

@@ -477,6 +477,12 @@ impl ToolBuilder {
         }
         if self.definition.name.is_empty() {
             self.note_problem("its name is empty");
+        } else if !is_plain(&self.definition.name) {
+            let name = &*self.definition.name;
+            tracing::warn!(
+                name,
+                "not every client takes this name: it should have up to 128 letters, digits, `_`, `-` and `.`"
+            );
         }
         if self.definition.input_schema.get("type") != Some(&Value::from("object")) {
             self.note_problem("its input schema is not of `type: object`");
@@ -514,4 +520,9 @@ impl ToolBuilder {
     fn hints(&mut self) -> &mut ToolAnnotations {
         self.definition.annotations.get_or_insert_default()
     }
+}
+
+/// Whether the specification advises to call a tool so. What else it is called works here, and with most clients.
+fn is_plain(name: &str) -> bool {
+    name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }

@@ -3,6 +3,7 @@
 mod asks;
 mod cancellation;
 mod changes;
+mod demands;
 mod eras;
 mod followed;
 mod handlers;

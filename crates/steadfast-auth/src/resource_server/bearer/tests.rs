@@ -135,3 +135,18 @@ async fn a_broader_scope_lets_through_if_the_server_says_so() {
     assert_eq!(sent(hierarchical.clone(), with_token("admin")).await.0.status(), 200);
     assert_eq!(sent(hierarchical, with_token("alice")).await.0.status(), 403);
 }
+
+#[tokio::test]
+async fn one_request_has_one_challenge_however_often_it_is_made() {
+    let layer = layer().scopes("write read admin".parse().unwrap());
+    for token in [None, Some("nobody"), Some("alice")] {
+        let mut challenges = Vec::new();
+        for _ in 0..3 {
+            let request = token.map_or_else(|| Request::builder().uri("/mcp"), with_token);
+            let (response, _) = sent(layer.clone(), request).await;
+            challenges.push(challenge(&response).to_owned());
+        }
+        assert!(challenges[0].contains("scope=\"admin read write\""), "{challenges:?}");
+        assert!(challenges.iter().all(|one| *one == challenges[0]), "{challenges:?}");
+    }
+}

@@ -185,7 +185,8 @@ impl Tasks {
         self.change(id, |record| {
             let Some(asked) = &mut record.shown.input_requests else { return false };
             let mut taken = false;
-            for (key, answer) in &answers.0 {
+            // Null is no answer. Taken as one, it would be asked for again, under a key that must not be used twice.
+            for (key, answer) in answers.0.iter().filter(|(_, answer)| !answer.is_null()) {
                 if asked.remove(key).is_some() {
                     record.answers.0.insert(key.clone(), answer.clone());
                     taken = true;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::json;
 use steadfast_model::{
-    ErrorObject, InputRequiredResult, JsonObject, Method, ProgressParams, Revision, TaskStatus, meta,
+    DetailedTask, ErrorObject, InputRequiredResult, JsonObject, Method, ProgressParams, Revision, TaskStatus, meta,
 };
 
 use super::{Control, TaskRecord, Tasks};
@@ -125,10 +125,8 @@ fn settle(record: &mut TaskRecord, answer: &[u8]) {
     let shown = &mut record.shown;
     let answer = serde_json::from_slice(answer).unwrap_or(Answer { result: None, error: None });
     let Some(result) = answer.result else {
-        shown.task.status = TaskStatus::Failed;
-        shown.error =
-            Some(answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without an answer")));
-        return;
+        let error = answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without an answer"));
+        return fail(shown, error);
     };
     if result.get("resultType").and_then(serde_json::Value::as_str) != Some("input_required") {
         shown.task.status = TaskStatus::Completed;
@@ -143,10 +141,16 @@ fn settle(record: &mut TaskRecord, answer: &[u8]) {
             record.answers.0.clear();
         }
         Err(error) => {
-            shown.task.status = TaskStatus::Failed;
-            shown.error = Some(ErrorObject::internal(format!("what the handler asks cannot be read: {error}")));
+            fail(shown, ErrorObject::internal(format!("what the handler asks cannot be read: {error}")));
         }
     }
+}
+
+/// It has failed, and says why in words too.
+fn fail(shown: &mut DetailedTask, error: ErrorObject) {
+    shown.task.status = TaskStatus::Failed;
+    shown.task.status_message = Some(error.message.clone().into_owned());
+    shown.error = Some(error);
 }
 
 /// The call that a run of the handler answers.

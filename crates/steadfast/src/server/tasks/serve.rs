@@ -56,8 +56,9 @@ pub(in crate::server) fn begin(
         None => Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime)),
     };
     let ctx = Context::new(Arc::clone(&execution), server);
+    let decorated = server.clone();
     let (server, inner) = (server.clone(), Arc::clone(runtime));
-    start(execution, async move {
+    start(decorated, execution, async move {
         if let Some(first) = first
             && let Err(error) = first.ask(ctx).await
         {
@@ -97,7 +98,8 @@ pub(in crate::server) fn serve(
     };
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.owner();
-    start(Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime)), async move {
+    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
+    start(server.clone(), execution, async move {
         let owner = owner.as_deref();
         match method {
             Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
@@ -116,22 +118,25 @@ enum TaskReply {
 }
 
 fn start(
+    server: Server,
     execution: Arc<Execution>,
     work: impl Future<Output = Result<TaskReply, ErrorObject>> + Send + 'static,
 ) -> Started {
     let work: Pin<Box<dyn Future<Output = Result<TaskReply, ErrorObject>> + Send>> = Box::pin(work);
-    let encode = |reply: Result<TaskReply, ErrorObject>, execution: &Execution| {
-        let (id, revision, none) = (&execution.id, execution.peer.revision, era::Decoration::none());
+    let encode = move |reply: Result<TaskReply, ErrorObject>, execution: &Execution| {
+        let (id, revision, decoration) = (&execution.id, execution.peer.revision, server.decoration());
         match reply {
             Ok(TaskReply::NotBegun(result)) => {
-                Answer::result(id, |out| era::write_result(revision, &result, &none, out))
+                Answer::result(id, |out| era::write_result(revision, &result, decoration, out))
             }
             Ok(TaskReply::Created(created)) => {
-                Answer::result(id, |out| era::write_result(revision, &created, &none, out))
+                Answer::result(id, |out| era::write_result(revision, &created, decoration, out))
             }
-            Ok(TaskReply::Shown(shown)) => Answer::result(id, |out| era::write_result(revision, &*shown, &none, out)),
+            Ok(TaskReply::Shown(shown)) => {
+                Answer::result(id, |out| era::write_result(revision, &*shown, decoration, out))
+            }
             Ok(TaskReply::Done) => {
-                Answer::result(id, |out| era::write_result(revision, &EmptyResult::default(), &none, out))
+                Answer::result(id, |out| era::write_result(revision, &EmptyResult::default(), decoration, out))
             }
             Err(error) => Answer::error(id, &error),
         }

@@ -135,9 +135,7 @@ impl Shared {
                     "servers of this revision ask nothing: there is nothing to answer",
                 )
                 .into(),
-                Message::Batch(_) => {
-                    reply::refuse(StatusCode::BAD_REQUEST, "batches exist in revision 2025-03-26 only").into()
-                }
+                Message::Batch(_) => reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into(),
             },
         }
     }
@@ -170,6 +168,9 @@ impl Shared {
             Ok(found) => found,
             Err(response) => return Decision::Respond(*response),
         };
+        if matches!(message, Message::Batch(_)) && !session.takes_batches() {
+            return reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into();
+        }
         let (ids, sweep) = match message {
             Message::Request { id, .. } => (vec![id.clone()], false),
             Message::Batch(batch) => (ids_of(*batch, self.limits.depth), true),
@@ -305,6 +306,8 @@ fn is_modern(lines: &Lines<'_>) -> bool {
     matches!(lines.single(name::PROTOCOL_VERSION), Single::Value(version)
         if Revision::parse(version).is_some_and(Revision::is_modern))
 }
+
+const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
 
 /// The ids of the requests in a batch.
 fn ids_of(batch: envelope::Batch<'_>, depth: usize) -> Vec<RequestId> {

@@ -179,6 +179,11 @@ impl Session {
         self.owner == principal.map(Principal::identity)
     }
 
+    /// Whether its revision has batches.
+    pub(super) fn takes_batches(&self) -> bool {
+        self.lock().engine.connection.peer().is_some_and(|peer| peer.revision == Revision::V2025_03_26)
+    }
+
     /// Whether its handshake was done.
     pub(super) fn is_open(&self) -> bool {
         self.lock().engine.connection.peer().is_some()

@@ -196,3 +196,5 @@ fn gated(gate: &Signal) -> Tool {
 fn cases() -> Vec<&'static str> {
     vec!["2025-03-26", "2025-06-18", "2025-11-25"]
 }
+
+mod demands;
