@@ -290,6 +290,10 @@ impl Connection {
         self.fail_all_calls();
         self.begin_drain(now, CloseCause::PeerClosed);
         self.stop_at_once(now);
+        if let Some(drain) = self.stage.drain() {
+            // It has not left: it waits for these answers.
+            self.stage = Stage::Draining(Drain { quiet: false, ..drain });
+        }
         self.settle();
     }
 
