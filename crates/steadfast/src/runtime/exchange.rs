@@ -8,6 +8,9 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+#[cfg(feature = "http")]
+use steadfast_proto::envelope::Message;
+
 use super::engine::{Engine, Service};
 
 /// One request, until its answer.
@@ -19,9 +22,17 @@ pub(crate) struct Exchange<S: Service> {
 impl<S: Service> Exchange<S> {
     /// Gives a new engine its one message.
     pub(crate) fn begin(mut engine: Engine<S>, message: &[u8]) -> Self {
-        let now = engine.runtime.now();
         engine.connection.carry_one_exchange();
-        engine.connection.handle_message(now, message);
+        engine.connection.handle_message(engine.runtime.now(), message);
+        engine.act();
+        Self { engine: Some(engine) }
+    }
+
+    /// The same for a message that was read already.
+    #[cfg(feature = "http")]
+    pub(crate) fn begin_read(mut engine: Engine<S>, message: Message<'_>) -> Self {
+        engine.connection.carry_one_exchange();
+        engine.connection.handle_read(engine.runtime.now(), message);
         engine.act();
         Self { engine: Some(engine) }
     }

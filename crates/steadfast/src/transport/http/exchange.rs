@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use steadfast_proto::envelope::Message;
 use steadfast_proto::frame::sse;
 use steadfast_proto::http::status;
 use tokio::sync::futures::OwnedNotified;
@@ -75,7 +76,7 @@ impl Running {
         shared: Arc<Shared>,
         runtime: Arc<dyn Runtime>,
         principal: Option<&str>,
-        message: &[u8],
+        message: Message<'_>,
         permit: Permit,
     ) -> Self {
         let server = shared.server.clone();
@@ -85,7 +86,7 @@ impl Running {
         };
         let limits = shared.limits.clone();
         let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
-        let exchange = Exchange::begin(engine, message);
+        let exchange = Exchange::begin_read(engine, message);
         Self { shared, runtime, exchange, timer: None, closing: None, told: false, _permit: permit }
     }
 
