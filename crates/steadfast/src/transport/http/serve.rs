@@ -1,7 +1,7 @@
 //! An HTTP server around the service, for programs that have none of their own.
 //!
-//! It accepts, reads and writes on the thread of the drivers, where no handler runs: a handler that blocks its thread, or
-//! all of them, holds up nobody's ping.
+//! It accepts on the thread of the drivers, and reads and writes on the carriers, as many as there are workers. No handler
+//! runs on either: a handler that blocks its thread, or all of them, holds up nobody's ping.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
@@ -16,6 +16,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use steadfast_proto::http::guard::Guard;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::body::HttpBody;
@@ -23,7 +24,7 @@ use super::options::HttpOptions;
 use super::reply;
 use super::service::HttpService;
 use crate::error::Error;
-use crate::runtime::{Runtime, TokioRuntime, io_handle};
+use crate::runtime::{Runtime, TokioRuntime, carriers_for, io_handle};
 use crate::server::{Server, listen_for_signals, not_begun};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -99,7 +100,9 @@ impl ServingHttp {
         let listener = self.listener.map_err(not_begun)?;
         let address = listener.local_addr().map_err(not_begun)?;
         listener.set_nonblocking(true).map_err(not_begun)?;
-        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime::current().map_err(not_begun)?);
+        let runtime = TokioRuntime::current().map_err(not_begun)?;
+        let carriers = carriers_for(runtime.handle()).map_err(not_begun)?;
+        let runtime: Arc<dyn Runtime> = Arc::new(runtime);
         let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
         let service = HttpService::with(self.server, self.options, guard, OnceLock::from(runtime));
@@ -117,7 +120,7 @@ impl ServingHttp {
         let endpoint = Endpoint { path: self.path.into(), service: service.clone() };
         // Dropping the future that waits here ends the server: the guard shuts it down.
         let guard = Guarded(service.clone());
-        let mut serving = io.spawn(accept(listener, endpoint, drain));
+        let mut serving = io.spawn(accept(listener, endpoint, carriers, drain));
         if let Some(shutdown) = self.shutdown {
             tokio::select! {
                 biased;
@@ -145,7 +148,8 @@ fn default_guard(address: SocketAddr) -> Guard {
 }
 
 /// Accepts connections until the service shuts down, and then waits until they have drained.
-async fn accept(listener: StdListener, endpoint: Endpoint, drain: Duration) -> io::Result<()> {
+async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>, drain: Duration) -> io::Result<()> {
+    let mut carriers = carriers.iter().cycle();
     let listener = TcpListener::from_std(listener)?;
     let shared = Arc::clone(&endpoint.service.shared);
     let room = Arc::new(Semaphore::new(shared.options.connections.min(Semaphore::MAX_PERMITS)));
@@ -167,10 +171,14 @@ async fn accept(listener: StdListener, endpoint: Endpoint, drain: Duration) -> i
         match accepted {
             (Ok((stream, _)), permit) => {
                 let (endpoint, alive) = (endpoint.clone(), alive.clone());
-                tokio::spawn(async move {
-                    connection(stream, endpoint, drain).await;
+                let (Some(carrier), Ok(stream)) = (carriers.next(), stream.into_std()) else { continue };
+                drop(carrier.spawn(async move {
+                    // Out of descriptors, or gone already: there is nobody to tell.
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        connection(stream, endpoint, drain).await;
+                    }
                     drop((permit, alive));
-                });
+                }));
             }
             (Err(error), _) => {
                 // Out of descriptors, or a client that is gone again: nothing is won by trying at once.

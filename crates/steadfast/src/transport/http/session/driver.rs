@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::super::sessions::Sessions;
 use super::Session;
-use crate::runtime::{Timer, io_handle};
+use crate::runtime::{Timer, here_or_driver};
 
 /// How many turns it takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
@@ -20,11 +20,11 @@ pub(in super::super) struct Driver {
 }
 
 impl Driver {
-    /// On the thread of the drivers, where no handler can hold it up.
+    /// On the carrier that the session was opened on, or the thread of the drivers: no handler can hold it up there.
     pub(in super::super) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), session, sessions };
-        match io_handle() {
+        match here_or_driver() {
             Ok(io) if runtime.tokio().is_some() => drop(io.spawn(driver)),
             // A simulator has one thread for everything; without ours, the workers have to do.
             _ => runtime.spawn(Box::pin(driver)),
