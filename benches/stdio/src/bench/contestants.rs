@@ -1,15 +1,14 @@
 //! Who is measured, and where their programs come from.
 //!
-//! Programs are built by cargo with the release profile, so that no stale or debug build is measured by accident.
+//! They are built unless told otherwise.
 
 use crate::options::Options;
 use crate::workload::{Era, Tool};
+use bench_kit::programs::{self, build};
 use clap::ValueEnum;
-use serde_json::Value;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A server that can take part.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,8 +94,6 @@ impl Contestant {
 /// Finds or builds the programs of all that take part.
 pub(crate) fn contestants(options: &Options) -> io::Result<Vec<Contestant>> {
     let kinds = options.kinds();
-    let beside = std::env::current_exe()?;
-    let beside = beside.parent().unwrap_or(Path::new("."));
     let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
 
     let built = if options.no_build {
@@ -127,49 +124,10 @@ pub(crate) fn contestants(options: &Options) -> io::Result<Vec<Contestant>> {
         .into_iter()
         .map(|kind| {
             let program = match (kind, &steadfast) {
-                (Kind::Steadfast, Some(path)) => path.clone(),
-                _ => built
-                    .iter()
-                    .find(|path| path.ends_with(kind.program()))
-                    .cloned()
-                    .unwrap_or_else(|| beside.join(kind.program())),
+                (Kind::Steadfast, Some(path)) => programs::exists(kind.name(), path.clone()),
+                _ => programs::find(kind.program(), &built),
             };
-            if program.is_file() {
-                Ok(Contestant { kind, program })
-            } else {
-                Err(io::Error::new(
-                    io::ErrorKind::NotFound,
-                    format!("{}: no program at {}", kind.name(), program.display()),
-                ))
-            }
+            program.map(|program| Contestant { kind, program })
         })
         .collect()
-}
-
-/// Builds in release mode and says which executables came out of it.
-fn build(folder: &Path, what: &[&str]) -> io::Result<Vec<PathBuf>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args([
-            "build",
-            "--release",
-            "--message-format=json-render-diagnostics",
-        ])
-        .args(what)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()?;
-    if !output.status.success() {
-        return Err(io::Error::other(format!(
-            "cargo build {} failed",
-            what.join(" ")
-        )));
-    }
-    Ok(output
-        .stdout
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
-        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-        .collect())
 }

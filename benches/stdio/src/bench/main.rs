@@ -10,12 +10,9 @@ mod inbox;
 mod options;
 mod rates;
 mod report;
-mod watchdog;
 mod workload;
 
 use clap::Parser;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
 use options::Options;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -35,36 +32,25 @@ fn main() -> ExitCode {
 /// Whether the mark, if there is one, was reached.
 fn run(options: &Options) -> io::Result<bool> {
     let contestants = contestants::contestants(options)?;
+    let columns = report::columns(&contestants);
     if options.callgrind {
         let cells = counts::count(&contestants, options)?;
-        print(&report::counts_table(&cells, &contestants, options))?;
-        write_json(options, &report::counts_json(&cells, &contestants, options))?;
+        print(&report::counts_table(&cells, &columns, options))?;
+        write_json(options, &report::counts_json(&cells, &columns, options))?;
         return Ok(true);
     }
     if options.one_core {
-        stay_on_one_core()?;
+        bench_kit::cores::stay_on_one()?;
     }
     let cells = rates::measure(&contestants, options)?;
-    print(&report::rates_table(&cells, &contestants, options))?;
-    write_json(options, &report::rates_json(&cells, &contestants, options))?;
+    print(&report::rates_table(&cells, &columns, options))?;
+    write_json(options, &report::rates_json(&cells, &columns, options))?;
     let Some(mark) = options.mark else {
         return Ok(true);
     };
-    let (lines, reached) = report::marks(&cells, &contestants, mark);
+    let (lines, reached) = report::marks(&cells, &contestants, &columns, mark);
     print(&format!("\n{}\n", lines.join("\n")))?;
     Ok(reached)
-}
-
-/// Children inherit it.
-fn stay_on_one_core() -> io::Result<()> {
-    let this = Pid::from_raw(0);
-    let allowed = sched_getaffinity(this)?;
-    let mut one = CpuSet::new();
-    let last = (0..CpuSet::count())
-        .rev()
-        .find(|core| allowed.is_set(*core).unwrap_or(false));
-    one.set(last.unwrap_or(0))?;
-    Ok(sched_setaffinity(this, &one)?)
 }
 
 fn print(text: &str) -> io::Result<()> {

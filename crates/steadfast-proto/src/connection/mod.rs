@@ -206,12 +206,24 @@ impl Connection {
         if self.input_ended || self.stage.is_closed() {
             return;
         }
-        self.statistics.messages_in += 1;
         match envelope::read(bytes, self.limits.depth) {
-            Ok(Message::Batch(batch)) => self.take_batch(now, batch),
-            Ok(message) => self.take(now, message, None),
+            Ok(message) => return self.handle_read(now, message),
             Err(_) if crate::mutant!(CloseOnBadBytes) => self.close(CloseCause::PeerClosed),
             Err(refusal) => self.refuse(refusal, None),
+        }
+        self.statistics.messages_in += 1;
+        self.settle();
+    }
+
+    /// The same for a message that whoever carries it has read already, within the limits of this connection.
+    pub fn handle_read(&mut self, now: Moment, message: Message<'_>) {
+        if self.input_ended || self.stage.is_closed() {
+            return;
+        }
+        self.statistics.messages_in += 1;
+        match message {
+            Message::Batch(batch) => self.take_batch(now, batch),
+            message => self.take(now, message, None),
         }
         self.settle();
     }

@@ -8,6 +8,8 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+#[cfg(feature = "http")]
+use steadfast_proto::envelope::Message;
 use steadfast_proto::mutant;
 
 use super::engine::{Engine, Service};
@@ -29,9 +31,17 @@ impl Kept for () {}
 impl<S: Service, K: Kept> Exchange<S, K> {
     /// Gives a new engine its one message.
     pub(crate) fn begin(mut engine: Engine<S>, message: &[u8], kept: K) -> Self {
-        let now = engine.runtime.now();
         engine.connection.carry_one_exchange();
-        engine.connection.handle_message(now, message);
+        engine.connection.handle_message(engine.runtime.now(), message);
+        engine.act();
+        Self { engine: Some((engine, kept)) }
+    }
+
+    /// The same for a message that was read already.
+    #[cfg(feature = "http")]
+    pub(crate) fn begin_read(mut engine: Engine<S>, message: Message<'_>, kept: K) -> Self {
+        engine.connection.carry_one_exchange();
+        engine.connection.handle_read(engine.runtime.now(), message);
         engine.act();
         Self { engine: Some((engine, kept)) }
     }

@@ -50,6 +50,9 @@ pub(crate) struct Mailbox {
     principal: OnceLock<Mutex<Principal>>,
     /// Buffers of large answers that were written, for the next ones.
     spare: Mutex<Vec<Vec<u8>>>,
+    /// By which its owner is woken, on a thread that has one.
+    #[cfg(feature = "http")]
+    bell: Option<Arc<super::carriers::Bell>>,
 }
 
 /// Buffers of this size are worth keeping, and larger ones are not worth the memory.
@@ -74,6 +77,8 @@ impl Mailbox {
             next_call: AtomicU64::new(0),
             principal: OnceLock::new(),
             spare: Mutex::default(),
+            #[cfg(feature = "http")]
+            bell: super::carriers::bell(),
         })
     }
 
@@ -90,9 +95,17 @@ impl Mailbox {
         let driver = state.driver.take();
         drop(state);
         if let Some(driver) = driver {
-            driver.wake();
+            self.wake(driver);
         }
         Ok(())
+    }
+
+    fn wake(&self, driver: Waker) {
+        #[cfg(feature = "http")]
+        if let Some(bell) = &self.bell {
+            return bell.wake(driver);
+        }
+        driver.wake();
     }
 
     /// Says whose message comes next. That it is the same one's as before is for the transport to see to.

@@ -15,6 +15,8 @@
 
 mod asks;
 mod calls;
+#[cfg(feature = "http")]
+mod carriers;
 mod driver;
 mod engine;
 mod exchange;
@@ -40,6 +42,8 @@ pub use engine::Ended;
 
 pub(crate) use asks::{Asked, Asks, Keeper, Memory};
 pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall};
+#[cfg(feature = "http")]
+pub(crate) use carriers::{for_workers_of as carriers_for, here_or_driver};
 pub(crate) use driver::Driver;
 pub(crate) use engine::{Engine, Service, Started};
 pub(crate) use exchange::Exchange;

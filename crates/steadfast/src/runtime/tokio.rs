@@ -67,7 +67,17 @@ impl TokioRuntime {
         self
     }
 
+    /// The tokio runtime itself.
+    #[cfg(feature = "http")]
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     pub(super) fn spawn_task<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
+        #[cfg(feature = "http")]
+        if super::carriers::is_here() {
+            return super::carriers::start_soon(&self.handle, Box::pin(task));
+        }
         drop(self.handle.spawn(task));
     }
 
@@ -114,7 +124,15 @@ impl Runtime for TokioRuntime {
     }
 }
 
-/// A timer of the drivers' thread, whoever polls it.
+/// Whether this thread has timers of its own, and nobody but us uses it.
+fn has_timers() -> bool {
+    #[cfg(feature = "http")]
+    return super::carriers::is_here();
+    #[cfg(not(feature = "http"))]
+    return false;
+}
+
+/// A timer of the drivers' thread, whoever polls it; on a carrier of HTTP, one of its own.
 struct TokioTimer {
     runtime: TokioRuntime,
     when: Option<Moment>,
@@ -138,7 +156,7 @@ impl Timer for TokioTimer {
         let instant = self.runtime.instant(when);
         let sleep = self.sleep.get_or_insert_with(|| {
             // The thread of the drivers has timers, whatever the runtime of the handlers has.
-            let _inside = super::io_thread::handle().map(Handle::enter);
+            let _inside = (!has_timers()).then(|| super::io_thread::handle().map(Handle::enter));
             Box::pin(tokio::time::sleep_until(instant.into()))
         });
         std::task::ready!(sleep.as_mut().poll(cx));

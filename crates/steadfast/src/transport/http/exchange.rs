@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use http::{Response, StatusCode};
 use steadfast_model::Principal;
+use steadfast_proto::envelope::Message;
 use steadfast_proto::http::status;
 use tokio::sync::futures::OwnedNotified;
 
@@ -72,7 +73,7 @@ impl Running {
         shared: Arc<Shared>,
         runtime: Arc<dyn Runtime>,
         principal: Option<&Principal>,
-        message: &[u8],
+        message: Message<'_>,
         permit: Permit,
     ) -> Self {
         let server = shared.server.clone();
@@ -82,7 +83,7 @@ impl Running {
         };
         let limits = shared.limits.clone();
         let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
-        let exchange = Exchange::begin(engine, message, permit);
+        let exchange = Exchange::begin_read(engine, message, permit);
         Self { shared, runtime, exchange, timer: None, closing: None, told: false }
     }
 

@@ -125,7 +125,8 @@ impl Shared {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
                     let principal = self.options.principal(parts);
-                    let running = Running::begin(self, runtime, principal.as_ref(), &bytes, permit);
+                    let message = Message::Request { id, method, params };
+                    let running = Running::begin(self, runtime, principal.as_ref(), message, permit);
                     Decision::Run(Box::new(running))
                 }
                 // There is none that would have an effect: hanging up is the cancellation.

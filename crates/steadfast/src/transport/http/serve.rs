@@ -3,8 +3,8 @@
 //! It speaks HTTP/1.1 and HTTP/2, whichever a client begins with. There is no TLS here, so HTTP/2 is for clients that know that
 //! it is there; behind a proxy that ends TLS, and in servers of your own around the service, it is the same service.
 //!
-//! It accepts, reads and writes on the thread of the drivers, where no handler runs: a handler that blocks its thread, or
-//! all of them, holds up nobody's ping.
+//! It accepts on the thread of the drivers, and reads and writes on the carriers, as many as there are workers. No handler
+//! runs on either: a handler that blocks its thread, or all of them, holds up nobody's ping.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
@@ -20,6 +20,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use steadfast_proto::http::guard::Guard;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::body::HttpBody;
@@ -27,7 +28,7 @@ use super::options::HttpOptions;
 use super::reply;
 use super::service::HttpService;
 use crate::error::Error;
-use crate::runtime::{Runtime, TokioRuntime, io_handle};
+use crate::runtime::{Runtime, TokioRuntime, carriers_for, io_handle};
 use crate::server::{Server, listen_for_signals, not_begun};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -110,7 +111,9 @@ impl ServingHttp {
         let listener = self.listener.map_err(not_begun)?;
         let address = listener.local_addr().map_err(not_begun)?;
         listener.set_nonblocking(true).map_err(not_begun)?;
-        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime::current().map_err(not_begun)?);
+        let runtime = TokioRuntime::current().map_err(not_begun)?;
+        let carriers = carriers_for(runtime.handle()).map_err(not_begun)?;
+        let runtime: Arc<dyn Runtime> = Arc::new(runtime);
         let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
         let service = HttpService::with(self.server, self.options, guard, OnceLock::from(runtime));
@@ -131,7 +134,7 @@ impl ServingHttp {
         let end_process = on_signals && self.end_process;
         let load = Arc::clone(&service.shared.load);
         let mut serving = io.spawn(async move {
-            let served = accept(listener, endpoint, drain).await;
+            let served = accept(listener, endpoint, carriers, drain).await;
             // Here, where no handler can be in the way.
             if end_process && load.has_abandoned() {
                 std::process::exit(0);
@@ -165,7 +168,8 @@ fn default_guard(address: SocketAddr) -> Guard {
 }
 
 /// Accepts connections until the service shuts down, and then waits until they have drained.
-async fn accept(listener: StdListener, endpoint: Endpoint, drain: Duration) -> io::Result<()> {
+async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>, drain: Duration) -> io::Result<()> {
+    let mut carriers = carriers.iter().cycle();
     let listener = TcpListener::from_std(listener)?;
     let shared = Arc::clone(&endpoint.service.shared);
     let room = Arc::new(Semaphore::new(shared.options.connections.min(Semaphore::MAX_PERMITS)));
@@ -188,10 +192,14 @@ async fn accept(listener: StdListener, endpoint: Endpoint, drain: Duration) -> i
             (Ok((stream, _)), permit) => {
                 let (mut endpoint, alive) = (endpoint.clone(), alive.clone());
                 endpoint.begun = Arc::default();
-                tokio::spawn(async move {
-                    connection(stream, endpoint, drain).await;
+                let (Some(carrier), Ok(stream)) = (carriers.next(), stream.into_std()) else { continue };
+                drop(carrier.spawn(async move {
+                    // Out of descriptors, or gone already: there is nobody to tell.
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        connection(stream, endpoint, drain).await;
+                    }
                     drop((permit, alive));
-                });
+                }));
             }
             (Err(error), _) => {
                 // Out of descriptors, or a client that is gone again: nothing is won by trying at once.

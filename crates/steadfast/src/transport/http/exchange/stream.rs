@@ -14,7 +14,7 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
 use super::Running;
-use crate::runtime::{Runtime, Timer, io_handle};
+use crate::runtime::{Runtime, Timer, here_or_driver};
 
 /// The end of the response.
 pub(in super::super) struct ExchangeStream {
@@ -53,7 +53,7 @@ impl ExchangeStream {
         let between = Arc::new(Between(Mutex::new(slot)));
         let serving = Serving(Arc::clone(&between));
         // Where no handler can hold it up, if there is such a place.
-        match runtime.tokio().and_then(|_| io_handle().ok()) {
+        match runtime.tokio().and_then(|_| here_or_driver().ok()) {
             Some(io) => drop(io.spawn(serving)),
             None => runtime.spawn(Box::pin(serving)),
         }

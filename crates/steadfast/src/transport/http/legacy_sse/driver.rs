@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use super::super::load::Stay;
 use super::super::sessions::Sessions;
 use super::session::SseSession;
-use crate::runtime::{Timer, io_handle};
+use crate::runtime::{Timer, here_or_driver};
 
 /// How many turns it takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
@@ -27,10 +27,10 @@ impl Driver {
     pub(in super::super) fn spawn(session: Arc<SseSession>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), stay: session.load.stay(), session, sessions };
-        match io_handle() {
-            Ok(io) if runtime.tokio().is_some() => drop(io.spawn(driver)),
-            // A simulator has one thread for everything; without ours, the workers have to do.
-            _ => runtime.spawn(Box::pin(driver)),
+        // A simulator has one thread for everything; without ours, the workers have to do.
+        match runtime.tokio().and_then(|_| here_or_driver().ok()) {
+            Some(io) => drop(io.spawn(driver)),
+            None => runtime.spawn(Box::pin(driver)),
         }
     }
 

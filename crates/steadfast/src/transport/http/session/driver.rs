@@ -9,7 +9,7 @@ use steadfast_proto::mutant;
 use super::super::load::Stay;
 use super::super::sessions::Sessions;
 use super::Session;
-use crate::runtime::{Timer, io_handle};
+use crate::runtime::{Timer, here_or_driver};
 
 /// How many turns it takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
@@ -25,12 +25,12 @@ pub(in super::super) struct Driver {
 }
 
 impl Driver {
-    /// On the thread of the drivers, where no handler can hold it up.
+    /// On the carrier that the session was opened on, or the thread of the drivers: no handler can hold it up there.
     pub(in super::super) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), stay: session.load.stay(), session, sessions };
         // A simulator has one thread for everything; without ours, the workers have to do.
-        match runtime.tokio().and_then(|_| io_handle().ok()) {
+        match runtime.tokio().and_then(|_| here_or_driver().ok()) {
             Some(io) => drop(io.spawn(driver)),
             None => runtime.spawn(Box::pin(driver)),
         }

@@ -30,11 +30,7 @@ impl Watchdog {
                 let _ = kill(process, Signal::SIGKILL);
             }
         });
-        Self {
-            fired,
-            released: Some(released),
-            thread: Some(thread),
-        }
+        Self { fired, released: Some(released), thread: Some(thread) }
     }
 
     /// Whether the time ran out.

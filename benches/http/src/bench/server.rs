@@ -1,0 +1,115 @@
+//! One server as a child process: started, asked one thing at a time, ended.
+
+use crate::contestants::Contestant;
+use crate::request::{Call, FIRST_ID, Tool};
+use crate::response::{Inbox, Response, broken};
+use bench_kit::process::Subject;
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{ChildStdin, Command};
+use std::time::Duration;
+
+/// A server that listens.
+pub(crate) struct Server {
+    pub(crate) subject: Subject,
+    pub(crate) address: SocketAddr,
+    input: ChildStdin,
+}
+
+impl Server {
+    /// Starts the command, and waits until it says where it listens. `patience` bounds each step from here on.
+    pub(crate) fn start(name: &str, command: &mut Command, patience: Duration) -> io::Result<Self> {
+        let (subject, input, output) = Subject::start(name, command, patience)?;
+        let mut line = String::new();
+        let watch = subject.watch();
+        watch.end("its start", BufReader::new(output).read_line(&mut line))?;
+        let address = line.trim().parse().map_err(|_| broken(format!("{name}: no address in {line:?}")))?;
+        Ok(Self { subject, address, input })
+    }
+
+    /// The same, of a contestant.
+    pub(crate) fn of(contestant: &Contestant, patience: Duration) -> io::Result<Self> {
+        let line = contestant.command_line();
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]);
+        Self::start(contestant.name(), &mut command, patience)
+    }
+
+    /// Closes the server's input and waits for its end.
+    pub(crate) fn end(self) -> io::Result<()> {
+        drop(self.input);
+        self.subject.wait()
+    }
+}
+
+/// A connection on which one thing is asked at a time.
+pub(crate) struct Line {
+    stream: TcpStream,
+    inbox: Inbox,
+    /// How many reads the last response took.
+    pub(crate) reads: usize,
+}
+
+impl Line {
+    pub(crate) fn connect(to: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(to)?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, inbox: Inbox::default(), reads: 0 })
+    }
+
+    /// Sends a request and waits for all of its response.
+    pub(crate) fn ask(&mut self, request: &[u8]) -> io::Result<Response> {
+        self.stream.write_all(request)?;
+        self.reads = 0;
+        loop {
+            if let Some(response) = self.inbox.take()? {
+                return Ok(response);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Sends a request and waits for the head of a stream of events, which stays open as long as what this returns.
+    pub(crate) fn open(mut self, request: &[u8]) -> io::Result<TcpStream> {
+        self.stream.write_all(request)?;
+        loop {
+            match self.inbox.head()? {
+                Some(head) if head.status == 200 && head.events => return Ok(self.stream),
+                Some(head) => return Err(broken(format!("a stream was refused with status {}", head.status))),
+                None => self.fill()?,
+            }
+        }
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.reads += 1;
+        if self.inbox.fill(&mut self.stream)? {
+            return Ok(());
+        }
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Makes one call and checks all of its answer.
+    pub(crate) fn check(&mut self, to: SocketAddr, tool: Tool) -> io::Result<Response> {
+        let response = self.ask(Call::new(to, tool).under(FIRST_ID))?;
+        let shown = || String::from_utf8_lossy(&response.body).into_owned();
+        let answer = answer_in(&response);
+        let text = answer.as_ref().map(|answer| answer["result"]["content"][0]["text"].clone());
+        let id = answer.as_ref().map(|answer| answer["id"].clone());
+        if response.status == 200 && text == Some(tool.text().into()) && id == Some(FIRST_ID.into()) {
+            return Ok(response);
+        }
+        Err(broken(format!("{} was answered with status {} and {}", tool.name(), response.status, shown())))
+    }
+}
+
+/// The message of a response, or the last one of its events.
+fn answer_in(response: &Response) -> Option<Value> {
+    if !response.events {
+        return serde_json::from_slice(&response.body).ok();
+    }
+    let text = std::str::from_utf8(&response.body).ok()?;
+    let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
+    serde_json::from_str(data.last()?.trim()).ok()
+}
