@@ -115,12 +115,16 @@ impl Clients {
             }
             Act::Cancel { back } if modern => {
                 let task = nth(&self.state().clients[client].requests, back).map(|(_, task)| task);
-                task.into_iter().for_each(|task| self.executor.cancel(task));
+                if let Some(task) = task {
+                    self.executor.cancel(task);
+                }
             }
             Act::Cancel { back } => self.cancel(client, back),
             Act::HangUp { back } => {
                 let task = nth(&self.state().clients[client].open, back).map(|(task, _)| task);
-                task.into_iter().for_each(|task| self.executor.cancel(task));
+                if let Some(task) = task {
+                    self.executor.cancel(task);
+                }
             }
             Act::Abandon => self.hang_up(client, |_| true),
             Act::Listen(manner) => {
@@ -199,7 +203,7 @@ impl Clients {
             _ => Hang::Never,
         };
         let upload = if self.state().random.chance(20) { Upload::Pieces } else { Upload::Whole };
-        let manner = Manner { hang, upload, ..PLAIN };
+        let manner = Manner { upload, hang, ..PLAIN };
         let asked = Asked::post(&message);
         let outcome = self.run(Errand { client, session: None, purpose: Purpose::Open, asked, manner, round: 0 }).await;
         let Some(session) = outcome.opened else { return };

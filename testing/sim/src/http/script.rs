@@ -197,6 +197,9 @@ pub(super) enum Op {
     Never,
 }
 
+/// Ids that no event has, or that are no ids.
+const UNKNOWN: [&str; 6] = ["0-999", "999-0", "", "x", "0-18446744073709551615", "00-0"];
+
 const REVISIONS: [Option<&str>; 5] = [None, None, Some("2025-11-25"), Some("2025-11-25"), Some("2025-06-18")];
 
 impl Script {
@@ -316,7 +319,10 @@ impl Writer {
         match self.random.below(100) {
             0..60 => From::Last,
             60..82 => From::Earlier(1 + self.back()),
-            82..91 => From::Unknown(*self.random.pick(&["0-999", "999-0", "", "x", "0-18446744073709551615", "00-0"])),
+            82..91 => {
+                let id = *self.random.pick(&UNKNOWN);
+                From::Unknown(id)
+            }
             _ => From::Other,
         }
     }
