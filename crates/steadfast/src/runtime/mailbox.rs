@@ -100,6 +100,7 @@ impl Mailbox {
         Ok(())
     }
 
+    #[cfg_attr(not(feature = "http"), allow(clippy::unused_self, reason = "only carriers of HTTP have a bell"))]
     fn wake(&self, driver: Waker) {
         #[cfg(feature = "http")]
         if let Some(bell) = &self.bell {
