@@ -102,7 +102,9 @@ impl Suite {
         if !version.starts_with(&format!("v{NODE}.")) {
             return Some(format!("it needs Node {NODE}, and this is {}", version.trim()));
         }
-        let manifest = std::fs::read(package.join("package.json")).ok()?;
+        let Ok(manifest) = std::fs::read(package.join("package.json")) else {
+            return Some(format!("{PACKAGE} is not there"));
+        };
         let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
         (manifest["version"] != VERSION || !self.script.exists())
             .then(|| format!("it is not {PACKAGE} {VERSION}, but {}", manifest["version"]))

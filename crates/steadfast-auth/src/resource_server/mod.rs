@@ -1,7 +1,7 @@
 //! A server that only talks to clients with a good token: an OAuth 2.1 resource server.
 //!
 //! [`RequireBearer`] is the tower layer that asks a [`Verifier`] about the token of each request and puts a [`Principal`] in
-//! the request's place. [`ResourceMetadata`] tells clients where tokens come from.
+//! the token's place. [`ResourceMetadata`] tells clients where tokens come from.
 //!
 //! Verifiers:
 //!

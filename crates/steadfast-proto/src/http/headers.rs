@@ -49,6 +49,16 @@ impl Era {
     }
 }
 
+/// Whether `Mcp-Method` says the method of the body, if it is there. Before 2026-07-28 it need not be; but whoever decides by the
+/// header, in front of us, must not be told another method than the one that is carried out.
+pub fn method_agrees(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> bool {
+    match (Single::of(headers, name::METHOD), message) {
+        (Single::Absent, _) => true,
+        (Single::Value(said), Message::Request { method, .. } | Message::Notification { method, .. }) => said == method,
+        _ => false,
+    }
+}
+
 /// The headers of a request and its body do not say the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -47,15 +47,16 @@ impl<R: Request> Call<R> {
         Self { client, params: Err(error), timeout: None, total_timeout: None, on_progress: None }
     }
 
-    /// How long to wait without an answer or progress. Five minutes unless told; `None` for ever.
+    /// How long to wait without an answer or progress. Five minutes unless told; with `None` only the
+    /// total time ends it.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
         self
     }
 
-    /// How long to wait in all, whatever progress is reported. A day unless told.
-    pub fn total_timeout(mut self, timeout: Duration) -> Self {
-        self.total_timeout = Some(timeout);
+    /// How long to wait in all, whatever progress is reported. A day unless told; `None` for ever.
+    pub fn total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.total_timeout = timeout.into();
         self
     }
 

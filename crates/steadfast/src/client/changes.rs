@@ -12,6 +12,7 @@ use futures_core::Stream;
 use steadfast_model::era;
 use steadfast_model::{DetailedTask, Method, ResourceParams, SubscriptionFilter, SubscriptionParams, request};
 use steadfast_proto::envelope::OwnedParams;
+use tokio::sync::oneshot;
 
 use super::{Client, result_of};
 use crate::error::Error;
@@ -91,7 +92,7 @@ impl Client {
     /// Listens to the server's changes.
     ///
     /// The first thing to come is [`Change::Listening`]: what was changed before is not told. The stream ends when the server
-    /// ends it, with an error if that is why.
+    /// ends it, with an error if that is why. Who leaves more than a thousand changes unread loses the oldest.
     ///
     /// ```
     /// # use steadfast::{Client, SubscriptionFilter, client::Change};
@@ -130,12 +131,11 @@ impl Client {
     }
 
     fn hear(&self, filter: SubscriptionFilter) -> Source {
-        let listener = Arc::new(Listener { filter, queue: Mutex::default() });
+        let (listening, gone) = oneshot::channel();
+        let listener = Arc::new(Listener { filter, queue: Mutex::default(), _listening: listening });
         self.inner.told.add(&listener);
-        let client = self.clone();
-        let begun = Arc::clone(&listener);
-        // What is not heard of here is said by the stream.
-        self.inner.runtime.spawn(Box::pin(async move { begun.begin(client).await }));
+        let subscribing = subscribe(self.clone(), Arc::downgrade(&listener), listener.filter.clone(), gone);
+        self.inner.runtime.spawn(Box::pin(subscribing));
         Source::Told(listener)
     }
 }
@@ -174,16 +174,34 @@ impl Stream for Changes {
     }
 }
 
-impl Drop for Changes {
-    fn drop(&mut self) {
-        let Source::Told(listener) = &self.source else { return };
-        for uri in &listener.filter.resource_subscriptions {
-            // Others may still want to hear of it.
-            if self.client.inner.told.wants(uri, listener) {
-                continue;
+/// Subscribes to what has to be subscribed to, says so, and takes it back when nobody listens any more.
+async fn subscribe(client: Client, listener: Weak<Listener>, filter: SubscriptionFilter, gone: oneshot::Receiver<()>) {
+    let mut subscribed = Vec::new();
+    for uri in &filter.resource_subscriptions {
+        if listener.strong_count() == 0 {
+            break;
+        }
+        match client.subscribe(uri).await {
+            Ok(_) => subscribed.push(uri),
+            Err(error) => {
+                if let Some(listener) = listener.upgrade() {
+                    listener.push(Err(error));
+                }
+                break;
             }
-            let unsubscribe = self.client.unsubscribe(uri).start();
-            self.client.inner.runtime.spawn(Box::pin(async move { drop(unsubscribe.await) }));
+        }
+    }
+    if let Some(listener) = listener.upgrade()
+        && subscribed.len() == filter.resource_subscriptions.len()
+    {
+        listener.push(Ok(Change::Listening(filter.clone())));
+    }
+    // Nothing is ever sent: that it is dropped says so.
+    let _ = gone.await;
+    for uri in subscribed {
+        // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
+        if !client.inner.told.wants(uri) {
+            let _ = client.unsubscribe(uri).await;
         }
     }
 }
@@ -196,7 +214,14 @@ impl std::fmt::Debug for Changes {
 
 /// Who hears what a server of the older revisions tells everyone.
 #[derive(Clone, Default)]
-pub(super) struct Told(Arc<Mutex<Vec<Weak<Listener>>>>);
+pub(super) struct Told(Arc<Mutex<Hearers>>);
+
+#[derive(Default)]
+struct Hearers {
+    listeners: Vec<Weak<Listener>>,
+    /// The connection is gone: there is nothing more to hear.
+    closed: bool,
+}
 
 /// Changes beyond this many that nobody has looked at are dropped, the oldest first.
 const UNSEEN: usize = 1_024;
@@ -204,6 +229,8 @@ const UNSEEN: usize = 1_024;
 struct Listener {
     filter: SubscriptionFilter,
     queue: Mutex<Queue>,
+    /// Dropping it takes the subscriptions back.
+    _listening: oneshot::Sender<()>,
 }
 
 #[derive(Default)]
@@ -214,27 +241,28 @@ struct Queue {
 }
 
 impl Told {
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Listener>>> {
+    fn lock(&self) -> MutexGuard<'_, Hearers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, listener: &Arc<Listener>) {
-        let mut listeners = self.lock();
-        listeners.retain(|known| known.strong_count() > 0);
-        listeners.push(Arc::downgrade(listener));
+        let mut hearers = self.lock();
+        hearers.listeners.retain(|known| known.strong_count() > 0);
+        hearers.listeners.push(Arc::downgrade(listener));
+        listener.lock().closed = hearers.closed;
     }
 
-    /// Whether another one than this wants to hear of a resource.
-    fn wants(&self, uri: &str, other_than: &Arc<Listener>) -> bool {
-        let listeners = self.lock();
-        let mut others = listeners.iter().filter_map(Weak::upgrade).filter(|known| !Arc::ptr_eq(known, other_than));
-        others.any(|known| known.filter.resource_subscriptions.iter().any(|wanted| wanted == uri))
+    /// Whether somebody wants to hear of a resource.
+    fn wants(&self, uri: &str) -> bool {
+        let hearers = self.lock();
+        let mut listeners = hearers.listeners.iter().filter_map(Weak::upgrade);
+        listeners.any(|known| known.filter.resource_subscriptions.iter().any(|wanted| wanted == uri))
     }
 
     /// The server says something.
     pub(super) fn tell(&self, method: Method, params: &OwnedParams) {
         let Some(change) = Change::read(method, params) else { return };
-        for listener in self.lock().iter().filter_map(Weak::upgrade) {
+        for listener in self.lock().listeners.iter().filter_map(Weak::upgrade) {
             if change.is_wanted(&listener.filter) {
                 listener.push(Ok(change.clone()));
             }
@@ -243,7 +271,9 @@ impl Told {
 
     /// There will be nothing more to hear.
     pub(super) fn close(&self) {
-        for listener in self.lock().iter().filter_map(Weak::upgrade) {
+        let mut hearers = self.lock();
+        hearers.closed = true;
+        for listener in hearers.listeners.iter().filter_map(Weak::upgrade) {
             let mut queue = listener.lock();
             queue.closed = true;
             let waker = queue.waker.take();
@@ -256,16 +286,6 @@ impl Told {
 impl Listener {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Subscribes to what has to be subscribed to, and then says so.
-    async fn begin(&self, client: Client) {
-        for uri in &self.filter.resource_subscriptions {
-            if let Err(error) = client.subscribe(uri).await {
-                return self.push(Err(error));
-            }
-        }
-        self.push(Ok(Change::Listening(self.filter.clone())));
     }
 
     fn push(&self, change: Result<Change, Error>) {

@@ -9,7 +9,7 @@ use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, DiscoverResult, ElicitAction, ElicitParams,
-    ElicitResult, EmptyParams, Implementation, InitializeResult, ListRootsResult, Method, Revision, code,
+    ElicitResult, EmptyParams, ErrorObject, Implementation, InitializeResult, ListRootsResult, Method, Revision, code,
 };
 use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
 
@@ -23,7 +23,7 @@ use crate::runtime::{
 use crate::server::{IntoServer, Serve};
 use crate::transport::child::{Child, Command};
 #[cfg(feature = "http-client")]
-use crate::transport::http_client::{HttpDriver, HttpTarget};
+use crate::transport::http_client::{HTTP_STATUS, HttpDriver, HttpTarget};
 use crate::transport::{Transport, memory};
 
 /// How long the server may take to say which revision it speaks.
@@ -35,7 +35,7 @@ const MEMORY: usize = 256 * 1024;
 /// What a client can connect to.
 #[diagnostic::on_unimplemented(
     message = "a client cannot connect to `{Self}`",
-    note = "connect to a server (a type with `#[server]`, a `Server`), a `transport::child::Command`, or a `Transport`"
+    note = "connect to a server (a type with `#[server]`, a `Server`), a `transport::child::Command`, a `Transport`, or the URL of a server (feature `http-client`)"
 )]
 pub trait Target<Via> {
     /// Opens the way to it.
@@ -140,12 +140,14 @@ pub enum Era {
     Handshake(Revision),
 }
 
-/// A client about to connect: await it.
-#[must_use = "nothing is connected until this is awaited"]
+/// A client about to connect: await it. A child process is there already; nothing is said to it before.
+#[must_use = "nothing is said to the server until this is awaited"]
 pub struct Connecting {
     way: io::Result<Way>,
     info: Implementation,
     capabilities: ClientCapabilities,
+    /// What the handlers stand for, where `capabilities` says nothing.
+    implied: ClientCapabilities,
     handlers: Handlers,
     era: Era,
     limits: Limits,
@@ -159,6 +161,7 @@ impl Connecting {
             way: target.open(),
             info: Implementation::new("steadfast", env!("CARGO_PKG_VERSION")),
             capabilities: ClientCapabilities::new(),
+            implied: ClientCapabilities::new(),
             handlers: Handlers::default(),
             era: Era::Any,
             limits: Limits::default(),
@@ -206,7 +209,7 @@ impl Connecting {
         F: Fn() -> A + Send + Sync + 'static,
         A: Future<Output = Result<ListRootsResult, Error>> + Send + 'static,
     {
-        self.capabilities = self.capabilities.with_roots(false);
+        self.implied = self.implied.with_roots(false);
         self.on::<request::ListRoots, _, _>(move |_| handler())
     }
 
@@ -216,7 +219,7 @@ impl Connecting {
         F: Fn(CreateMessageParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<CreateMessageResult, Error>> + Send + 'static,
     {
-        self.capabilities = self.capabilities.with_sampling();
+        self.implied = self.implied.with_sampling();
         self.on::<request::CreateMessage, _, _>(handler)
     }
 
@@ -239,7 +242,7 @@ impl Connecting {
         F: Fn(ElicitParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
     {
-        self.capabilities = self.capabilities.with_elicitation_form().with_elicitation_url();
+        self.implied = self.implied.with_elicitation_form().with_elicitation_url();
         self.on::<request::Elicit, _, _>(move |params| {
             let form = match &params {
                 ElicitParams::Form(form) => Some(form.requested_schema.clone()),
@@ -282,7 +285,11 @@ impl Connecting {
 
     async fn open(self) -> Result<Client, Error> {
         let way = self.way.map_err(|error| Error::transport(Outcome::NotSent, error))?;
-        let hello = ClientHello::new(self.info.clone(), self.capabilities.clone());
+        let mut capabilities = self.capabilities;
+        capabilities.roots = capabilities.roots.or(self.implied.roots);
+        capabilities.sampling = capabilities.sampling.or(self.implied.sampling);
+        capabilities.elicitation = capabilities.elicitation.or(self.implied.elicitation);
+        let hello = ClientHello::new(self.info.clone(), capabilities.clone());
         let handlers = self.handlers;
         let told = Told::default();
         let serving = Answers { handlers: handlers.clone(), told: told.clone() };
@@ -313,13 +320,13 @@ impl Connecting {
         } else {
             runtime.spawn(driven);
         }
-        let decoration = Decoration::of_client(&self.info, &self.capabilities);
+        let decoration = Decoration::of_client(&self.info, &capabilities);
         // From here on, dropping this future closes the connection.
         let mut inner = Inner {
             mailbox,
             peer: Arc::new(Peer::new(Revision::LATEST)),
             decoration,
-            capabilities: self.capabilities,
+            capabilities,
             instructions: None,
             handlers,
             told,
@@ -444,12 +451,20 @@ fn spoken(error: &Error) -> Vec<Revision> {
     named.into_iter().flatten().filter_map(|name| Revision::parse(name.as_str()?)).collect()
 }
 
+/// Whether it was refused with a status that says nothing about the revision: who is not let in, or comes too often.
+fn keeps_everyone_out(refusal: &ErrorObject) -> bool {
+    let status = refusal.data.as_ref().and_then(|data| data.get(HTTP_STATUS)).and_then(serde_json::Value::as_u64);
+    matches!(status, Some(401 | 403 | 429))
+}
+
 /// Whether the answer to the probe is one that a server of the older revisions may give: any refusal but those that only
 /// a newer one knows, or none in time.
 fn is_of_an_older_server(error: &Error) -> bool {
     let modern = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
     match error.kind() {
-        ErrorKind::Refused => error.refusal().is_none_or(|refusal| !modern.contains(&refusal.code)),
+        ErrorKind::Refused => {
+            error.refusal().is_none_or(|refusal| !modern.contains(&refusal.code) && !keeps_everyone_out(refusal))
+        }
         ErrorKind::TimedOut | ErrorKind::Decode => true,
         _ => false,
     }

@@ -77,7 +77,8 @@ impl Drop for Inner {
 
 /// Who is there.
 impl Client {
-    /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), or any transport.
+    /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), any transport, or a URL
+    /// (feature `http-client`).
     ///
     /// [`transport::child::Command`]: crate::transport::child::Command
     pub fn connect<Via>(target: impl Target<Via>) -> Connecting {

@@ -82,3 +82,31 @@ async fn a_server_that_does_not_tell_is_an_error_of_the_stream() {
     let mut changes = client.changes(wanted());
     assert!(soon(changes.next()).await.unwrap().is_err());
 }
+
+#[tokio::test]
+async fn on_a_connection_that_is_closed_nothing_is_waited_for() {
+    for era in ERAS {
+        let client = Client::connect(offering()).era(era).await.unwrap();
+        let other = client.clone();
+        soon(client.close()).await;
+        let mut changes = other.changes(SubscriptionFilter::new().with_tools_list_changed(true));
+        soon(async { while let Some(Ok(_)) = changes.next().await {} }).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_dropped_takes_its_subscriptions_back() {
+    let (here, there) = memory::pair(1 << 16);
+    let server = offering();
+    let watched = server.clone();
+    tokio::spawn(server.serve(there).into_future());
+    let client = Client::connect(here).era(ERAS[1]).await.unwrap();
+    let (mut one, mut two) = (client.changes(wanted()), client.changes(wanted()));
+    next(&mut one).await;
+    next(&mut two).await;
+    drop(one);
+    // The other still wants it.
+    client.ping().await.unwrap();
+    watched.resource_updated("a:1");
+    assert_eq!(next(&mut two).await, Change::Resource("a:1".to_owned()));
+}

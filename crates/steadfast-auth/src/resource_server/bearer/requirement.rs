@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::request::Parts;
+use steadfast_model::Revision;
 
 use crate::resource_server::{InvalidScope, Scopes};
 
@@ -45,9 +46,6 @@ impl fmt::Debug for Requirement {
             .finish()
     }
 }
-
-/// The first revision whose transport checks that the `Mcp-Method` header is the method of the body.
-const HEADERS_ARE_CHECKED_SINCE: &str = "2026-07-28";
 
 /// Scopes by the method of a request, for [`RequireBearer::scopes_by`](super::RequireBearer::scopes_by).
 ///
@@ -97,11 +95,9 @@ fn single<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
     value.to_str().ok().filter(|_| more.is_none())
 }
 
-/// Revisions are dates, so they are in order as text. What is no date is not believed.
+/// Since 2026-07-28 the transport compares the header with the body. One that it does not know, it does not go by.
 fn is_checked(revision: &str) -> bool {
-    let is_date = revision.len() == HEADERS_ARE_CHECKED_SINCE.len()
-        && revision.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    is_date && revision >= HEADERS_ARE_CHECKED_SINCE
+    Revision::parse(revision).is_some_and(Revision::is_modern)
 }
 
 #[cfg(test)]
@@ -132,6 +128,7 @@ mod tests {
             vec![method],
             vec![("mcp-protocol-version", "2025-11-25"), method],
             vec![("mcp-protocol-version", "zzzz-zz-zz"), method],
+            vec![("mcp-protocol-version", "2027-01-01"), method],
             vec![("mcp-protocol-version", "2026-07-28"), method, ("mcp-method", "tools/call")],
             vec![("mcp-protocol-version", "2026-07-28"), ("mcp-protocol-version", "2025-11-25"), method],
             vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call")],

@@ -104,7 +104,8 @@ pub(in crate::server) fn serve(
         match method {
             Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
             Method::UpdateTask => tasks.answer(&id, owner, answers).await.map(|()| TaskReply::Done),
-            _ => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
+            Method::CancelTask => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
+            _ => Err(ErrorObject::method_not_found(method.name())),
         }
     })
 }

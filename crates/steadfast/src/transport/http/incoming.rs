@@ -66,8 +66,8 @@ pub(super) async fn read_body<B: Body>(
     timer: impl FnOnce() -> Box<dyn Timer>,
     deadline: Moment,
 ) -> Result<Bytes, Unread> {
-    let too_long = usize::try_from(body.size_hint().lower()).is_ok_and(|length| length <= limit);
-    if !too_long {
+    let fits = usize::try_from(body.size_hint().lower()).is_ok_and(|length| length <= limit);
+    if !fits {
         return Err(Unread::TooLong);
     }
     let mut body = pin!(body);

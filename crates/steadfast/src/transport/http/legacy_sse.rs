@@ -31,7 +31,7 @@ pub(super) use stream::SseStream;
 use self::session::Refused;
 use super::body::HttpBody;
 use super::incoming::Lines;
-use super::post::{Refusal, TOO_MANY as TOO_MANY_REQUESTS};
+use super::post::{Refusal, TOO_MANY as TOO_MANY_REQUESTS, contradiction};
 use super::reply;
 use super::service::Shared;
 use super::sessions::{Full, Seat};
@@ -123,6 +123,9 @@ impl Shared {
             return Err(Box::new(reply::overloaded(TOO_MANY_REQUESTS)));
         }
         let id = if let Message::Request { id, .. } = &message { Some(id) } else { None };
+        if let Some(refusal) = contradiction(&lines, &message) {
+            return Err(Box::new(refusal));
+        }
         if Era::of(&lines, &message) == Era::Modern {
             let error = ErrorObject::invalid_request("this transport has no messages of revision 2026-07-28");
             return Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &error)));

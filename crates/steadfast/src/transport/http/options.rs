@@ -46,6 +46,8 @@ pub struct HttpOptions {
     pub connections: usize,
     pub(super) identify: Option<Arc<Identify>>,
     pub(super) legacy_sse: Option<Arc<str>>,
+    /// Whose pages are let in, beside those that the guard lets in.
+    pub(super) origins: Vec<String>,
 }
 
 impl Default for HttpOptions {
@@ -64,6 +66,7 @@ impl Default for HttpOptions {
             head_timeout: Duration::from_secs(30),
             connections: 10_000,
             identify: None,
+            origins: Vec::new(),
             legacy_sse: None,
         }
     }
@@ -89,8 +92,7 @@ impl HttpOptions {
 
     /// Lets pages of this origin in too.
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
-        let guard = self.guard.take().unwrap_or_else(mounted);
-        self.guard = Some(guard.allow_origin(origin));
+        self.origins.push(origin.into());
         self
     }
 

@@ -48,6 +48,16 @@ impl From<Response<HttpBody>> for Decision {
     }
 }
 
+/// The refusal of a message whose header says another method, where nothing else compares the two.
+pub(super) fn contradiction(lines: &Lines<'_>, message: &Message<'_>) -> Option<Response<HttpBody>> {
+    if Era::of(lines, message) == Era::Modern || headers::method_agrees(lines, message) {
+        return None;
+    }
+    let id = if let Message::Request { id, .. } = message { Some(id) } else { None };
+    let error = ErrorObject::invalid_request("the Mcp-Method header does not say the method of the body");
+    Some(reply::error(StatusCode::BAD_REQUEST, id, &error))
+}
+
 impl Shared {
     /// POST: a message of the client's.
     pub(super) async fn post<B: Body>(
@@ -116,6 +126,9 @@ impl Shared {
         };
         if matches!(message, Message::Request { .. } | Message::Batch(_)) && !permit.is_for_request() {
             return reply::overloaded(TOO_MANY).into();
+        }
+        if let Some(refusal) = contradiction(&lines, &message) {
+            return refusal.into();
         }
         match Era::of(&lines, &message) {
             Era::Legacy => self.legacy(runtime, parts, &bytes, &message, permit),

@@ -90,6 +90,7 @@ impl HttpService {
         runtime: OnceLock<Arc<dyn Runtime>>,
     ) -> Self {
         let limits = options.limits.clone().unwrap_or_else(|| server.limits().clone());
+        let guard = options.origins.iter().fold(guard, Guard::allow_origin);
         let shared = Shared {
             hello: Arc::new(server.hello()),
             load: Load::new(&limits),

@@ -10,14 +10,14 @@ use std::time::Duration;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::HttpTarget;
 use super::exchange::{Exchange, Incoming};
 use super::headers::Kind;
 use super::listening::listen;
 use super::shared::{Shared, Wanted};
-use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service};
+use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
 const WAITING: usize = 64;
@@ -25,7 +25,7 @@ const WAITING: usize = 64;
 /// How many turns a driver takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
 
-/// How long the server may take to hear that the session has ended.
+/// How long the server may take to hear what was said last, and that the session has ended.
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// Drives one client of a server at a URL.
@@ -37,9 +37,13 @@ pub(crate) struct HttpDriver<S> {
     driver: mpsc::Sender<Incoming>,
     /// The calls that are on their way.
     exchanges: BTreeMap<CallKey, AbortHandle>,
+    /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
+    messages: JoinSet<()>,
     /// Messages behind one that has to arrive first: `None` if there is none.
     held: Option<VecDeque<(Transmit, Kind)>>,
     listening: Option<AbortHandle>,
+    /// How it ended, and how long the server has to hear of it.
+    leaving: Option<(Ended, Box<dyn Timer>)>,
 }
 
 impl<S: Service> HttpDriver<S> {
@@ -53,7 +57,17 @@ impl<S: Service> HttpDriver<S> {
         let shared = Arc::new(target.resolve(limits.message_bytes)?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let engine = Engine::new(service, hello, limits, runtime);
-        Ok(Self { engine, shared, incoming, driver, exchanges: BTreeMap::new(), held: None, listening: None })
+        Ok(Self {
+            engine,
+            shared,
+            incoming,
+            driver,
+            exchanges: BTreeMap::new(),
+            messages: JoinSet::new(),
+            held: None,
+            listening: None,
+            leaving: None,
+        })
     }
 
     /// The way to this driver.
@@ -70,7 +84,7 @@ impl<S: Service> HttpDriver<S> {
             match incoming {
                 Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
-                Incoming::Delivered => self.release(),
+                Incoming::Initialized => self.release(),
                 Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
             }
             self.engine.act();
@@ -107,9 +121,9 @@ impl<S: Service> HttpDriver<S> {
             self.engine.connection.handle_call_sent(call);
         }
         let exchange = Exchange { shared: Arc::clone(&self.shared), kind, call, driver: self.driver.clone() };
-        let task = tokio::spawn(exchange.run(body)).abort_handle();
-        if let Some(call) = call {
-            self.exchanges.insert(call, task);
+        match call {
+            Some(call) => drop(self.exchanges.insert(call, tokio::spawn(exchange.run(body)).abort_handle())),
+            None => drop(self.messages.spawn(exchange.run(body))),
         }
     }
 
@@ -126,7 +140,8 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// Gives up the responses of calls that nobody waits for.
-    fn reap(&mut self) {
+    fn reap(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(_)) = self.messages.poll_join_next(cx) {}
         let connection = &self.engine.connection;
         self.exchanges.retain(|call, task| {
             let waiting = connection.is_waiting(*call);
@@ -137,16 +152,29 @@ impl<S: Service> HttpDriver<S> {
         });
     }
 
-    /// Ends the session, if there is one, without waiting for it.
-    fn leave(&mut self) {
+    /// Begins to leave: what was said is still carried, and a session is ended.
+    fn leave(&mut self, ended: Ended) {
+        self.engine.wind_up();
         self.abort();
-        let id = self.shared.session().id.clone();
-        if id.is_some() {
+        if self.shared.session().id.is_some() {
             let shared = Arc::clone(&self.shared);
-            let wanted = Wanted { method: http::Method::DELETE, timeout: Some(LEAVING), ..Wanted::default() };
+            let wanted = Wanted { method: http::Method::DELETE, ..Wanted::default() };
             // A server may not let its sessions be ended, and it may be gone.
-            drop(tokio::spawn(async move { drop(shared.send(wanted).await) }));
+            self.messages.spawn(async move { drop(shared.send(wanted).await) });
         }
+        let runtime = &self.engine.runtime;
+        let mut timer = runtime.timer();
+        timer.reset(Some(runtime.now() + LEAVING));
+        self.leaving = Some((ended, timer));
+    }
+
+    /// Ready when the server has heard all of it, or has had the time to.
+    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+        // Their ends are what is waited for, and nothing is left to be told.
+        while self.incoming.poll_recv(cx).is_ready() {}
+        while let Poll::Ready(Some(_)) = self.messages.poll_join_next(cx) {}
+        let Some((ended, timer)) = &mut self.leaving else { return Poll::Pending };
+        if self.messages.is_empty() || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
     }
 }
 
@@ -169,17 +197,19 @@ impl<S: Service> Future for HttpDriver<S> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
         let driver = &mut *self;
+        if driver.leaving.is_some() {
+            return driver.poll_left(cx);
+        }
         for _ in 0..TURNS {
             let mut progressed = driver.engine.turn(cx);
             progressed |= driver.hear(cx);
             driver.engine.act();
             driver.send();
             driver.engine.act();
-            driver.reap();
+            driver.reap(cx);
             if let Some(ended) = driver.engine.ended() {
-                driver.engine.wind_up();
-                driver.leave();
-                return Poll::Ready(ended);
+                driver.leave(ended);
+                return driver.poll_left(cx);
             }
             if !driver.engine.rest(cx, 0, progressed) {
                 return Poll::Pending;

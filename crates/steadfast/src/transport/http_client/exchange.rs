@@ -1,9 +1,11 @@
 //! One message on its way to the server, and what comes back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use reqwest::Response;
+use serde_json::json;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::{CallKey, Outcome};
 use steadfast_proto::envelope::{self, AnswerBody, Message};
@@ -13,17 +15,23 @@ use tokio::sync::mpsc;
 use super::headers::Kind;
 use super::shared::{Events, Heard, Shared, Unsent, Wanted, body_of, describe, is_events};
 
+/// The member of a refusal's `data` that says which status it was, where the server said nothing else.
+pub(crate) const HTTP_STATUS: &str = "httpStatus";
+
 /// What a task tells the driver.
 pub(super) enum Incoming {
     /// A message of the server's.
     Message(Vec<u8>),
     /// A call has ended without one.
     Ended(CallKey, Outcome),
-    /// A message that wants no answer has arrived, or never will.
-    Delivered,
+    /// The server knows that the handshake is done, or never will.
+    Initialized,
     /// The server does not know the session.
     SessionLost,
 }
+
+/// How long a server may take to accept a message that wants no answer.
+const DELIVERING: Duration = Duration::from_secs(30);
 
 /// Carries one message. Dropping it closes the connection that it is on.
 pub(super) struct Exchange {
@@ -42,10 +50,14 @@ impl Exchange {
         let told = match (self.call, done) {
             (Some(call), Err(outcome)) => Incoming::Ended(call, outcome),
             (Some(_), Ok(())) => return,
-            (None, Ok(())) => Incoming::Delivered,
-            (None, Err(outcome)) => {
-                tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
-                Incoming::Delivered
+            (None, done) => {
+                if let Err(outcome) = done {
+                    tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
+                }
+                if self.kind.method != Some(Method::Initialized) {
+                    return;
+                }
+                Incoming::Initialized
             }
         };
         self.tell(told).await;
@@ -69,6 +81,8 @@ impl Exchange {
             method: http::Method::POST,
             mirrored: self.kind.mirrored.as_ref(),
             body: Some(body.into()),
+            // A call has deadlines of its own.
+            timeout: self.call.is_none().then_some(DELIVERING),
             ..Wanted::default()
         };
         let response = self.shared.send(wanted).await.map_err(unsent)?;
@@ -162,7 +176,8 @@ impl Exchange {
         }
         let why = format!("the server answered with status {status}");
         if status.is_client_error() {
-            return Err(Outcome::Refused(ErrorObject::new(code::INTERNAL_ERROR, why)));
+            let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
+            return Err(Outcome::Refused(error));
         }
         // A server that fails may have failed in the middle of it; one that points elsewhere has not begun.
         Err(Outcome::Lost { sent: !status.is_redirection(), why })

@@ -22,4 +22,5 @@ mod tools;
 
 pub use authorize::{Authorize, Authorizing, Refusal};
 pub(crate) use driver::HttpDriver;
+pub(crate) use exchange::HTTP_STATUS;
 pub use target::HttpTarget;

@@ -143,3 +143,18 @@ async fn past_the_limit_of_requests_the_client_is_told_to_come_again() {
     .await;
     assert_eq!(dropped.count(), 1);
 }
+
+#[tokio::test]
+async fn a_header_that_says_another_method_is_refused_in_the_older_revisions_too() {
+    let service = service([echo()]);
+    let session = open(&service, "2025-11-25").await;
+    let message = call(1, "echo", json!({"text": "x"}));
+    for (said, expected) in [("tools/list", 400), ("tools/call", 200)] {
+        for revision in ["2025-11-25", "2027-01-01"] {
+            let sent = Sent::in_session(&session, &message).with("mcp-method", said);
+            let response = sent.with("mcp-protocol-version", revision).to(&service).await;
+            let expected = if revision == "2027-01-01" { 400 } else { expected };
+            assert_eq!(status(&response), expected, "{said} {revision}");
+        }
+    }
+}
