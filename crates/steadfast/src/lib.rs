@@ -27,7 +27,7 @@
 //! end, and the process goes on. The laws that it keeps are listed in the project's README.
 //!
 //! - [`mod@server`]: servers, tools, and what a handler can do through its [`Context`];
-//! - [`client`]: clients, in the same process, over a child process or any stream;
+//! - [`client`]: clients, in the same process, over a child process, any stream, or HTTP;
 //! - [`transport`]: how bytes travel;
 //! - [`runtime`]: the shell that drives connections, for those who want to run it in a simulator;
 //! - [`model`]: the types of the protocol, re-exported here at the root.
@@ -38,6 +38,7 @@
 //! - `schema-validation` (default): arguments of tools with a schema written by hand, and structured results, are checked
 //!   against it. Without it such a schema is for the client only.
 //! - `http`: Streamable HTTP, as a tower service and as a server of its own: [`transport`]`::http`.
+//! - `http-client`: clients of servers at a URL: [`transport`]`::http_client`.
 #![forbid(unsafe_code)]
 
 // So that what the macros write works inside this crate's own documentation and tests.

@@ -112,6 +112,12 @@ fn client_of_a_child() {
 }
 
 #[test]
+fn over_http() {
+    let output = output_of(env!("CARGO_BIN_EXE_over_http"), "");
+    assert!(output.contains("revision 2026-07-28"), "{output}");
+}
+
+#[test]
 fn sockets() {
     let output = output_of(env!("CARGO_BIN_EXE_sockets"), "");
     assert_says(&output, &["over TCP", "over any reader and writer"]);

@@ -8,6 +8,8 @@
 //! - [`stream::Stream`]: a TCP or Unix socket, or any pair of `AsyncRead` and `AsyncWrite`;
 //! - [`memory::pair`]: two ends joined in memory, for tests, for the simulator and for a client beside its server.
 //!
+//! HTTP is no such stream: each message travels on its own, so `http` and `http_client` carry messages and not bytes.
+//!
 //! # Who polls
 //!
 //! One task owns a transport and polls all of it. That task is the one to be woken: a transport keeps one waker for each
