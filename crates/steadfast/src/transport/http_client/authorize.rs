@@ -5,49 +5,46 @@ use std::pin::Pin;
 
 use http::{HeaderMap, Method, StatusCode};
 
-/// What an [`Authorize`] comes to.
+/// What a step of an [`Attempt`] comes to.
 pub type Authorizing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
-/// Brings the headers that let requests in, and deals with servers that refuse them: OAuth, or whatever a server wants.
+/// Brings the headers that let requests in, and deals with servers that refuse them: OAuth (`steadfast-auth`), or whatever a
+/// server wants.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
-/// use steadfast::transport::http_client::{Authorize, Authorizing};
+/// use steadfast::transport::http_client::{Attempt, Authorize, Authorizing};
 ///
 /// /// A token that was agreed on beforehand.
+/// #[derive(Clone)]
 /// struct Token(HeaderValue);
 ///
 /// impl Authorize for Token {
-///     fn headers<'a>(&'a self, _: &'a Method, _: &'a str) -> Authorizing<'a, HeaderMap> {
-///         Box::pin(async { Ok(HeaderMap::from_iter([(AUTHORIZATION, self.0.clone())])) })
+///     fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
+///         Box::new(self.clone())
+///     }
+/// }
+///
+/// impl Attempt for Token {
+///     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+///         headers.insert(AUTHORIZATION, self.0.clone());
+///         Box::pin(async { Ok(()) })
 ///     }
 /// }
 /// ```
 pub trait Authorize: Send + Sync + 'static {
-    /// The headers of a request to that URL. Values that must not be shown should be marked as sensitive.
-    fn headers<'a>(&'a self, method: &'a Method, url: &'a str) -> Authorizing<'a, HeaderMap>;
+    /// Begins a request to that URL.
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn Attempt>;
+}
 
-    /// The server has answered with 401 or 403. True if the request should be made again: it has not been carried out, so
-    /// there is no harm in it. Asked a few times for one request at most.
-    fn refused<'a>(&'a self, _refusal: Refusal<'a>) -> Authorizing<'a, bool> {
+/// One request, which may be made more than once before it is let in.
+pub trait Attempt: Send {
+    /// Adds the headers that let it in. Values that must not be shown should be marked as sensitive.
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()>;
+
+    /// It was answered with this status and these headers. True if it should be made again: asked of 401 and 403 only, where it
+    /// has not been carried out and there is no harm in it; and a few times at most.
+    fn again<'a>(&'a mut self, _status: StatusCode, _headers: &'a HeaderMap) -> Authorizing<'a, bool> {
         Box::pin(async { Ok(false) })
-    }
-}
-
-/// A request that was not let in.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Refusal<'a> {
-    /// 401 or 403.
-    pub status: StatusCode,
-    /// The headers of the response: the challenge among them.
-    pub headers: &'a HeaderMap,
-    /// The server's URL.
-    pub url: &'a str,
-}
-
-impl<'a> Refusal<'a> {
-    pub(super) fn new(status: StatusCode, headers: &'a HeaderMap, url: &'a str) -> Self {
-        Self { status, headers, url }
     }
 }

@@ -20,7 +20,7 @@ mod shared;
 mod target;
 mod tools;
 
-pub use authorize::{Authorize, Authorizing, Refusal};
+pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;
 pub(crate) use exchange::HTTP_STATUS;
 pub use target::HttpTarget;

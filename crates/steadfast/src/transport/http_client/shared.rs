@@ -10,7 +10,7 @@ use steadfast_model::Revision;
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use steadfast_proto::http::name;
 
-use super::authorize::{Authorize, Refusal};
+use super::authorize::{Attempt, Authorize};
 use super::tools::Tools;
 
 /// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
@@ -62,33 +62,36 @@ impl Shared {
 
     /// Makes a request, as often as whoever authorizes it asks for.
     pub(super) async fn send(&self, wanted: Wanted<'_>) -> Result<Response, Unsent> {
+        let mut attempt = self.authorize.as_ref().map(|all| all.attempt(&wanted.method, self.url.as_str()));
         for _ in 0..ASKED_AGAIN {
-            let response = self.send_once(&wanted).await?;
-            let (Some(authorize), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) =
-                (&self.authorize, response.status())
+            let response = self.send_once(&wanted, attempt.as_deref_mut()).await?;
+            let (Some(attempt), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) = (&mut attempt, response.status())
             else {
                 return Ok(response);
             };
-            let refusal = Refusal::new(response.status(), response.headers(), self.url.as_str());
-            if !authorize.refused(refusal).await.map_err(Unsent::Unauthorized)? {
+            if !attempt.again(response.status(), response.headers()).await.map_err(Unsent::Unauthorized)? {
                 return Ok(response);
             }
         }
-        self.send_once(&wanted).await
+        self.send_once(&wanted, attempt.as_deref_mut()).await
     }
 
-    async fn send_once(&self, wanted: &Wanted<'_>) -> Result<Response, Unsent> {
+    async fn send_once(
+        &self,
+        wanted: &Wanted<'_>,
+        attempt: Option<&mut (dyn Attempt + 'static)>,
+    ) -> Result<Response, Unsent> {
         let accept = if wanted.method == http::Method::GET {
             "text/event-stream"
         } else {
             "application/json, text/event-stream"
         };
-        let request = self.client.request(wanted.method.clone(), self.url.clone());
-        let mut request = request.headers(self.headers.clone()).header(ACCEPT, accept);
-        if let Some(authorize) = &self.authorize {
-            let headers = authorize.headers(&wanted.method, self.url.as_str()).await;
-            request = request.headers(headers.map_err(Unsent::Unauthorized)?);
+        let mut headers = self.headers.clone();
+        if let Some(attempt) = attempt {
+            attempt.sign(&mut headers).await.map_err(Unsent::Unauthorized)?;
         }
+        let request = self.client.request(wanted.method.clone(), self.url.clone());
+        let mut request = request.headers(headers).header(ACCEPT, accept);
         request = match wanted.mirrored {
             Some(mirrored) => request.headers(mirrored.clone()),
             None => request.headers(self.session().headers()),

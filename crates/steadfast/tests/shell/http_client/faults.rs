@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::Era;
-use steadfast::transport::http_client::{Authorize, Authorizing, HttpTarget, Refusal};
+use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
@@ -228,22 +228,29 @@ async fn a_session_is_ended_when_its_client_is() {
 }
 
 /// Gives out tokens by number, a new one for each refusal.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Numbered {
     refused: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Authorize for Numbered {
-    fn headers<'a>(&'a self, _: &'a ::http::Method, _: &'a str) -> Authorizing<'a, ::http::HeaderMap> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(self.clone())
+    }
+}
+
+impl Attempt for Numbered {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
         Box::pin(async {
             let token = format!("Bearer {}", self.refused.load(Ordering::SeqCst));
-            Ok(::http::HeaderMap::from_iter([(::http::header::AUTHORIZATION, token.parse()?)]))
+            headers.insert(::http::header::AUTHORIZATION, token.parse()?);
+            Ok(())
         })
     }
 
-    fn refused<'a>(&'a self, refusal: Refusal<'a>) -> Authorizing<'a, bool> {
+    fn again<'a>(&'a mut self, _: ::http::StatusCode, headers: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
         Box::pin(async move {
-            assert_eq!(refusal.headers["www-authenticate"], "Bearer scope=\"a\"");
+            assert_eq!(headers["www-authenticate"], "Bearer scope=\"a\"");
             self.refused.fetch_add(1, Ordering::SeqCst);
             Ok(true)
         })
