@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::Value;
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
-use steadfast_model::{JsonObject, ProgressParams, ProgressToken};
+use steadfast_model::{JsonObject, Method, ProgressParams, ProgressToken, code};
 
 use super::rounds::{Between, Rounds};
 use super::{Client, answer_of, complete, tasks};
-use crate::error::Error;
+use crate::error::{Error, Outcome};
 use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall};
 
 /// How long a call may take unless told: tools run for minutes.
@@ -131,6 +131,8 @@ enum State {
     Waiting(PendingCall),
     /// The server has asked back, and is being answered.
     Asked(Between, Option<OnProgress>),
+    /// What the server wants in the headers of the tool is being looked up.
+    Listing(Pin<Box<dyn Future<Output = ()> + Send>>, Option<OnProgress>),
     /// The request goes on as a task.
     Task(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
     Failed(Error),
@@ -153,7 +155,21 @@ impl<R> PendingResult<R> {
 impl<R: Request> PendingResult<R> {
     /// What a round was answered with: the result, or what to wait for now.
     fn answered(&mut self, ending: CallEnding, on_progress: Option<OnProgress>) -> Result<Turn<R>, Error> {
-        match (answer_of::<R>(ending)?, &mut self.rounds, &self.client) {
+        let later = self.rounds.as_ref().is_some_and(|rounds| rounds.is_later());
+        let answer = match answer_of::<R>(ending) {
+            Ok(answer) => answer,
+            Err(error) => {
+                if let Some(listing) = self.look_up(&error) {
+                    return Ok(Turn::Goes(State::Listing(listing, on_progress)));
+                }
+                return Err(match error.outcome() {
+                    // This round was not sent, but the call was: its handler ran up to the question.
+                    Outcome::NotSent if later => error.with_outcome_unknown(),
+                    _ => error,
+                });
+            }
+        };
+        match (answer, &mut self.rounds, &self.client) {
             (steadfast_model::Outcome::InputRequired(asked), Some(rounds), Some(client)) => {
                 Ok(Turn::Goes(State::Asked(rounds.ask(client, asked)?, on_progress)))
             }
@@ -163,6 +179,18 @@ impl<R: Request> PendingResult<R> {
             }
             (answer, ..) => complete::<R>(answer).map(Turn::Over),
         }
+    }
+
+    /// A server that misses a header has changed its tool: its tools are listed, and the call, which was refused, is made again.
+    /// Once, and only before the server has asked anything.
+    fn look_up(&mut self, error: &Error) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        let mismatch = error.refusal().is_some_and(|refusal| refusal.code == code::HEADER_MISMATCH);
+        let client = self.client.as_ref().filter(|client| client.inner.over_http && R::METHOD == Method::CallTool)?;
+        let rounds = self.rounds.as_mut().filter(|rounds| mismatch && rounds.may_look_up())?;
+        rounds.note_look_up();
+        let client = client.clone();
+        // If it cannot list them, the second try says what the first said.
+        Some(Box::pin(async move { drop(client.list_tools().await) }))
     }
 
     /// Makes the call again, with the answers.
@@ -207,6 +235,12 @@ impl<R: Request> Future for PendingResult<R> {
                         Err(error) => break Err(error),
                     };
                     let on_progress = on_progress.take();
+                    pending.state = pending.next_round(params, on_progress);
+                }
+                State::Listing(listing, on_progress) => {
+                    std::task::ready!(listing.as_mut().poll(cx));
+                    let on_progress = on_progress.take();
+                    let params = pending.rounds.as_ref().map(|rounds| rounds.first_params()).unwrap_or_default();
                     pending.state = pending.next_round(params, on_progress);
                 }
                 State::Task(task) => {

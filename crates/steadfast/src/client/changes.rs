@@ -185,7 +185,7 @@ async fn subscribe(client: Client, listener: Weak<Listener>, filter: Subscriptio
             Ok(_) => subscribed.push(uri),
             Err(error) => {
                 if let Some(listener) = listener.upgrade() {
-                    listener.push(Err(error));
+                    listener.push(Err(error), 0);
                 }
                 break;
             }
@@ -194,7 +194,8 @@ async fn subscribe(client: Client, listener: Weak<Listener>, filter: Subscriptio
     if let Some(listener) = listener.upgrade()
         && subscribed.len() == filter.resource_subscriptions.len()
     {
-        listener.push(Ok(Change::Listening(filter.clone())));
+        listener.lock().begun = true;
+        listener.push(Ok(Change::Listening(filter.clone())), 0);
     }
     // Nothing is ever sent: that it is dropped says so.
     let _ = gone.await;
@@ -223,8 +224,9 @@ struct Hearers {
     closed: bool,
 }
 
-/// Changes beyond this many that nobody has looked at are dropped, the oldest first.
+/// Changes beyond this many, or told in more bytes than these, that nobody has looked at are dropped, the oldest first.
 const UNSEEN: usize = 1_024;
+const UNSEEN_BYTES: usize = 4 << 20;
 
 struct Listener {
     filter: SubscriptionFilter,
@@ -235,8 +237,12 @@ struct Listener {
 
 #[derive(Default)]
 struct Queue {
-    changes: VecDeque<Result<Change, Error>>,
+    /// Each with the bytes that told of it.
+    changes: VecDeque<(Result<Change, Error>, usize)>,
+    bytes: usize,
     closed: bool,
+    /// It has been said that it listens.
+    begun: bool,
     waker: Option<Waker>,
 }
 
@@ -262,9 +268,11 @@ impl Told {
     /// The server says something.
     pub(super) fn tell(&self, method: Method, params: &OwnedParams) {
         let Some(change) = Change::read(method, params) else { return };
+        let bytes = params.text().len();
         for listener in self.lock().listeners.iter().filter_map(Weak::upgrade) {
-            if change.is_wanted(&listener.filter) {
-                listener.push(Ok(change.clone()));
+            // What changes before it listens is not told.
+            if change.is_wanted(&listener.filter) && listener.lock().begun {
+                listener.push(Ok(change.clone()), bytes);
             }
         }
     }
@@ -288,12 +296,14 @@ impl Listener {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, change: Result<Change, Error>) {
+    fn push(&self, change: Result<Change, Error>, bytes: usize) {
         let mut queue = self.lock();
-        if queue.changes.len() == UNSEEN {
-            queue.changes.pop_front();
+        queue.bytes += bytes;
+        queue.changes.push_back((change, bytes));
+        while queue.changes.len() > 1 && (queue.changes.len() > UNSEEN || queue.bytes > UNSEEN_BYTES) {
+            let dropped = queue.changes.pop_front().map_or(0, |(_, bytes)| bytes);
+            queue.bytes -= dropped;
         }
-        queue.changes.push_back(change);
         let waker = queue.waker.take();
         drop(queue);
         waker.into_iter().for_each(Waker::wake);
@@ -301,7 +311,8 @@ impl Listener {
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, Error>>> {
         let mut queue = self.lock();
-        if let Some(change) = queue.changes.pop_front() {
+        if let Some((change, bytes)) = queue.changes.pop_front() {
+            queue.bytes -= bytes;
             return Poll::Ready(Some(change));
         }
         if queue.closed {

@@ -32,6 +32,7 @@ pub(super) struct Rounds {
     timer: Box<dyn Timer>,
     made: u32,
     put_off: u32,
+    looked_up: bool,
 }
 
 /// Between two rounds.
@@ -56,7 +57,33 @@ impl Rounds {
         }
         let runtime = &client.inner.runtime;
         let end = total_timeout.map(|total| runtime.now() + total);
-        Some(Box::new(Self { params: params.into(), end, timer: runtime.timer(), made: 1, put_off: 0 }))
+        Some(Box::new(Self {
+            params: params.into(),
+            end,
+            timer: runtime.timer(),
+            made: 1,
+            put_off: 0,
+            looked_up: false,
+        }))
+    }
+
+    /// Whether this is not the first round.
+    pub(super) fn is_later(&self) -> bool {
+        self.made > 1
+    }
+
+    /// Whether the tool may be looked up again.
+    pub(super) fn may_look_up(&self) -> bool {
+        self.made == 1 && !self.looked_up
+    }
+
+    pub(super) fn note_look_up(&mut self) {
+        self.looked_up = true;
+    }
+
+    /// The parameters as they were first written.
+    pub(super) fn first_params(&self) -> Box<str> {
+        self.params.clone()
     }
 
     /// When the call has taken long enough.

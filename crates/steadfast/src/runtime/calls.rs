@@ -36,6 +36,7 @@ struct State {
     progress: VecDeque<ProgressParams>,
     /// What a subscription was told and has not seen.
     notices: VecDeque<(Method, OwnedParams)>,
+    notice_bytes: usize,
     waker: Option<Waker>,
 }
 
@@ -44,6 +45,7 @@ const UNSEEN: usize = 64;
 
 /// More of the same, and only the newest say anything new: what has changed is to be looked at again.
 const UNSEEN_NOTICES: usize = 1_024;
+const UNSEEN_NOTICE_BYTES: usize = 4 << 20;
 
 impl Slot {
     pub(super) fn end(&self, ending: CallEnding) {
@@ -71,10 +73,13 @@ impl Slot {
 
     pub(super) fn notice(&self, method: Method, params: OwnedParams) {
         let mut state = self.lock();
-        if state.notices.len() == UNSEEN_NOTICES {
-            state.notices.pop_front();
-        }
+        state.notice_bytes += params.text().len();
         state.notices.push_back((method, params));
+        let too_much = |state: &State| state.notices.len() > UNSEEN_NOTICES || state.notice_bytes > UNSEEN_NOTICE_BYTES;
+        while state.notices.len() > 1 && too_much(&state) {
+            let dropped = state.notices.pop_front().map_or(0, |(_, params)| params.text().len());
+            state.notice_bytes -= dropped;
+        }
         let waker = state.waker.take();
         drop(state);
         if let Some(waker) = waker {
@@ -148,6 +153,7 @@ impl PendingCall {
     pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnding>> {
         let mut state = self.slot.lock();
         if let Some(notice) = state.notices.pop_front() {
+            state.notice_bytes -= notice.1.text().len();
             return Poll::Ready(Ok(notice));
         }
         let Some(ending) = state.ending.take() else {

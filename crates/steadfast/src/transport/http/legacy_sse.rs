@@ -31,7 +31,7 @@ pub(super) use stream::SseStream;
 use self::session::Refused;
 use super::body::HttpBody;
 use super::incoming::Lines;
-use super::post::{Refusal, TOO_MANY as TOO_MANY_REQUESTS, contradiction};
+use super::post::{Refusal, TOO_MANY as TOO_MANY_REQUESTS, contradiction, ids_of};
 use super::reply;
 use super::service::Shared;
 use super::sessions::{Full, Seat};
@@ -130,9 +130,12 @@ impl Shared {
             let error = ErrorObject::invalid_request("this transport has no messages of revision 2026-07-28");
             return Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &error)));
         }
-        session
-            .submit(principal.as_ref(), &bytes, id, matches!(message, Message::Batch(_)))
-            .map_err(|refused| Box::new(refusal(refused, id)))
+        let ids = match &message {
+            Message::Request { id, .. } => vec![id.clone()],
+            Message::Batch(batch) => ids_of(*batch, self.limits.depth),
+            _ => Vec::new(),
+        };
+        session.submit(principal.as_ref(), &bytes, &ids, permit).map_err(|refused| Box::new(refusal(refused, id)))
     }
 }
 

@@ -324,7 +324,7 @@ fn is_modern(lines: &Lines<'_>) -> bool {
 const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
 
 /// The ids of the requests in a batch.
-fn ids_of(batch: envelope::Batch<'_>, depth: usize) -> Vec<RequestId> {
+pub(super) fn ids_of(batch: envelope::Batch<'_>, depth: usize) -> Vec<RequestId> {
     let mut ids = Vec::new();
     batch.each(|member| {
         if let Ok(Message::Request { id, .. }) = envelope::read_text(member, depth) {

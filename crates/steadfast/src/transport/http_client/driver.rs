@@ -1,6 +1,6 @@
 //! The driver: one future that owns the engine and the tasks that carry its messages.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,6 +22,9 @@ use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
 const WAITING: usize = 64;
 
+/// So many messages that want no answer are on their way at once; those behind them wait in the connection.
+const MOST_MESSAGES: usize = 64;
+
 /// How many turns a driver takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
 
@@ -39,8 +42,8 @@ pub(crate) struct HttpDriver<S> {
     exchanges: BTreeMap<CallKey, AbortHandle>,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
     messages: JoinSet<()>,
-    /// Messages behind one that has to arrive first: `None` if there is none.
-    held: Option<VecDeque<(Transmit, Kind)>>,
+    /// A message has to arrive before any other.
+    held: bool,
     listening: Option<AbortHandle>,
     /// How it ended, and how long the server has to hear of it.
     leaving: Option<(Ended, Box<dyn Timer>)>,
@@ -64,7 +67,7 @@ impl<S: Service> HttpDriver<S> {
             driver,
             exchanges: BTreeMap::new(),
             messages: JoinSet::new(),
-            held: None,
+            held: false,
             listening: None,
             leaving: None,
         })
@@ -94,17 +97,16 @@ impl<S: Service> HttpDriver<S> {
 
     /// Hands what the connection gives to tasks.
     fn send(&mut self) {
-        while let Some(transmit) = self.engine.connection.poll_transmit() {
+        // What stays with the connection is bounded there, and a call that is given up there was never sent.
+        while !self.held && self.messages.len() < MOST_MESSAGES {
+            let Some(transmit) = self.engine.connection.poll_transmit() else { break };
             let kind = Kind::of(&transmit.body, &self.shared.tools);
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
             if kind.method == Some(Method::Cancelled) && modern {
                 continue;
             }
-            match &mut self.held {
-                Some(held) => held.push_back((transmit, kind)),
-                None => self.carry(transmit, kind),
-            }
+            self.carry(transmit, kind);
         }
         self.engine.connection.handle_flushed();
     }
@@ -112,7 +114,7 @@ impl<S: Service> HttpDriver<S> {
     fn carry(&mut self, transmit: Transmit, kind: Kind) {
         if kind.method == Some(Method::Initialized) {
             // A server may refuse what comes before it.
-            self.held = Some(VecDeque::new());
+            self.held = true;
             self.shared.session().revision = self.engine.connection.peer().map(|peer| peer.revision);
         }
         let Transmit { body, call, .. } = transmit;
@@ -129,13 +131,10 @@ impl<S: Service> HttpDriver<S> {
 
     /// What had to arrive first has arrived.
     fn release(&mut self) {
-        let Some(held) = self.held.take() else { return };
+        self.held = false;
         if self.listening.is_none() && self.shared.session().revision.is_some() {
             let task = tokio::spawn(listen(Arc::clone(&self.shared), self.driver.clone()));
             self.listening = Some(task.abort_handle());
-        }
-        for (transmit, kind) in held {
-            self.carry(transmit, kind);
         }
     }
 

@@ -104,14 +104,19 @@ impl Exchange {
             return self.read_events(response).await;
         }
         let body = body_of(response, self.shared.longest).await.map_err(lost)?;
-        if !body.is_empty() {
-            self.hear(body).await;
-            return Ok(());
+        if body.is_empty() {
+            return match self.call {
+                Some(_) => Err(lost("the server took the request and did not answer".to_owned())),
+                None => Ok(()),
+            };
         }
-        match self.call {
-            Some(_) => Err(lost("the server took the request and did not answer".to_owned())),
-            None => Ok(()),
+        if let Some(refused) = refusal_of(&body).filter(|_| self.call.is_some()) {
+            return Err(refused);
         }
+        let answer = self.call.is_none() || self.is_answer(&body);
+        self.hear(body).await;
+        // What was heard is looked at first: if it holds the answer after all, this is of no effect.
+        if answer { Ok(()) } else { Err(lost("the response is not an answer to the request".to_owned())) }
     }
 
     /// Reads until the answer has come. What breaks off before is resumed, in revisions that know how.
@@ -121,6 +126,9 @@ impl Exchange {
         loop {
             match events.next().await {
                 Heard::Message(message) => {
+                    if let Some(refused) = refusal_of(&message).filter(|_| self.call.is_some()) {
+                        return Err(refused);
+                    }
                     let answer = self.is_answer(&message);
                     self.hear(message).await;
                     if answer {
@@ -143,6 +151,7 @@ impl Exchange {
     async fn resume(&self, events: &mut Events) -> Option<Response> {
         loop {
             tokio::time::sleep(events.pause()?).await;
+            events.note_attempt();
             let wanted = Wanted { last_event_id: Some(events.last_event_id()?), ..Wanted::default() };
             match self.shared.send(wanted).await {
                 Ok(response) if response.status().is_success() && is_events(&response) => return Some(response),
@@ -179,8 +188,10 @@ impl Exchange {
             let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
             return Err(Outcome::Refused(error));
         }
-        // A server that fails may have failed in the middle of it; one that points elsewhere has not begun.
-        Err(Outcome::Lost { sent: !status.is_redirection(), why })
+        // A server that fails may have failed in the middle of it, and 303 says where to look for what was done. One that
+        // wants the same request made elsewhere has not begun.
+        let elsewhere = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        Err(Outcome::Lost { sent: !elsewhere, why })
     }
 }
 
@@ -192,6 +203,16 @@ fn unsent(unsent: Unsent) -> Failure {
             sent: !(error.is_connect() || error.is_builder()),
             why: describe(&error),
         },
+    }
+}
+
+/// An error without an id is the outcome of the request that it answers.
+fn refusal_of(message: &[u8]) -> Option<Failure> {
+    match envelope::read(message, usize::MAX) {
+        Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) => {
+            serde_json::from_str(error).ok().map(Outcome::Refused)
+        }
+        _ => None,
     }
 }
 

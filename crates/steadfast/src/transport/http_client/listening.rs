@@ -1,6 +1,7 @@
 //! The stream on which a server of the older revisions speaks first.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use tokio::sync::mpsc;
@@ -8,15 +9,19 @@ use tokio::sync::mpsc;
 use super::exchange::Incoming;
 use super::shared::{Events, Heard, Shared, Wanted, is_events, pause};
 
+/// A stream that lasted this long was not opened for nothing.
+const LASTED: Duration = Duration::from_secs(10);
+
 /// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
 pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
     let mut events: Option<Events> = None;
     let mut attempt = 0;
+    let mut opened = None;
     loop {
         let last_event_id = events.as_ref().and_then(Events::last_event_id);
         match shared.send(Wanted { last_event_id, ..Wanted::default() }).await {
             Ok(response) if response.status().is_success() && is_events(&response) => {
-                attempt = 0;
+                opened = Some(tokio::time::Instant::now());
                 let longest = shared.longest;
                 match &mut events {
                     Some(events) => events.go_on(response, longest),
@@ -32,12 +37,22 @@ pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
             Ok(response) if response.status().is_client_error() || response.status().is_success() => return,
             _ => {}
         }
-        if let Some(events) = &mut events {
-            while let Heard::Message(message) = events.next().await {
-                attempt = 0;
-                if driver.send(Incoming::Message(message)).await.is_err() {
-                    return;
+        if let (Some(events), Some(opened)) = (&mut events, opened.take()) {
+            loop {
+                match events.next().await {
+                    Heard::Message(message) => {
+                        attempt = 0;
+                        if driver.send(Incoming::Message(message)).await.is_err() {
+                            return;
+                        }
+                    }
+                    Heard::TooLong => tracing::warn!("the server said something that is too long"),
+                    Heard::End(_) => break,
                 }
+            }
+            if opened.elapsed() >= LASTED {
+                // It has served its purpose, though there was nothing to say.
+                attempt = 0;
             }
         }
         let retry = events.as_ref().and_then(Events::retry);

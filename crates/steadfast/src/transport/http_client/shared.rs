@@ -1,6 +1,7 @@
 //! What all requests to one server share: its address, its session, and how events are read.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -10,12 +11,17 @@ use steadfast_model::Revision;
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use steadfast_proto::http::name;
 
-use super::authorize::{Attempt, Authorize};
+use super::authorize::{Attempt, Authorize, Authorizing};
 use super::tools::Tools;
+use crate::runtime::poll_quietly;
 
 /// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A server that names less than this is asked less often when nothing comes of it.
+const SHORTEST_RETRY: Duration = Duration::from_millis(100);
+const LONGEST_EMPTY_PAUSE: Duration = Duration::from_secs(5);
 
 /// A server that asks to be left alone for longer than this has gone.
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
@@ -69,7 +75,8 @@ impl Shared {
             else {
                 return Ok(response);
             };
-            if !attempt.again(response.status(), response.headers()).await.map_err(Unsent::Unauthorized)? {
+            let again = fenced(attempt.again(response.status(), response.headers())).await;
+            if !again.map_err(Unsent::Unauthorized)? {
                 return Ok(response);
             }
         }
@@ -88,7 +95,7 @@ impl Shared {
         };
         let mut headers = self.headers.clone();
         if let Some(attempt) = attempt {
-            attempt.sign(&mut headers).await.map_err(Unsent::Unauthorized)?;
+            fenced(attempt.sign(&mut headers)).await.map_err(Unsent::Unauthorized)?;
         }
         let request = self.client.request(wanted.method.clone(), self.url.clone());
         let mut request = request.headers(headers).header(ACCEPT, accept);
@@ -107,6 +114,14 @@ impl Shared {
         }
         request.send().await.map_err(Unsent::Failed)
     }
+}
+
+/// What authorizes requests is somebody else's code: its panic is its failure, and nobody waits for ever.
+async fn fenced<T>(mut step: Authorizing<'_, T>) -> Result<T, Box<dyn std::error::Error + Send + Sync>> {
+    std::future::poll_fn(|cx| {
+        poll_quietly(step.as_mut(), cx).unwrap_or_else(|_| Poll::Ready(Err("it failed unexpectedly".into())))
+    })
+    .await
 }
 
 /// A request to be made.
@@ -165,8 +180,10 @@ pub(super) struct Events {
     response: Response,
     decoder: SseDecoder,
     chunk: bytes::Bytes,
-    /// How often it was opened again since anything came.
+    /// How often in a row it could not be opened again.
     attempts: u32,
+    /// How often in a row it was opened and nothing came of it: a server may have its client ask for as long as it works.
+    empty: u32,
 }
 
 /// What comes of a stream.
@@ -179,7 +196,7 @@ pub(super) enum Heard {
 
 impl Events {
     pub(super) fn new(response: Response, longest: usize) -> Self {
-        Self { response, decoder: SseDecoder::new(longest), chunk: bytes::Bytes::new(), attempts: 0 }
+        Self { response, decoder: SseDecoder::new(longest), chunk: bytes::Bytes::new(), attempts: 0, empty: 0 }
     }
 
     /// The next message.
@@ -193,8 +210,8 @@ impl Events {
                 Some(Decoded::TooLong) => return Heard::TooLong,
                 // Events without data set the id, and others are of no concern to us.
                 Some(Decoded::Message(message)) => {
-                    self.attempts = 0;
                     if !message.data.is_empty() && matches!(&*message.name, "" | "message") {
+                        self.empty = 0;
                         return Heard::Message(message.data);
                     }
                     continue;
@@ -219,11 +236,20 @@ impl Events {
         self.decoder.retry()
     }
 
-    /// How long to wait before going on; `None` if it has been tried often enough.
-    pub(super) fn pause(&mut self) -> Option<Duration> {
-        let attempt = self.attempts;
+    /// How long to wait before going on; `None` if the server could not be reached often enough.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        match (self.attempts, self.decoder.retry()) {
+            (0, Some(retry)) if retry >= SHORTEST_RETRY => Some(retry.min(LONGEST_RETRY)),
+            // One who is told to come at once, and finds nothing, comes less and less often.
+            (0, Some(retry)) if self.empty == 0 => Some(retry),
+            (0, Some(_)) => Some(jittered(grown(self.empty).min(LONGEST_EMPTY_PAUSE))),
+            (attempts, retry) => pause(attempts, retry),
+        }
+    }
+
+    /// It is tried again.
+    pub(super) fn note_attempt(&mut self) {
         self.attempts += 1;
-        pause(attempt, self.decoder.retry())
     }
 
     /// Goes on with another response. What was half read is forgotten: the server sends it again.
@@ -232,6 +258,8 @@ impl Events {
         // The id and the pace outlive the response.
         decoder.carry_over(&self.decoder);
         (self.response, self.decoder, self.chunk) = (response, decoder, bytes::Bytes::new());
+        self.attempts = 0;
+        self.empty = self.empty.saturating_add(1);
     }
 }
 
@@ -240,12 +268,16 @@ pub(super) fn pause(attempt: u32, retry: Option<Duration>) -> Option<Duration> {
     if attempt >= ATTEMPTS {
         return None;
     }
-    let grown = PAUSE.saturating_mul(1 << attempt.min(10)).min(LONGEST_PAUSE);
+    let grown = grown(attempt);
     Some(match retry {
         Some(retry) if attempt == 0 => retry.min(LONGEST_RETRY),
         Some(retry) => retry.min(LONGEST_RETRY).max(jittered(grown)),
         None => jittered(grown),
     })
+}
+
+fn grown(attempt: u32) -> Duration {
+    PAUSE.saturating_mul(1 << attempt.min(10)).min(LONGEST_PAUSE)
 }
 
 /// Between half of it and all of it, so that many clients do not come back at the same moment.

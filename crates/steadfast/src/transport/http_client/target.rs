@@ -43,7 +43,7 @@ pub struct HttpTarget {
 impl HttpTarget {
     /// The server's endpoint.
     pub fn new(url: impl AsRef<str>) -> Self {
-        let url = reqwest::Url::parse(url.as_ref()).map_err(|error| format!("`{}`: {error}", url.as_ref()));
+        let url = reqwest::Url::parse(url.as_ref()).map_err(|error| format!("not a URL: {error}"));
         let url = url.and_then(|url| match url.scheme() {
             "http" | "https" => Ok(url),
             other => Err(format!("`{other}:` is not a scheme of HTTP")),
@@ -91,10 +91,11 @@ impl HttpTarget {
     }
 }
 
-/// Never shows a header.
+/// Never shows a header, nor what of the URL may be a secret.
 impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("HttpTarget").field("url", &self.url).finish_non_exhaustive()
+        let origin = self.url.as_ref().map(|url| url.origin().ascii_serialization());
+        formatter.debug_struct("HttpTarget").field("origin", &origin).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Clients of servers at a URL.
 
 mod faults;
+mod found;
 mod served;
 
 use std::net::SocketAddr;

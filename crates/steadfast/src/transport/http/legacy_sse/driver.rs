@@ -52,6 +52,7 @@ impl Future for Driver {
             let state = &mut *guard;
             let progressed = state.engine.turn(cx);
             state.engine.act();
+            state.give_back();
             if state.engine.connection.waiting_bytes() > 0 {
                 state.wake_reader();
             }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
+use steadfast_proto::connection::Key;
 
-use super::super::load::Load;
+use super::super::load::{Load, Permit};
 use super::super::service::Shared;
 use crate::runtime::{Engine, Mailbox, Runtime};
 use crate::server::ServerService;
@@ -34,6 +35,8 @@ pub(super) struct State {
     pub(super) used: Moment,
     /// Nobody reads the stream any more.
     pub(super) over: bool,
+    /// The shares of messages whose requests have not ended.
+    permits: Vec<(Vec<Key>, Permit)>,
 }
 
 /// Why a message was not taken.
@@ -63,7 +66,8 @@ impl SseSession {
         };
         let engine = Engine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
         let now = runtime.now();
-        let state = State { engine, reader: None, driver: None, opened: now, used: now, over: false };
+        let state =
+            State { engine, reader: None, driver: None, opened: now, used: now, over: false, permits: Vec::new() };
         let (idle, keep_alive) = (shared.options.session_idle, shared.options.keep_alive);
         let id = format!("{:032x}", u128::from_be_bytes(random)).into_boxed_str();
         let owner = principal.map(|principal| principal.identity());
@@ -80,13 +84,13 @@ impl SseSession {
         self.owner == principal.map(Principal::identity)
     }
 
-    /// Takes a message of its owner's: a request with this id, a batch, or something that wants no answer.
+    /// Takes a message of its owner's that has these requests in it. Its share is kept until they have ended.
     pub(super) fn submit(
         &self,
         principal: Option<&Principal>,
         message: &[u8],
-        id: Option<&RequestId>,
-        batch: bool,
+        ids: &[RequestId],
+        permit: Permit,
     ) -> Result<(), Refused> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -95,17 +99,22 @@ impl SseSession {
             return Err(Refused::Gone);
         }
         // Answers and cancellations are taken in any case: they make room.
-        if (id.is_some() || batch) && !connection.wants_input() {
+        if !ids.is_empty() && !connection.wants_input() {
             return Err(Refused::Unread);
         }
-        if id.is_some_and(|id| connection.key_of(id).is_some()) {
+        if let [id] = ids
+            && connection.key_of(id).is_some()
+        {
             return Err(Refused::InFlight);
         }
         let now = self.runtime.now();
         state.used = now;
         state.engine.mailbox.identify(principal);
         connection.handle_message(now, message);
+        let keys: Vec<Key> = ids.iter().filter_map(|id| connection.key_of(id)).collect();
+        state.permits.push((keys, permit));
         state.engine.act();
+        state.give_back();
         state.wake_reader();
         state.wake_driver();
         Ok(())
@@ -150,6 +159,12 @@ impl State {
         self.engine.act();
         self.wake_reader();
         self.wake_driver();
+    }
+
+    /// Gives the shares back of what has ended.
+    pub(super) fn give_back(&mut self) {
+        let connection = &self.engine.connection;
+        self.permits.retain(|(keys, _)| keys.iter().any(|key| connection.is_open(*key)));
     }
 
     pub(super) fn wake_reader(&mut self) {
