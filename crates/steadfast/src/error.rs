@@ -16,6 +16,9 @@ use steadfast_model::{ClientCapabilities, ErrorObject, Revision, code};
 
 type Source = Box<dyn StdError + Send + Sync>;
 
+/// The member of a refusal's `data` that says which status it was, where a server said nothing else over HTTP.
+pub(crate) const HTTP_STATUS: &str = "httpStatus";
+
 /// A failure of the protocol, of the peer or of the connection.
 ///
 /// Inside a tool, an `Error` that goes through `?` becomes a JSON-RPC error, whereas any other error becomes a result

@@ -16,14 +16,14 @@ use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending,
 use super::changes::Told;
 use super::handlers::{Answers, Handlers};
 use super::{Client, Inner, result_of};
-use crate::error::{Error, ErrorKind, Outcome};
+use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::{
     CallEnding, CallOptions, Driver, Ended, Letter, Mailbox, PendingCall, Runtime, Task, TokioRuntime, io_handle,
 };
 use crate::server::{IntoServer, Serve};
 use crate::transport::child::{Child, Command};
 #[cfg(feature = "http-client")]
-use crate::transport::http_client::{HTTP_STATUS, HttpDriver, HttpTarget};
+use crate::transport::http_client::{HttpDriver, HttpTarget};
 use crate::transport::{Transport, memory};
 
 /// How long the server may take to say which revision it speaks.

@@ -14,9 +14,7 @@ use tokio::sync::mpsc;
 
 use super::headers::Kind;
 use super::shared::{Events, Heard, Shared, Unsent, Wanted, body_of, describe, is_events};
-
-/// The member of a refusal's `data` that says which status it was, where the server said nothing else.
-pub(crate) const HTTP_STATUS: &str = "httpStatus";
+use crate::error::HTTP_STATUS;
 
 /// What a task tells the driver.
 pub(super) enum Incoming {

@@ -22,5 +22,4 @@ mod tools;
 
 pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;
-pub(crate) use exchange::HTTP_STATUS;
 pub use target::HttpTarget;
