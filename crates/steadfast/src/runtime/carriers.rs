@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::{Builder, Handle};
 
-use super::Task;
+use super::{Runtime, Task};
 
 static CARRIERS: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
@@ -52,8 +52,17 @@ fn start() -> io::Result<Handle> {
     Ok(handle)
 }
 
+/// Has a task polled where no handler can hold it up: on this thread if it is a carrier, otherwise on that of the drivers. A
+/// simulator has one thread for everything; without ours, the workers have to do.
+pub(crate) fn spawn_apart(runtime: &dyn Runtime, task: impl Future<Output = ()> + Send + 'static) {
+    match runtime.tokio().and_then(|_| here_or_driver().ok()) {
+        Some(apart) => drop(apart.spawn(task)),
+        None => runtime.spawn(Box::pin(task)),
+    }
+}
+
 /// This thread, if it is a carrier; otherwise the thread of the drivers.
-pub(crate) fn here_or_driver() -> io::Result<Handle> {
+fn here_or_driver() -> io::Result<Handle> {
     if is_here() { Ok(Handle::current()) } else { super::io_thread::handle().cloned() }
 }
 

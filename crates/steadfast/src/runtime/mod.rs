@@ -43,7 +43,7 @@ pub use engine::Ended;
 pub(crate) use asks::{Asked, Asks, Keeper, Memory};
 pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall};
 #[cfg(feature = "http")]
-pub(crate) use carriers::{for_workers_of as carriers_for, here_or_driver};
+pub(crate) use carriers::{for_workers_of as carriers_for, spawn_apart};
 pub(crate) use driver::Driver;
 pub(crate) use engine::{Engine, Service, Started};
 pub(crate) use exchange::Exchange;

@@ -25,6 +25,7 @@
 mod body;
 mod exchange;
 mod incoming;
+mod keep_alive;
 mod legacy_sse;
 mod load;
 mod options;

@@ -7,35 +7,6 @@ use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
 
-/// Answers the handshake of an older revision, and leaves the rest to `answer`.
-fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    if came.is("initialize") {
-        let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "raw", "version": "1"}});
-        let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result}).to_string();
-        return response("200 OK", &[("content-type", "application/json"), ("mcp-session-id", "s1")], &body);
-    }
-    if came.is("notifications/initialized") {
-        return response("202 Accepted", &[], "");
-    }
-    answer()
-}
-
-fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    if came.is("server/discover") {
-        let result =
-            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
-        return json_answer(came, &result);
-    }
-    answer()
-}
-
-async fn connect(url: &str, era: Era) -> Client {
-    soon(Client::connect(url).era(era).into_future()).await.unwrap()
-}
-
-const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
-
 fn nothing() -> Value {
     json!({"content": []})
 }

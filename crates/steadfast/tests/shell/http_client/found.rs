@@ -5,38 +5,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use steadfast::client::{Change, Era};
 use steadfast::transport::http_client::HttpTarget;
-use steadfast::{Outcome, Revision, SubscriptionFilter};
+use steadfast::{Outcome, SubscriptionFilter};
 
 use super::*;
-
-const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
-
-/// Answers the handshake of an older revision, and leaves the rest to `answer`.
-fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    if came.is("initialize") {
-        let result = json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "raw", "version": "1"},
-            "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}}});
-        let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result}).to_string();
-        return response("200 OK", &[("content-type", "application/json"), ("mcp-session-id", "s1")], &body);
-    }
-    if came.is("notifications/initialized") {
-        return response("202 Accepted", &[], "");
-    }
-    answer()
-}
-
-fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    if came.is("server/discover") {
-        let result =
-            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
-        return json_answer(came, &result);
-    }
-    answer()
-}
-
-async fn connect(url: &str, era: Era) -> Client {
-    soon(Client::connect(url).era(era).into_future()).await.unwrap()
-}
 
 fn refusal() -> Value {
     json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "no"}})

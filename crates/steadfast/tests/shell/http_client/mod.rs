@@ -7,6 +7,9 @@ mod served;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use serde_json::json;
+use steadfast::Revision;
+use steadfast::client::Era;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -88,4 +91,33 @@ fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
 /// The beginning of a stream that ends when the connection does.
 fn events(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes()
+}
+
+const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
+
+/// Answers the handshake of an older revision, and leaves the rest to `answer`.
+fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    if came.is("initialize") {
+        let result = json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "raw", "version": "1"},
+            "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}}});
+        let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result}).to_string();
+        return response("200 OK", &[("content-type", "application/json"), ("mcp-session-id", "s1")], &body);
+    }
+    if came.is("notifications/initialized") {
+        return response("202 Accepted", &[], "");
+    }
+    answer()
+}
+
+fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    if came.is("server/discover") {
+        let result =
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
+        return json_answer(came, &result);
+    }
+    answer()
+}
+
+async fn connect(url: &str, era: Era) -> Client {
+    soon(Client::connect(url).era(era).into_future()).await.unwrap()
 }

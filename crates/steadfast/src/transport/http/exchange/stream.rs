@@ -13,8 +13,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
+use super::super::keep_alive::KeepAlive;
 use super::Running;
-use crate::runtime::{Runtime, Timer, here_or_driver};
+use crate::runtime::{Runtime, spawn_apart};
 
 /// The end of the response.
 pub(in super::super) struct ExchangeStream {
@@ -22,8 +23,8 @@ pub(in super::super) struct ExchangeStream {
     /// Messages from before there was a stream.
     ready: VecDeque<Vec<u8>>,
     runtime: Arc<dyn Runtime>,
-    keep_alive: Duration,
-    timer: Option<Box<dyn Timer>>,
+    silence: Duration,
+    keep_alive: KeepAlive,
 }
 
 /// The end of the request.
@@ -48,37 +49,24 @@ impl Between {
 
 impl ExchangeStream {
     pub(super) fn begin(running: Box<Running>, ready: VecDeque<Vec<u8>>) -> Self {
-        let (runtime, keep_alive) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
+        let (runtime, silence) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
         let slot = Slot { running: Some(running), message: None, reader: None, writer: None };
         let between = Arc::new(Between(Mutex::new(slot)));
         let serving = Serving(Arc::clone(&between));
-        // Where no handler can hold it up, if there is such a place.
-        match runtime.tokio().and_then(|_| here_or_driver().ok()) {
-            Some(io) => drop(io.spawn(serving)),
-            None => runtime.spawn(Box::pin(serving)),
-        }
-        Self { between, ready, runtime, keep_alive, timer: None }
+        spawn_apart(&*runtime, serving);
+        Self { between, ready, runtime, silence, keep_alive: KeepAlive::default() }
     }
 
     pub(in super::super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Poll::Ready(message) = self.poll_message(cx) {
-            self.timer = None;
+            self.keep_alive.spoken();
             return Poll::Ready(message.map(|message| {
                 let mut out = Vec::new();
                 sse::Event { data: Some(&message), ..sse::Event::default() }.write(&mut out);
                 out.into()
             }));
         }
-        let timer = self.timer.get_or_insert_with(|| {
-            let mut timer = self.runtime.timer();
-            timer.reset(Some(self.runtime.now() + self.keep_alive));
-            timer
-        });
-        std::task::ready!(timer.poll(cx));
-        self.timer = None;
-        let mut out = Vec::new();
-        sse::write_comment("", &mut out);
-        Poll::Ready(Some(out.into()))
+        self.keep_alive.poll(&*self.runtime, self.silence, cx).map(Some)
     }
 
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {

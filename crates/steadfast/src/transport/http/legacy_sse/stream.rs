@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
+use super::super::keep_alive::KeepAlive;
 use super::super::sessions::Sessions;
 use super::session::SseSession;
-use crate::runtime::Timer;
 
 /// About how many bytes leave in one go.
 const CHUNK: usize = 16 * 1024;
@@ -19,7 +19,7 @@ pub(in super::super) struct SseStream {
     sessions: Weak<Sessions>,
     /// The event that goes before all others.
     endpoint: Option<Bytes>,
-    timer: Option<Box<dyn Timer>>,
+    keep_alive: KeepAlive,
 }
 
 impl SseStream {
@@ -28,7 +28,7 @@ impl SseStream {
         let mut out = Vec::new();
         let data = Some(endpoint.as_bytes());
         sse::Event { name: Some("endpoint"), data, ..sse::Event::default() }.write(&mut out);
-        Self { session, sessions, endpoint: Some(out.into()), timer: None }
+        Self { session, sessions, endpoint: Some(out.into()), keep_alive: KeepAlive::default() }
     }
 
     pub(in super::super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -50,7 +50,7 @@ impl SseStream {
             state.used = self.session.runtime.now();
             // There is room again for handlers that wait for it.
             state.wake_driver();
-            self.timer = None;
+            self.keep_alive.spoken();
             return Poll::Ready(Some(out.into()));
         }
         // Asked for more, so what went before is written.
@@ -63,17 +63,9 @@ impl SseStream {
         state.reader = Some(cx.waker().clone());
         drop(guard);
         let session = &self.session;
-        let timer = self.timer.get_or_insert_with(|| {
-            let mut timer = session.runtime.timer();
-            timer.reset(Some(session.runtime.now() + session.keep_alive));
-            timer
-        });
-        std::task::ready!(timer.poll(cx));
-        self.timer = None;
-        self.session.lock().used = self.session.runtime.now();
-        let mut out = Vec::new();
-        sse::write_comment("", &mut out);
-        Poll::Ready(Some(out.into()))
+        let comment = std::task::ready!(self.keep_alive.poll(&*session.runtime, session.keep_alive, cx));
+        session.lock().used = session.runtime.now();
+        Poll::Ready(Some(comment))
     }
 }
 

@@ -9,7 +9,7 @@ use steadfast_proto::mutant;
 use super::super::load::Stay;
 use super::super::sessions::Sessions;
 use super::Session;
-use crate::runtime::{Timer, here_or_driver};
+use crate::runtime::{Timer, spawn_apart};
 
 /// How many turns it takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
@@ -29,11 +29,7 @@ impl Driver {
     pub(in super::super) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), stay: session.load.stay(), session, sessions };
-        // A simulator has one thread for everything; without ours, the workers have to do.
-        match runtime.tokio().and_then(|_| here_or_driver().ok()) {
-            Some(io) => drop(io.spawn(driver)),
-            None => runtime.spawn(Box::pin(driver)),
-        }
+        spawn_apart(&*runtime, driver);
     }
 }
 

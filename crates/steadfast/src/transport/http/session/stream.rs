@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use steadfast_proto::frame::sse;
 use steadfast_proto::http::resume::{Cursor, Read};
 use steadfast_proto::mutant;
 
+use super::super::keep_alive::KeepAlive;
 use super::{Post, Session, State, To};
-use crate::runtime::{Runtime, Timer};
+use crate::runtime::Timer;
 
 /// How a POST is answered.
 pub(in super::super) enum Outcome {
@@ -114,7 +114,7 @@ impl State {
 pub(in super::super) struct SessionStream {
     session: Arc<Session>,
     cursor: Cursor,
-    timer: Option<Box<dyn Timer>>,
+    keep_alive: KeepAlive,
 }
 
 impl SessionStream {
@@ -122,14 +122,14 @@ impl SessionStream {
     pub(super) fn attached(session: Arc<Session>, state: &mut State, cursor: Cursor) -> Self {
         state.wake_reader(cursor.stream());
         state.open += 1;
-        Self { session, cursor, timer: None }
+        Self { session, cursor, keep_alive: KeepAlive::default() }
     }
 
     pub(in super::super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.session.lock();
         match state.log.read(&mut self.cursor) {
             Read::Event(event) => {
-                self.timer = None;
+                self.keep_alive.spoken();
                 return Poll::Ready(Some(event));
             }
             Read::Ended | Read::Superseded | Read::Lost => return Poll::Ready(None),
@@ -138,17 +138,8 @@ impl SessionStream {
         }
         state.readers.insert(self.cursor.stream(), cx.waker().clone());
         drop(state);
-        let runtime: &Arc<dyn Runtime> = &self.session.runtime;
-        let timer = self.timer.get_or_insert_with(|| {
-            let mut timer = runtime.timer();
-            timer.reset(Some(runtime.now() + self.session.timing.keep_alive));
-            timer
-        });
-        std::task::ready!(timer.poll(cx));
-        self.timer = None;
-        let mut out = Vec::new();
-        sse::write_comment("", &mut out);
-        Poll::Ready(Some(out.into()))
+        let Session { runtime, timing, .. } = &*self.session;
+        self.keep_alive.poll(&**runtime, timing.keep_alive, cx).map(Some)
     }
 }
 
