@@ -52,7 +52,19 @@
 //! # Features
 //!
 //! - `jwt` (default): tokens that are signed, `JwtVerifier`.
-//! - `reqwest`: an HTTP client for fetched keys and introspection, `ReqwestClient`.
+//! - `client`: how a client gets tokens, the module `client`.
+//! - `reqwest`: an HTTP client for all that asks an authorization server something, `ReqwestClient`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "client")]
+pub mod client;
+mod http_client;
+#[cfg(feature = "reqwest")]
+mod reqwest_client;
 pub mod resource_server;
+mod scope;
+
+pub use http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, Reply};
+#[cfg(feature = "reqwest")]
+pub use reqwest_client::ReqwestClient;
+pub use scope::{InvalidScope, Scopes};

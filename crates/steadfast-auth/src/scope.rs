@@ -42,12 +42,12 @@ impl Scopes {
     }
 
     /// The scopes of a list, without what cannot be one.
-    pub(super) fn lenient<'a>(scopes: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn lenient<'a>(scopes: impl IntoIterator<Item = &'a str>) -> Self {
         Self(scopes.into_iter().filter(|scope| is_scope(scope)).map(Box::from).collect())
     }
 
     /// Those that a resource may ask for.
-    pub(super) fn requestable(mut self) -> Self {
+    pub(crate) fn requestable(mut self) -> Self {
         self.0.remove(OFFLINE_ACCESS);
         self
     }
