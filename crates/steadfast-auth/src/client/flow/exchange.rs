@@ -144,6 +144,7 @@ impl Exchange {
             Purpose::Refresh { old, .. } => Some(old),
             _ => None,
         };
+        let refreshed = old.is_some();
         let issued_at = seconds(now);
         let bound = self.call.key.filter(|_| scheme == super::Scheme::Dpop);
         let written = granted.scope.map(|text| Scopes::lenient(text.split(' ')));
@@ -163,7 +164,7 @@ impl Exchange {
             requested: self.requested,
             key: bound.map(|key| key.export()),
         };
-        Ok(Outcome { tokens, registration: self.registration })
+        Ok(Outcome { tokens, registration: self.registration, refreshed })
     }
 }
 

@@ -92,6 +92,8 @@ pub struct Outcome {
     pub tokens: Tokens,
     /// What the client is called at their issuer from now on, if it registered.
     pub registration: Option<Registration>,
+    /// Whether they came by refreshing others. If not, they are the best that there is.
+    pub refreshed: bool,
 }
 
 /// What came of a command.
