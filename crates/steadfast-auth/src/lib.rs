@@ -1,4 +1,4 @@
-//! Authorization for Model Context Protocol servers.
+//! Authorization for the Model Context Protocol: servers that check tokens, and clients that get them.
 //!
 //! A server over HTTP that is not for everybody is an OAuth 2.1 resource server: it takes a bearer token with every request,
 //! makes sure that the token was issued for it, and tells clients without one where to get it. The module
@@ -48,6 +48,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A client of such a server is an OAuth 2.1 client: it finds out who issues tokens for the server, gets them, keeps them and
+//! shows them. That is the module `client`.
 //!
 //! # Features
 //!
