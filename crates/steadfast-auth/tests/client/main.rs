@@ -2,5 +2,6 @@
 
 mod flows;
 mod refresh;
+mod secrecy;
 mod site;
 mod wire;

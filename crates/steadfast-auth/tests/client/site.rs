@@ -126,6 +126,11 @@ impl Site {
         self.seen().grants.iter().filter(|form| form["grant_type"] == "refresh_token").count()
     }
 
+    /// As if they had been used already.
+    pub(crate) fn forget_refresh_tokens(&self) {
+        self.seen().refresh_tokens.clear();
+    }
+
     /// An authorizer whose user says yes at once, by a browser that follows the redirect.
     pub(crate) fn authorizer(&self, profile: Profile) -> AuthorizerBuilder {
         let runtime = tokio::runtime::Handle::current();

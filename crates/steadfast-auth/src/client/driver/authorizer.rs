@@ -174,18 +174,21 @@ impl Authorizer {
         if let Some(tokens) = self.fresh() {
             return Ok(Some(tokens));
         }
+        let before = self.held().ended;
         let turn = Arc::clone(&self.0.turn).lock_owned().await;
         self.load().await?;
         if let Some(tokens) = self.fresh() {
             return Ok(Some(tokens));
         }
+        self.failed_since(before)?;
         let old = self.held().tokens.clone().filter(|tokens| tokens.is_refreshable());
         let Some(old) = old else { return Ok(None) };
         // On a task of its own: a refresh token that was sent is used up, even if nobody waits for the answer any more.
         let this = self.clone();
         let refreshed = tokio::spawn(async move {
-            let _turn = turn;
-            this.refresh(&old).await
+            let result = this.refresh(&old).await;
+            this.ended(result.as_ref().err(), turn);
+            result
         });
         refreshed.await.unwrap_or(Err(Error::Misuse("the runtime is shutting down")))
     }
@@ -200,12 +203,10 @@ impl Authorizer {
         let before = self.held().ended;
         let turn = Arc::clone(&self.0.turn).lock_owned().await;
         self.load().await?;
+        self.failed_since(before)?;
         {
             let held = self.held();
             let others = held.ended != before;
-            if let Some(failure) = held.failure.clone().filter(|_| others) {
-                return Err(failure);
-            }
             let same = match (held.tokens.as_ref(), used) {
                 (Some(tokens), Some(used)) => tokens.access_token == used.access_token,
                 (None, _) => true,
@@ -236,16 +237,26 @@ impl Authorizer {
             Ok(Progress::Done) => Ok(()),
             Err(error) => Err(error),
         };
-        self.ended(&result, turn);
+        self.ended(result.as_ref().err(), turn);
         result
     }
 
-    fn ended(&self, result: &Result<(), Error>, turn: OwnedMutexGuard<()>) {
+    /// Tells those who wait for this turn what came of it.
+    fn ended(&self, failure: Option<&Error>, turn: OwnedMutexGuard<()>) {
+        if let Some(error) = failure {
+            tracing::debug!(%error, "there is no token");
+        }
         let mut held = self.held();
         held.ended = held.ended.wrapping_add(1);
-        held.failure = result.as_ref().err().cloned();
+        held.failure = failure.cloned();
         drop(held);
         drop(turn);
+    }
+
+    /// Whether somebody tried in vain while this caller waited for its turn.
+    fn failed_since(&self, before: u64) -> Result<(), Error> {
+        let held = self.held();
+        held.failure.clone().filter(|_| held.ended != before).map_or(Ok(()), Err)
     }
 
     /// All of a flow that needs no user, with refreshing kept from others.
@@ -319,6 +330,8 @@ impl Authorizer {
         let mut visit: Option<Box<dyn Visit>> = None;
         let mut issuer_asked = None;
         loop {
+            // Its debug form has nothing secret.
+            tracing::debug!(?command, "authorization");
             let event = match command {
                 Command::Send(request) => {
                     match tokio::time::timeout(PATIENCE, self.0.http.send(request, LONGEST)).await {

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use url::Url;
 
@@ -15,16 +15,28 @@ use super::page::{Expected, serve};
 use super::{Later, UserAgent, Visit};
 use crate::client::Error;
 use crate::client::authorize::state_of;
+use crate::client::reach::shown;
 
 /// As many connections are looked at at once; a browser makes a few.
 const CONNECTIONS: usize = 16;
 
+/// Where answers go on whatever port is free.
+const PATH: &str = "/callback";
+
 type Opener = dyn Fn(&Url) -> io::Result<()> + Send + Sync;
+
+#[derive(Clone)]
+struct Fixed {
+    uri: String,
+    port: u16,
+    path: String,
+}
 
 /// Opens the user's browser and listens on loopback for its answer.
 #[derive(Clone)]
 pub struct Loopback {
-    port: u16,
+    /// Where answers go, if that is written down somewhere.
+    fixed: Option<Fixed>,
     patience: Duration,
     open: Arc<Opener>,
 }
@@ -32,13 +44,18 @@ pub struct Loopback {
 impl Loopback {
     /// Listens on whatever port is free, at `/callback`, and waits five minutes for the user.
     pub fn new() -> Self {
-        Self { port: 0, patience: Duration::from_secs(300), open: Arc::new(open_browser) }
+        Self { fixed: None, patience: Duration::from_secs(300), open: Arc::new(open_browser) }
     }
 
-    /// Listens on this port: for a client whose redirect URI is written down somewhere.
-    pub fn port(mut self, port: u16) -> Self {
-        self.port = port;
-        self
+    /// Listens where this redirect URI says, for a client whose document or registration names it, such as
+    /// `http://localhost:3000/callback`.
+    pub fn at(mut self, redirect_uri: &str) -> Result<Self, Error> {
+        let unsafe_url = || Error::UnsafeUrl(shown(redirect_uri));
+        let url = Url::parse(redirect_uri).map_err(|_| unsafe_url())?;
+        let is_ours = url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
+        let port = url.port_or_known_default().filter(|_| is_ours).ok_or_else(unsafe_url)?;
+        self.fixed = Some(Fixed { uri: redirect_uri.to_owned(), port, path: url.path().to_owned() });
+        Ok(self)
     }
 
     /// Waits this long for the user.
@@ -53,15 +70,36 @@ impl Loopback {
         self
     }
 
-    /// The port that answers went to before, if any is free to choose.
-    async fn listen(&self, preferred: Option<&str>) -> io::Result<TcpListener> {
-        let preferred = preferred.and_then(|uri| Url::parse(uri).ok()).and_then(|url| url.port());
-        if let Some(port) = preferred.filter(|_| self.port == 0)
-            && let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
-        {
-            return Ok(listener);
+    async fn listen(&self, preferred: Option<&str>) -> io::Result<Listening> {
+        if let Some(Fixed { uri, port, path }) = &self.fixed {
+            let first = TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await?;
+            // A browser may take `localhost` for either.
+            let second = TcpListener::bind((Ipv6Addr::LOCALHOST, *port)).await.ok();
+            return Ok(self.listening(first, second, uri.clone(), path));
         }
-        TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)).await
+        let before = preferred.and_then(|uri| Url::parse(uri).ok()).and_then(|url| url.port());
+        let listener = match before {
+            // Where the authorization server expects the answer already, if nobody else is there now.
+            Some(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.ok(),
+            None => None,
+        };
+        let listener = match listener {
+            Some(listener) => listener,
+            None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
+        };
+        let uri = format!("http://127.0.0.1:{}{PATH}", listener.local_addr()?.port());
+        Ok(self.listening(listener, None, uri, PATH))
+    }
+
+    fn listening(
+        &self,
+        first: TcpListener,
+        second: Option<TcpListener>,
+        redirect_uri: String,
+        path: &str,
+    ) -> Listening {
+        let settings = self.clone();
+        Listening { first, second, redirect_uri, path: path.to_owned(), settings }
     }
 }
 
@@ -73,7 +111,7 @@ impl Default for Loopback {
 
 impl fmt::Debug for Loopback {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Loopback({})", self.port)
+        write!(formatter, "Loopback({:?})", self.fixed.as_ref().map(|fixed| &fixed.uri))
     }
 }
 
@@ -81,19 +119,51 @@ impl UserAgent for Loopback {
     fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
         Box::pin(async move {
             let failed = |error: io::Error| Error::NoUser(format!("there is no port to listen on: {error}"));
-            let listener = self.listen(preferred).await.map_err(failed)?;
-            let port = listener.local_addr().map_err(failed)?.port();
-            let redirect_uri = format!("http://127.0.0.1:{port}/callback");
-            let visit: Box<dyn Visit> = Box::new(Listening { listener, redirect_uri, settings: self.clone() });
+            let visit: Box<dyn Visit> = Box::new(self.listen(preferred).await.map_err(failed)?);
             Ok(visit)
         })
     }
 }
 
 struct Listening {
-    listener: TcpListener,
+    first: TcpListener,
+    second: Option<TcpListener>,
     redirect_uri: String,
+    path: String,
     settings: Loopback,
+}
+
+impl Listening {
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let Some(second) = &self.second else { return Ok(self.first.accept().await?.0) };
+        tokio::select! {
+            biased;
+            accepted = self.first.accept() => Ok(accepted?.0),
+            accepted = second.accept() => Ok(accepted?.0),
+        }
+    }
+
+    /// Looks at connections until one brings the answer.
+    async fn answer(&self, expected: &Expected) -> String {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(served) = connections.join_next() => {
+                    if let Ok(Some(query)) = served {
+                        return query;
+                    }
+                }
+                accepted = self.accept(), if connections.len() < CONNECTIONS => {
+                    match accepted {
+                        Ok(stream) => _ = connections.spawn(serve(stream, expected.clone())),
+                        // Out of descriptors, perhaps: others may give some back.
+                        Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Visit for Listening {
@@ -104,37 +174,15 @@ impl Visit for Listening {
     fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
         Box::pin(async move {
             let state = state_of(url.query().unwrap_or_default()).unwrap_or_default();
-            let expected = Expected { path: String::from("/callback"), state };
+            let expected = Expected { path: self.path.clone(), state };
             let open = Arc::clone(&self.settings.open);
             let opened = tokio::task::spawn_blocking(move || open(&url)).await;
             opened
                 .map_err(|_| Error::NoUser(String::from("showing the URL failed")))?
                 .map_err(|error| Error::NoUser(format!("the browser did not open: {error}")))?;
-            let answer = tokio::time::timeout(self.settings.patience, answer(&self.listener, &expected));
+            let answer = tokio::time::timeout(self.settings.patience, self.answer(&expected));
             answer.await.map_err(|_| Error::NoUser(String::from("there was no answer in time")))
         })
-    }
-}
-
-/// Looks at connections until one brings the answer.
-async fn answer(listener: &TcpListener, expected: &Expected) -> String {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            biased;
-            Some(served) = connections.join_next() => {
-                if let Ok(Some(query)) = served {
-                    return query;
-                }
-            }
-            accepted = listener.accept(), if connections.len() < CONNECTIONS => {
-                match accepted {
-                    Ok((stream, _)) => _ = connections.spawn(serve(stream, expected.clone())),
-                    // Out of descriptors, perhaps: others may give some back.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-                }
-            }
-        }
     }
 }
 
@@ -165,7 +213,6 @@ mod tests {
     use std::sync::mpsc;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -202,6 +249,22 @@ mod tests {
         assert_ne!(meanwhile.redirect_uri(), uri);
         drop(first);
         assert_eq!(agent.prepare(Some(&uri)).await.unwrap().redirect_uri(), uri);
+    }
+
+    #[tokio::test]
+    async fn a_redirect_uri_that_is_written_down_is_kept() {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap().port();
+        let uri = format!("http://localhost:{free}/oauth/done");
+        let agent = Loopback::new().opener(|_| Ok(())).at(&uri).unwrap();
+        let visit = agent.prepare(Some("http://127.0.0.1:1/callback")).await.unwrap();
+        assert_eq!(visit.redirect_uri(), uri);
+        let waiting = tokio::spawn(visit.visit(Url::parse("https://auth.example.com/?state=s1").unwrap()));
+        assert!(get(free, "/callback?code=c&state=s1").await.contains("404"));
+        assert!(get(free, "/oauth/done?code=c&state=s1").await.contains("200 OK"));
+        assert_eq!(waiting.await.unwrap().unwrap(), "code=c&state=s1");
+        for wrong in ["https://localhost:1/", "http://example.com/", "http://127.0.0.1.example.com/", "x"] {
+            assert!(Loopback::new().at(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[tokio::test]

@@ -333,7 +333,7 @@ impl Flow {
         };
         let issuer = server.issuer.clone();
         let scopes = known.choose();
-        self.state = State::Recalling(Box::new(Found { scopes, resource, server, key, must_be_bound }));
+        self.state = State::Recalling(Box::new(Found { resource, server, scopes, key, must_be_bound }));
         Ok(Command::Recall { issuer })
     }
 

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fs4::fs_std::FileExt as _;
-use sha2::{Digest as _, Sha256};
 
 use super::{Key, Later, Lock, StoreError, TokenStore};
 use crate::client::Secret;
+use crate::client::pkce::digest;
 
 /// How often a lock that somebody has is tried again. Asking and not waiting keeps no thread, and can be given up.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
@@ -37,8 +37,7 @@ impl FileStore {
 
     fn path(&self, key: &Key, extension: &str) -> PathBuf {
         // A name that fits every file system, whatever is in a URL.
-        let name: String =
-            Sha256::digest(key.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = digest(&key.to_string());
         self.0.join(format!("{name}.{extension}"))
     }
 
