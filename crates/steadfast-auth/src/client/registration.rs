@@ -15,7 +15,9 @@ use super::dpop::seconds;
 use super::error::Refusal;
 use super::profile::Profile;
 use super::reach::is_loopback;
+use super::scope::is_step_up;
 use super::secret::reveal_option;
+use super::token::scopes_text;
 use super::{Error, Secret};
 use crate::{Payload, Scopes};
 
@@ -32,6 +34,15 @@ pub struct Registration {
     pub(super) client_secret_expires_at: u64,
     pub(super) method: Method,
     pub(super) redirect_uri: String,
+    /// What it said that it would ask for: some authorization servers hold a client to that.
+    #[serde(default, with = "scopes_text")]
+    pub(super) scopes: Option<Scopes>,
+}
+
+/// What a client says when it registers.
+pub(super) struct Wanted<'a> {
+    pub(super) redirect_uri: &'a str,
+    pub(super) scopes: Option<&'a Scopes>,
 }
 
 impl Registration {
@@ -45,9 +56,9 @@ impl Registration {
         Client { id: self.client_id.clone(), credential, method: self.method }
     }
 
-    pub(super) fn is_usable(&self, redirect_uri: &str, now: SystemTime) -> bool {
+    pub(super) fn is_usable(&self, wanted: &Wanted<'_>, now: SystemTime) -> bool {
         let expired = self.client_secret_expires_at != 0 && self.client_secret_expires_at <= seconds(now);
-        self.redirect_uri == redirect_uri && !expired
+        self.redirect_uri == wanted.redirect_uri && !is_step_up(wanted.scopes, self.scopes.as_ref()) && !expired
     }
 }
 
@@ -79,8 +90,7 @@ fn client(id: &str, credential: &Credential, server: &AuthorizationServer) -> Cl
 pub(super) fn request(
     profile: &Profile,
     server: &AuthorizationServer,
-    redirect_uri: &str,
-    scopes: Option<&Scopes>,
+    wanted: &Wanted<'_>,
     bound_to_key: bool,
 ) -> Result<Request<Payload>, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
@@ -88,17 +98,17 @@ pub(super) fn request(
     };
     let mut body = json!({
         "client_name": profile.name,
-        "redirect_uris": [redirect_uri],
+        "redirect_uris": [wanted.redirect_uri],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
-        "token_endpoint_auth_method": wanted(server.token_auth_methods.as_deref()).as_str(),
-        "application_type": application_type(redirect_uri),
+        "token_endpoint_auth_method": authentication(server.token_auth_methods.as_deref()).as_str(),
+        "application_type": application_type(wanted.redirect_uri),
     });
     if let Some(members) = body.as_object_mut() {
         if let Some(uri) = &profile.uri {
             members.insert(String::from("client_uri"), json!(uri));
         }
-        if let Some(scopes) = scopes {
+        if let Some(scopes) = wanted.scopes {
             members.insert(String::from("scope"), json!(scopes.to_string()));
         }
         if bound_to_key {
@@ -113,7 +123,7 @@ pub(super) fn request(
 }
 
 /// A program on a user's machine keeps no secret, so it asks for none unless it has to have one.
-fn wanted(supported: Option<&[String]>) -> Method {
+fn authentication(supported: Option<&[String]>) -> Method {
     let Some(supported) = supported else { return Method::None };
     let order = [Method::None, Method::ClientSecretBasic, Method::ClientSecretPost];
     order.into_iter().find(|method| supported.iter().any(|name| name == method.as_str())).unwrap_or(Method::None)
@@ -129,7 +139,7 @@ fn application_type(redirect_uri: &str) -> &'static str {
 pub(super) fn read(
     response: &Response<Payload>,
     server: &AuthorizationServer,
-    redirect_uri: &str,
+    wanted: &Wanted<'_>,
 ) -> Result<Registration, Error> {
     #[derive(Deserialize)]
     struct Answer {
@@ -171,7 +181,8 @@ pub(super) fn read(
         client_secret: answer.client_secret,
         client_secret_expires_at: answer.client_secret_expires_at,
         method,
-        redirect_uri: redirect_uri.to_owned(),
+        redirect_uri: wanted.redirect_uri.to_owned(),
+        scopes: wanted.scopes.cloned(),
     })
 }
 
@@ -189,9 +200,13 @@ mod tests {
         server
     }
 
+    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> Wanted<'a> {
+        Wanted { redirect_uri, scopes }
+    }
+
     fn answered(status: u16, body: &str) -> Result<Registration, Error> {
         let response = Response::builder().status(status).body(Payload::from(body.to_owned())).unwrap();
-        read(&response, &server(&["client_secret_post"]), CALLBACK)
+        read(&response, &server(&["client_secret_post"]), &wanted(CALLBACK, None))
     }
 
     #[test]
@@ -222,7 +237,7 @@ mod tests {
     #[test]
     fn the_request_says_what_kind_of_client_it_is() {
         let body = |redirect: &str, methods: &[&str]| -> serde_json::Value {
-            let request = request(&Profile::new("Test"), &server(methods), redirect, None, false).unwrap();
+            let request = request(&Profile::new("Test"), &server(methods), &wanted(redirect, None), false).unwrap();
             serde_json::from_slice(request.body().as_bytes()).unwrap()
         };
         let native = body(CALLBACK, &["client_secret_basic", "none"]);
@@ -264,9 +279,13 @@ mod tests {
         let body = r#"{"client_id":"c","client_secret":"s","client_secret_expires_at":100}"#;
         let found = answered(201, body).unwrap();
         let at = |second| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(second);
-        assert!(found.is_usable(CALLBACK, at(99)));
-        assert!(!found.is_usable(CALLBACK, at(100)));
-        assert!(!found.is_usable("http://127.0.0.1:2/callback", at(99)));
+        assert!(found.is_usable(&wanted(CALLBACK, None), at(99)));
+        assert!(!found.is_usable(&wanted(CALLBACK, None), at(100)));
+        assert!(!found.is_usable(&wanted("http://127.0.0.1:2/callback", None), at(99)));
+        let more: Scopes = "a b".parse().unwrap();
+        assert!(!found.is_usable(&wanted(CALLBACK, Some(&more)), at(99)), "it never said that it would ask for these");
+        let found = Registration { scopes: Some(more.clone()), ..found };
+        assert!(found.is_usable(&wanted(CALLBACK, Some(&more)), at(99)));
         assert!(!format!("{found:?}").contains("\"s\""));
     }
 }

@@ -76,15 +76,20 @@ impl Tokens {
 }
 
 /// Scopes as their text: a store is read by people too.
-mod scopes_text {
+pub(super) mod scopes_text {
     use super::{Deserialize, Deserializer, Scopes, Serialize, Serializer};
 
     #[allow(clippy::ref_option, reason = "the signature is serde's")]
-    pub(super) fn serialize<S: Serializer>(scopes: &Option<Scopes>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::client) fn serialize<S: Serializer>(
+        scopes: &Option<Scopes>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         scopes.as_ref().map(ToString::to_string).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Scopes>, D::Error> {
+    pub(in crate::client) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Scopes>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
         Ok(text.map(|text| Scopes::lenient(text.split(' '))))
     }

@@ -1,5 +1,6 @@
 //! Nothing that the client prints or logs has a secret in it.
 
+use std::fmt::Write as _;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -50,7 +51,8 @@ async fn no_token_code_or_secret_is_logged_or_printed() {
     // The refresh token is used up by somebody else, and the server repeats it in its answer.
     site.forget_refresh_tokens();
     call(&authorizer, &site.url()).await.unwrap();
-    said += &format!("{authorizer:?} {store:?} {:?}", authorizer.attempt(http::Method::POST, &site.url()));
+    let attempt = authorizer.attempt(http::Method::POST, &site.url());
+    let _ = write!(said, "{authorizer:?} {store:?} {attempt:?}");
     said += &String::from_utf8_lossy(&heard.0.lock().unwrap());
 
     for expected in ["Visit(", "Authorized(", "invalid_grant"] {

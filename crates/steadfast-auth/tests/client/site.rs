@@ -98,7 +98,7 @@ impl Site {
                     let site = site.clone();
                     async move {
                         let (parts, body) = request.into_parts();
-                        let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                        let body = body.collect().await.unwrap().to_bytes();
                         Ok::<_, Infallible>(site.answer(&parts, &body).await)
                     }
                 });

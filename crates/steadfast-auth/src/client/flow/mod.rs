@@ -44,7 +44,7 @@ use super::dpop::{Dpop, ProofKey};
 use super::profile::{Grant, Profile};
 use super::random::Randomness;
 use super::reach::{Reach, shown};
-use super::registration::{self, Registration, known_client};
+use super::registration::{self, Registration, Wanted, known_client};
 use super::scope::Known;
 use super::token::Tokens;
 use super::{Error, Secret};
@@ -230,7 +230,8 @@ impl Flow {
                 self.redirect_ready(found, registration, uri, now)
             }
             (State::Registering { found, redirect_uri }, Event::Response(response)) => {
-                let registration = registration::read(&response, &found.server, &redirect_uri)?;
+                let wanted = Wanted { redirect_uri: &redirect_uri, scopes: found.scopes.as_ref() };
+                let registration = registration::read(&response, &found.server, &wanted)?;
                 let client = registration.client();
                 self.visit(found, client, redirect_uri, Some(registration))
             }
@@ -383,12 +384,12 @@ impl Flow {
         if let Some(client) = known_client(&self.profile, &found.server, self.situation.issuer.as_deref())? {
             return self.visit(found, client, redirect_uri, None);
         }
-        if let Some(registration) = registration.filter(|known| known.is_usable(&redirect_uri, now)) {
+        let wanted = Wanted { redirect_uri: &redirect_uri, scopes: found.scopes.as_ref() };
+        if let Some(registration) = registration.filter(|known| known.is_usable(&wanted, now)) {
             let client = registration.client();
             return self.visit(found, client, redirect_uri, Some(registration));
         }
-        let bound = found.must_be_bound;
-        let request = registration::request(&self.profile, &found.server, &redirect_uri, found.scopes.as_ref(), bound)?;
+        let request = registration::request(&self.profile, &found.server, &wanted, found.must_be_bound)?;
         self.state = State::Registering { found, redirect_uri };
         Ok(Command::Send(request))
     }

@@ -292,6 +292,17 @@ fn a_registration_is_used_again() {
 }
 
 #[test]
+fn a_client_that_wants_more_than_it_registered_for_registers_again() {
+    let mut world = world();
+    world.registration = world.run().unwrap().registration;
+    world.seen.clear();
+    world.situation.challenge = Some(Challenge { scope: "a".parse().ok(), ..Challenge::default() });
+    world.run().unwrap();
+    let registered: Value = serde_json::from_str(&world.seen[2].1).unwrap();
+    assert_eq!(registered["scope"], "a");
+}
+
+#[test]
 fn a_step_up_asks_for_the_union_and_does_not_refresh() {
     let mut world = world();
     let challenge = |scope: &str| Some(Challenge { scope: scope.parse().ok(), ..Challenge::default() });
