@@ -14,10 +14,10 @@ use super::{AssertionSource, Attempt, UserAgent, Visit};
 use crate::client::challenge::Challenge;
 use crate::client::flow::{Command, Event, Flow, Outcome, Situation};
 use crate::client::profile::Profile;
-use crate::client::random::{Randomness, SystemRandomness};
-use crate::client::reach::{Reach, shown};
+use crate::client::random::Randomness;
+use crate::client::reach::shown;
 use crate::client::scope::is_step_up;
-use crate::client::store::{Key, Lock, MemoryStore, TokenStore};
+use crate::client::store::{Key, Lock, TokenStore};
 use crate::client::token::Tokens;
 use crate::client::{Error, Secret};
 use crate::{HttpClient, HttpError};
@@ -29,24 +29,24 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tokens for one server, shared by everybody who sends requests to it. Clones are the same authorizer.
 #[derive(Clone)]
-pub struct Authorizer(Arc<Inner>);
+pub struct Authorizer(pub(super) Arc<Inner>);
 
-struct Inner {
-    profile: Arc<Profile>,
-    server: Url,
-    server_text: String,
-    http: Arc<dyn HttpClient>,
-    store: Arc<dyn TokenStore>,
-    user: Option<Arc<dyn UserAgent>>,
-    assertions: Option<Arc<dyn AssertionSource>>,
-    random: Arc<dyn Randomness>,
-    held: Mutex<Held>,
+pub(super) struct Inner {
+    pub(super) profile: Arc<Profile>,
+    pub(super) server: Url,
+    pub(super) server_text: String,
+    pub(super) http: Arc<dyn HttpClient>,
+    pub(super) store: Arc<dyn TokenStore>,
+    pub(super) user: Option<Arc<dyn UserAgent>>,
+    pub(super) assertions: Option<Arc<dyn AssertionSource>>,
+    pub(super) random: Arc<dyn Randomness>,
+    pub(super) held: Mutex<Held>,
     /// Whoever has it gets or refreshes tokens; the others wait and take what came of it.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    pub(super) turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
-struct Held {
+pub(super) struct Held {
     tokens: Option<Arc<Tokens>>,
     /// The issuer that the server named the last time.
     issuer: Option<String>,
@@ -72,59 +72,7 @@ enum Progress {
     NeedsUser(Box<(Flow, Command)>),
 }
 
-/// What an [`Authorizer`] is made of.
-pub struct AuthorizerBuilder(Inner);
-
-impl AuthorizerBuilder {
-    /// Keeps tokens here. Without this they are kept in memory.
-    pub fn store(mut self, store: impl TokenStore) -> Self {
-        self.0.store = Arc::new(store);
-        self
-    }
-
-    /// Asks the user in this way. Without this nobody is asked.
-    pub fn user_agent(mut self, user: impl UserAgent) -> Self {
-        self.0.user = Some(Arc::new(user));
-        self
-    }
-
-    /// Gets assertions from here, for the grants that need them.
-    pub fn assertions(mut self, assertions: impl AssertionSource) -> Self {
-        self.0.assertions = Some(Arc::new(assertions));
-        self
-    }
-
-    /// Draws randomness from here instead of from the operating system.
-    pub fn randomness(mut self, random: impl Randomness) -> Self {
-        self.0.random = Arc::new(random);
-        self
-    }
-
-    /// The authorizer.
-    pub fn build(self) -> Authorizer {
-        Authorizer(Arc::new(self.0))
-    }
-}
-
 impl Authorizer {
-    /// An authorizer for the server at this URL, which is written as the server names itself.
-    pub fn builder(server: &str, profile: Profile, http: impl HttpClient) -> Result<AuthorizerBuilder, Error> {
-        let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(shown(server)))?;
-        Reach::of(&url)?;
-        Ok(AuthorizerBuilder(Inner {
-            profile: Arc::new(profile),
-            server: url,
-            server_text: server.to_owned(),
-            http: Arc::new(http),
-            store: Arc::new(MemoryStore::new()),
-            user: None,
-            assertions: None,
-            random: Arc::new(SystemRandomness),
-            held: Mutex::default(),
-            turn: Arc::default(),
-        }))
-    }
-
     /// A request to be made. It must go to the server that the tokens are for.
     pub fn attempt(&self, method: Method, url: &str) -> Result<Attempt, Error> {
         let url = Url::parse(url).map_err(|_| Error::ForeignRequest)?;
@@ -461,11 +409,5 @@ fn key(tokens: &Tokens) -> Key {
 impl fmt::Debug for Authorizer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Authorizer({})", shown(&self.0.server_text))
-    }
-}
-
-impl fmt::Debug for AuthorizerBuilder {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "AuthorizerBuilder({})", shown(&self.0.server_text))
     }
 }

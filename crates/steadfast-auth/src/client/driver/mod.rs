@@ -2,11 +2,13 @@
 
 mod attempt;
 mod authorizer;
+mod builder;
 mod loopback;
 mod page;
 
 pub use attempt::{Attempt, Verdict};
-pub use authorizer::{Authorizer, AuthorizerBuilder};
+pub use authorizer::Authorizer;
+pub use builder::AuthorizerBuilder;
 pub use loopback::{Loopback, open_browser};
 
 use url::Url;

@@ -21,7 +21,9 @@
 //!
 //! Nothing here follows a redirect to another origin, and nothing is asked twice, but for a nonce.
 
+mod command;
 mod exchange;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -30,12 +32,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use http::header::{ACCEPT, LOCATION};
-use http::{Request, Response, StatusCode};
+use http::Response;
 use url::Url;
 
+use super::Error;
 use super::authorize::{Pending, Question};
-use super::challenge::{Challenge, Scheme};
+use super::challenge::Scheme;
 use super::credentials::Client;
 use super::discovery::{
     AuthorizationServer, ProtectedResource, own_authorization_server, resource_metadata_urls, server_metadata_urls,
@@ -46,85 +48,10 @@ use super::random::Randomness;
 use super::reach::{Reach, shown};
 use super::registration::{self, Registration, Wanted, known_client};
 use super::scope::Known;
-use super::token::Tokens;
-use super::{Error, Secret};
-use crate::{HttpError, Payload, Scopes};
+use crate::{Payload, Scopes};
+pub use command::{Command, Event, Outcome, Situation};
 use exchange::Exchange;
-
-/// How many redirects within an origin a metadata document may take.
-const HOPS: u8 = 3;
-
-/// What to do next.
-#[non_exhaustive]
-pub enum Command {
-    /// Send this, follow no redirect, and come back with [`Event::Response`] or [`Event::Unreachable`].
-    Send(Request<Payload>),
-    /// Look up what the client is called at this authorization server, and come back with [`Event::Recalled`].
-    Recall {
-        /// The authorization server.
-        issuer: String,
-    },
-    /// Get ready for the user's answer, best at the address that is registered already, and come back with
-    /// [`Event::RedirectReady`].
-    PrepareRedirect {
-        /// Where answers went before.
-        preferred: Option<String>,
-    },
-    /// Show this to the user, and come back with [`Event::Redirected`].
-    Visit(Url),
-    /// Get the assertion that stands for the user or the workload, and come back with [`Event::Assertion`].
-    Assert {
-        /// The authorization server that it will be shown to.
-        issuer: String,
-        /// What a token is wanted for.
-        resource: String,
-    },
-    /// There is a token.
-    Authorized(Box<Outcome>),
-    /// There is none.
-    Failed(Error),
-}
-
-/// What came of a flow.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The tokens.
-    pub tokens: Tokens,
-    /// What the client is called at their issuer from now on, if it registered.
-    pub registration: Option<Registration>,
-    /// Whether they came by refreshing others. If not, they are the best that there is.
-    pub refreshed: bool,
-}
-
-/// What came of a command.
-#[non_exhaustive]
-pub enum Event {
-    /// An answer, whatever its status.
-    Response(Response<Payload>),
-    /// No answer.
-    Unreachable(HttpError),
-    /// What the client is called.
-    Recalled(Option<Registration>),
-    /// Where answers go.
-    RedirectReady(String),
-    /// The query that the user came back with.
-    Redirected(String),
-    /// An assertion.
-    Assertion(Secret),
-}
-
-/// What is known when a flow begins.
-#[derive(Clone, Debug, Default)]
-pub struct Situation {
-    /// What the server asks for.
-    pub challenge: Option<Challenge>,
-    /// The tokens until now.
-    pub tokens: Option<Tokens>,
-    /// Whether refreshing them would help. It does not when the server wants more scopes.
-    pub may_refresh: bool,
-    /// The issuer that this server named the last time.
-    pub issuer: Option<String>,
-}
+use search::{Search, document};
 
 /// One way to a token.
 pub struct Flow {
@@ -135,14 +62,6 @@ pub struct Flow {
     reach: Reach,
     situation: Situation,
     state: State,
-}
-
-/// A document that is looked for.
-struct Search {
-    what: &'static str,
-    asked: Url,
-    next: VecDeque<Url>,
-    hops: u8,
 }
 
 /// What discovery brought.
@@ -420,35 +339,6 @@ impl Flow {
     }
 }
 
-impl Search {
-    /// Asks for the first of these URLs.
-    fn begin(what: &'static str, mut urls: VecDeque<Url>) -> Option<Result<(Self, Command), Error>> {
-        let asked = urls.pop_front()?;
-        let command = fetch(&asked);
-        Some(command.map(|command| (Self { what, asked, next: urls, hops: 0 }, command)))
-    }
-
-    /// Asks for what an answer points at, or for the next URL, after an answer that was not the document.
-    fn go_on(&mut self, response: &Response<Payload>) -> Result<Option<Command>, Error> {
-        let status = response.status();
-        if status.is_server_error() {
-            return Err(Error::Unavailable { what: self.what, status: status.as_u16() });
-        }
-        let location = response.headers().get(LOCATION).filter(|_| status.is_redirection() && self.hops < HOPS);
-        let target = location.and_then(|location| location.to_str().ok()).and_then(|text| self.asked.join(text).ok());
-        // Another origin would be somebody who was not asked.
-        if let Some(target) = target.filter(|target| target.origin() == self.asked.origin()) {
-            self.hops += 1;
-            self.asked = target;
-            return fetch(&self.asked).map(Some);
-        }
-        let Some(next) = self.next.pop_front() else { return Ok(None) };
-        self.hops = 0;
-        self.asked = next;
-        fetch(&self.asked).map(Some)
-    }
-}
-
 impl State {
     /// What is being asked for, for an error.
     fn what(&self) -> &'static str {
@@ -457,45 +347,6 @@ impl State {
             Self::Registering { .. } => registration::WHAT,
             _ => super::token::WHAT,
         }
-    }
-}
-
-fn fetch(url: &Url) -> Result<Command, Error> {
-    let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(Payload::default());
-    request.map(Command::Send).map_err(|_| Error::UnsafeUrl(shown(url.as_str())))
-}
-
-fn document(response: &Response<Payload>) -> Option<&[u8]> {
-    (response.status() == StatusCode::OK).then(|| response.body().as_bytes())
-}
-
-impl fmt::Debug for Command {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Send(request) => {
-                write!(formatter, "Send({} {})", request.method(), shown(&request.uri().to_string()))
-            }
-            Self::Recall { issuer } => write!(formatter, "Recall({issuer:?})"),
-            Self::PrepareRedirect { preferred } => write!(formatter, "PrepareRedirect({preferred:?})"),
-            Self::Visit(url) => write!(formatter, "Visit({})", shown(url.as_str())),
-            Self::Assert { issuer, resource } => write!(formatter, "Assert({issuer:?}, {resource:?})"),
-            Self::Authorized(outcome) => write!(formatter, "Authorized({outcome:?})"),
-            Self::Failed(error) => write!(formatter, "Failed({error:?})"),
-        }
-    }
-}
-
-/// Without what came in, which may be secret.
-impl fmt::Debug for Event {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Response(_) => "Response",
-            Self::Unreachable(_) => "Unreachable",
-            Self::Recalled(_) => "Recalled",
-            Self::RedirectReady(_) => "RedirectReady",
-            Self::Redirected(_) => "Redirected",
-            Self::Assertion(_) => "Assertion",
-        })
     }
 }
 

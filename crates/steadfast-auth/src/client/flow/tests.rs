@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use http::header::LOCATION;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
+use super::super::Secret;
+use super::super::challenge::Challenge;
 use super::super::credentials::{ClientKey, Credential};
 use super::super::profile::{IdentityProvider, PreRegistered};
 use super::super::random::Counted;
