@@ -1,4 +1,4 @@
-//! Authorization for Model Context Protocol servers.
+//! Authorization for the Model Context Protocol: servers that check tokens, and clients that get them.
 //!
 //! A server over HTTP that is not for everybody is an OAuth 2.1 resource server: it takes a bearer token with every request,
 //! makes sure that the token was issued for it, and tells clients without one where to get it. The module
@@ -49,6 +49,9 @@
 //! # }
 //! ```
 //!
+//! A client of such a server is an OAuth 2.1 client: it finds out who issues tokens for the server, gets them, keeps them and
+//! shows them. That is the module `client`.
+//!
 //! # In front of a server of `steadfast`
 //!
 //! Its HTTP service finds the principal by itself. Handlers have it as `ctx.principal()`, with the scopes and claims of the
@@ -80,7 +83,19 @@
 //! # Features
 //!
 //! - `jwt` (default): tokens that are signed, `JwtVerifier`.
-//! - `reqwest`: an HTTP client for fetched keys and introspection, `ReqwestClient`.
+//! - `client`: how a client gets tokens, the module `client`.
+//! - `reqwest`: an HTTP client for all that asks an authorization server something, `ReqwestClient`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "client")]
+pub mod client;
+mod http_client;
+#[cfg(feature = "reqwest")]
+mod reqwest_client;
 pub mod resource_server;
+mod scope;
+
+pub use http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, Reply};
+#[cfg(feature = "reqwest")]
+pub use reqwest_client::ReqwestClient;
+pub use steadfast_model::{InvalidScope, Scopes};

@@ -10,8 +10,8 @@ use http::{Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value};
 
 use super::claims::{Clock, Expectations};
-use super::http_client::endpoint;
 use super::{HttpClient, InsecureEndpoint, Payload, Principal, Rejection, Token, Verdict, Verifier};
+use crate::http_client::endpoint;
 
 /// The longest answer that is read.
 const LONGEST: usize = 64 * 1024;

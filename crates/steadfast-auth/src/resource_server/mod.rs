@@ -16,25 +16,21 @@
 mod audience;
 mod bearer;
 mod claims;
-mod http_client;
 mod introspection;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod metadata;
-#[cfg(feature = "reqwest")]
-mod reqwest_client;
-mod scope;
 mod token;
 mod verifier;
 
+#[cfg(feature = "reqwest")]
+pub use crate::ReqwestClient;
+pub use crate::{HttpClient, HttpError, InsecureEndpoint, InvalidScope, Payload, Reply, Scopes};
 pub use bearer::{Bearer, MethodScopes, RequireBearer};
-pub use http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, Reply};
 pub use introspection::Introspection;
 #[cfg(feature = "jwt")]
 pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, Keys, KeysUnavailable};
 pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
-#[cfg(feature = "reqwest")]
-pub use reqwest_client::ReqwestClient;
-pub use steadfast_model::{InvalidScope, Principal, Scopes};
+pub use steadfast_model::Principal;
 pub use token::Token;
 pub use verifier::{Rejection, Verdict, Verifier, verify_with};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use http::header::{CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 
-use crate::resource_server::{Rejection, Scopes, scope};
+use crate::resource_server::{Rejection, Scopes};
 
 /// Why a request goes no further.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Refusal {
             // The name of an error, and a reason without what would end its quotes.
             let _ = write!(text, "error=\"{error}\", error_description=\"{}\", ", plain(reason));
         }
-        let scopes = scope::requestable(scopes.clone());
+        let scopes = crate::scope::requestable(scopes.clone());
         if !scopes.is_empty() {
             let _ = write!(text, "scope=\"{scopes}\", ");
         }

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::keys::{KeySet, KeySource, Keys, KeysUnavailable};
-use crate::resource_server::http_client::endpoint;
+use crate::http_client::endpoint;
 use crate::resource_server::{HttpClient, InsecureEndpoint, Payload};
 
 /// The longest document that is read.

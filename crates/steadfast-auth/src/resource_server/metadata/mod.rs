@@ -9,7 +9,7 @@ use http::Uri;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Scopes, scope};
+use super::Scopes;
 pub use serve::{ServeMetadata, WithMetadata};
 
 /// Where the metadata of a resource is, in front of the resource's own path.
@@ -84,7 +84,7 @@ impl ResourceMetadata {
 
     /// The scopes that clients should ask for at first: few, since more can be asked for when they are needed.
     pub fn scopes(mut self, scopes: Scopes) -> Self {
-        self.scopes_supported = scope::requestable(scopes);
+        self.scopes_supported = crate::scope::requestable(scopes);
         self
     }
 

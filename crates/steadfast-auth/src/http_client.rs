@@ -74,7 +74,7 @@ impl fmt::Display for HttpError {
 impl std::error::Error for HttpError {}
 
 /// The URL of an authorization server's endpoint: `https`, or `http` to this machine itself.
-pub(super) fn endpoint(url: &str) -> Result<Uri, InsecureEndpoint> {
+pub(crate) fn endpoint(url: &str) -> Result<Uri, InsecureEndpoint> {
     let uri: Uri = url.parse().map_err(|_| InsecureEndpoint)?;
     let is_local = matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
     match uri.scheme_str() {

@@ -1,12 +1,12 @@
 //! Which scopes a resource may ask for.
 
-use super::Scopes;
+use steadfast_model::Scopes;
 
 /// Asks for a refresh token. It is between a client and its authorization server, so a resource never asks for it.
 const OFFLINE_ACCESS: &str = "offline_access";
 
 /// Those that a resource may ask for.
-pub(super) fn requestable(scopes: Scopes) -> Scopes {
+pub(crate) fn requestable(scopes: Scopes) -> Scopes {
     scopes.without(OFFLINE_ACCESS)
 }
 

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use http::{Request, Response};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use super::{HttpClient, HttpError, Payload, Reply};
+use crate::{HttpClient, HttpError, Payload, Reply};
 
 /// Requests with reqwest: certificates are checked with what the operating system trusts, and redirects are not followed.
 #[derive(Clone, Debug)]

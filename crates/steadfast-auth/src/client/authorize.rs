@@ -1,0 +1,225 @@
+//! The authorization request, and what is believed of the answer to it.
+
+use url::Url;
+
+use super::discovery::AuthorizationServer;
+use super::error::Refusal;
+use super::pkce::Verifier;
+use super::random::{Randomness, unguessable};
+use super::{Error, Secret};
+use crate::Scopes;
+
+/// What goes into an authorization request.
+pub(super) struct Question<'a> {
+    pub(super) client_id: &'a str,
+    pub(super) redirect_uri: &'a str,
+    pub(super) resource: &'a str,
+    pub(super) scopes: Option<&'a Scopes>,
+    /// The key that the code is bound to.
+    pub(super) key: Option<String>,
+}
+
+/// An authorization request that was made and not answered: what its answer is measured by.
+pub(super) struct Pending {
+    state: Secret,
+    verifier: Verifier,
+    issuer: String,
+    issuer_is_sent: bool,
+}
+
+/// What the token request needs from the answer.
+pub(super) struct Code {
+    pub(super) code: Secret,
+    pub(super) verifier: Secret,
+}
+
+impl Pending {
+    /// Makes a request: the URL to open, and what to keep meanwhile.
+    pub(super) fn ask(
+        question: &Question<'_>,
+        server: &AuthorizationServer,
+        random: &dyn Randomness,
+    ) -> Result<(Url, Self), Error> {
+        let endpoint = server.authorization_endpoint.as_ref();
+        let endpoint = endpoint.ok_or(Error::Invalid {
+            what: "authorization server metadata",
+            problem: "has no authorization endpoint",
+        })?;
+        if !server.has_pkce {
+            return Err(Error::NoPkce);
+        }
+        let pending = Self {
+            state: unguessable(random)?,
+            verifier: Verifier::draw(random)?,
+            issuer: server.issuer.clone(),
+            issuer_is_sent: server.sends_issuer,
+        };
+        let mut url = endpoint.clone();
+        let mut query = url.query_pairs_mut();
+        query
+            .append_pair("response_type", "code")
+            .append_pair("client_id", question.client_id)
+            .append_pair("redirect_uri", question.redirect_uri)
+            .append_pair("state", pending.state.expose())
+            .append_pair("code_challenge", &pending.verifier.challenge())
+            .append_pair("code_challenge_method", "S256")
+            .append_pair("resource", question.resource);
+        if let Some(scopes) = question.scopes {
+            query.append_pair("scope", &scopes.to_string());
+            // OpenID Connect gives a refresh token only to those who ask the user again (Core, section 11).
+            if scopes.contains(super::scope::OFFLINE_ACCESS) {
+                query.append_pair("prompt", "consent");
+            }
+        }
+        if let Some(key) = &question.key {
+            query.append_pair("dpop_jkt", key);
+        }
+        drop(query);
+        Ok((url, pending))
+    }
+
+    /// Reads the query of the redirect. Whose answer it is comes first: until that is known, nothing it says is repeated.
+    pub(super) fn answer(self, query: &str) -> Result<Code, Error> {
+        let query = query.trim_start_matches('?');
+        let answer = Answer::read(query)?;
+        if answer.state.as_deref() != Some(self.state.expose()) {
+            return Err(Error::ForeignRedirect("its state is not that of the request"));
+        }
+        match answer.iss {
+            Some(iss) if iss != self.issuer => return Err(Error::ForeignRedirect("it comes from another issuer")),
+            None if self.issuer_is_sent => return Err(Error::ForeignRedirect("it does not name its issuer")),
+            _ => {}
+        }
+        if let Some(error) = answer.error {
+            let sent = [self.state.expose()];
+            return Err(Error::Denied(Refusal::new(&error, answer.error_description.as_deref(), &sent)));
+        }
+        let code = answer.code.filter(|code| !code.is_empty()).ok_or(Error::ForeignRedirect("it has no code"))?;
+        Ok(Code { code: Secret::new(code), verifier: self.verifier.into_secret() })
+    }
+}
+
+#[derive(Default)]
+struct Answer {
+    state: Option<String>,
+    iss: Option<String>,
+    code: Option<String>,
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+impl Answer {
+    fn read(query: &str) -> Result<Self, Error> {
+        let mut answer = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let place = match &*name {
+                "state" => &mut answer.state,
+                "iss" => &mut answer.iss,
+                "code" => &mut answer.code,
+                "error" => &mut answer.error,
+                "error_description" => &mut answer.error_description,
+                _ => continue,
+            };
+            // Two values are a way to show one to the check and another to its user.
+            if place.replace(value.into_owned()).is_some() {
+                return Err(Error::ForeignRedirect("it says something twice"));
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// The `state` of a query or URL, for a listener that wants to know whether a request is the one that it waits for.
+pub(super) fn state_of(query: &str) -> Option<String> {
+    form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pkce::digest;
+    use super::super::random::Counted;
+    use super::*;
+
+    const ISSUER: &str = "https://auth.example.com";
+
+    fn server(sends_issuer: bool, has_pkce: bool) -> AuthorizationServer {
+        let base = Url::parse("https://auth.example.com/").unwrap();
+        let mut server = AuthorizationServer::unpublished(&base, ISSUER.to_owned());
+        server.sends_issuer = sends_issuer;
+        server.has_pkce = has_pkce;
+        server
+    }
+
+    fn asked(sends_issuer: bool) -> (String, Pending) {
+        let scopes: Scopes = "b a".parse().unwrap();
+        let question = Question {
+            client_id: "me",
+            redirect_uri: "http://127.0.0.1:1/callback",
+            resource: "https://mcp.example.com",
+            scopes: Some(&scopes),
+            key: None,
+        };
+        let (url, pending) = Pending::ask(&question, &server(sends_issuer, true), &Counted::default()).unwrap();
+        (url.query().unwrap().to_owned(), pending)
+    }
+
+    fn refused(sends_issuer: bool, answer: &str) -> Error {
+        let (query, pending) = asked(sends_issuer);
+        let answer = answer.replace("STATE", &state_of(&query).unwrap());
+        pending.answer(&answer).err().unwrap()
+    }
+
+    #[test]
+    fn the_request_has_what_the_specification_wants() {
+        let (query, pending) = asked(true);
+        let value = |wanted: &str| {
+            let mut pairs = form_urlencoded::parse(query.as_bytes()).into_owned();
+            pairs.find(|(name, _)| name == wanted).map(|(_, value)| value).unwrap()
+        };
+        assert_eq!(value("response_type"), "code");
+        assert_eq!(value("resource"), "https://mcp.example.com", "without a slash that nobody wrote");
+        assert_eq!(value("scope"), "a b");
+        assert_eq!(value("code_challenge_method"), "S256");
+        let answer = format!("code=c&state={}&iss=https%3A%2F%2Fauth.example.com", value("state"));
+        let code = pending.answer(&answer).unwrap();
+        assert_eq!((code.code.expose(), digest(code.verifier.expose())), ("c", value("code_challenge")));
+    }
+
+    #[test]
+    fn a_server_without_pkce_is_not_asked() {
+        let question = Question { client_id: "me", redirect_uri: "x", resource: "y", scopes: None, key: None };
+        assert_eq!(Pending::ask(&question, &server(true, false), &Counted::default()).err(), Some(Error::NoPkce));
+    }
+
+    #[test]
+    fn the_issuer_of_the_answer_is_compared_as_text() {
+        for wrong in
+            ["https%3A%2F%2Fevil.example.com", "https%3A%2F%2Fauth.example.com%2F", "https%3A%2F%2FAUTH.example.com"]
+        {
+            for advertised in [true, false] {
+                let error = refused(advertised, &format!("code=c&state=STATE&iss={wrong}"));
+                assert_eq!(error, Error::ForeignRedirect("it comes from another issuer"), "{wrong}");
+            }
+        }
+        assert_eq!(refused(true, "code=c&state=STATE"), Error::ForeignRedirect("it does not name its issuer"));
+        let (query, pending) = asked(false);
+        assert!(pending.answer(&format!("code=c&state={}", state_of(&query).unwrap())).is_ok());
+    }
+
+    #[test]
+    fn an_error_from_somebody_else_is_not_repeated() {
+        let error =
+            refused(true, "error=access_denied&error_description=call+us&state=STATE&iss=https%3A%2F%2Fevil.example");
+        assert_eq!(error, Error::ForeignRedirect("it comes from another issuer"));
+        let error = refused(false, "error=access_denied&error_description=no&state=STATE");
+        assert_eq!(error.to_string(), "access was denied: access_denied (no)");
+    }
+
+    #[test]
+    fn an_answer_to_another_question_is_refused() {
+        assert_eq!(refused(false, "code=c&state=x"), Error::ForeignRedirect("its state is not that of the request"));
+        assert_eq!(refused(false, "code=c"), Error::ForeignRedirect("its state is not that of the request"));
+        assert_eq!(refused(false, "code=c&code=d&state=STATE"), Error::ForeignRedirect("it says something twice"));
+        assert_eq!(refused(false, "state=STATE"), Error::ForeignRedirect("it has no code"));
+    }
+}

@@ -1,0 +1,257 @@
+//! How a client shows who it is at a token endpoint: not at all, by a secret, or by a signature.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde::{Deserialize, Serialize};
+
+use super::dpop::seconds;
+use super::random::{Randomness, unguessable};
+use super::{Error, Secret};
+
+/// What a signed assertion is said to be.
+const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// How long a signed assertion is good for: as long as one request may take.
+const ASSERTION_LIFETIME: u64 = 60;
+
+/// What a client shows at a token endpoint.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Credential {
+    /// Nothing: a public client.
+    None,
+    /// A secret that the authorization server gave.
+    Secret(Secret),
+    /// A signature with a key that the authorization server knows.
+    Key(ClientKey),
+}
+
+/// The private key of a client, and the algorithm that it signs with. Its `Debug` shows only the algorithm.
+#[derive(Clone)]
+pub struct ClientKey {
+    key: Arc<EncodingKey>,
+    algorithm: Algorithm,
+    identifier: Option<String>,
+}
+
+impl ClientKey {
+    /// Reads a key in PEM (PKCS#8, or PKCS#1 for RSA) for an algorithm such as `ES256`, `RS256`, `PS256` or `EdDSA`.
+    pub fn from_pem(pem: &Secret, algorithm: &str) -> Result<Self, Error> {
+        let algorithm: Algorithm =
+            algorithm.parse().map_err(|_| Error::UnusableKey("its algorithm is not one that can be signed with"))?;
+        let pem = pem.expose().as_bytes();
+        let key = match algorithm {
+            Algorithm::ES256 | Algorithm::ES384 => EncodingKey::from_ec_pem(pem),
+            Algorithm::EdDSA => EncodingKey::from_ed_pem(pem),
+            Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => {
+                return Err(Error::UnusableKey("a shared secret does not make a signature"));
+            }
+            _ => EncodingKey::from_rsa_pem(pem),
+        };
+        let key = key.map_err(|_| Error::UnusableKey("it is not PEM of the kind that its algorithm needs"))?;
+        Ok(Self { key: Arc::new(key), algorithm, identifier: None })
+    }
+
+    /// Names the key (`kid`), for an authorization server that knows several of the client.
+    pub fn identifier(mut self, identifier: impl Into<String>) -> Self {
+        self.identifier = Some(identifier.into());
+        self
+    }
+
+    fn assertion(
+        &self,
+        client: &str,
+        audience: &str,
+        now: SystemTime,
+        random: &dyn Randomness,
+    ) -> Result<Secret, Error> {
+        #[derive(Serialize)]
+        struct Claims<'a> {
+            iss: &'a str,
+            sub: &'a str,
+            aud: &'a str,
+            jti: &'a str,
+            iat: u64,
+            exp: u64,
+        }
+        let iat = seconds(now);
+        let identifier = unguessable(random)?;
+        let jti = identifier.expose();
+        let claims =
+            Claims { iss: client, sub: client, aud: audience, jti, iat, exp: iat.saturating_add(ASSERTION_LIFETIME) };
+        let header = Header { kid: self.identifier.clone(), ..Header::new(self.algorithm) };
+        let signed = encode(&header, &claims, &self.key).map_err(|_| Error::UnusableKey("it does not sign"))?;
+        Ok(Secret::new(signed))
+    }
+}
+
+impl fmt::Debug for ClientKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ClientKey({:?}, redacted)", self.algorithm)
+    }
+}
+
+/// The ways to authenticate that this client knows, by their registered names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Method {
+    None,
+    ClientSecretBasic,
+    ClientSecretPost,
+    PrivateKeyJwt,
+}
+
+impl Method {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let all = [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost, Self::PrivateKeyJwt];
+        all.into_iter().find(|method| method.as_str() == text)
+    }
+
+    /// The way for a credential that an authorization server takes. Without a list, it takes what RFC 8414 says by default.
+    pub(super) fn choose(credential: &Credential, supported: Option<&[String]>) -> Self {
+        let takes = |method: Self| supported.is_some_and(|list| list.iter().any(|item| item == method.as_str()));
+        match credential {
+            Credential::None => Self::None,
+            Credential::Key(_) => Self::PrivateKeyJwt,
+            Credential::Secret(_) if takes(Self::ClientSecretPost) && !takes(Self::ClientSecretBasic) => {
+                Self::ClientSecretPost
+            }
+            Credential::Secret(_) => Self::ClientSecretBasic,
+        }
+    }
+}
+
+/// A client as one authorization server knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) id: String,
+    pub(super) credential: Credential,
+    pub(super) method: Method,
+}
+
+/// What a client adds to a token request.
+pub(super) struct Shown {
+    pub(super) header: Option<HeaderValue>,
+    pub(super) parameters: Vec<(&'static str, Secret)>,
+}
+
+impl Client {
+    /// Shows who it is to an authorization server.
+    pub(super) fn show(&self, issuer: &str, now: SystemTime, random: &dyn Randomness) -> Result<Shown, Error> {
+        let id = ("client_id", Secret::new(self.id.as_str()));
+        let bare = |parameters| Ok(Shown { header: None, parameters });
+        match (self.method, &self.credential) {
+            (Method::ClientSecretBasic, Credential::Secret(secret)) => {
+                Ok(Shown { header: Some(basic(&self.id, secret)?), parameters: Vec::new() })
+            }
+            (Method::ClientSecretPost, Credential::Secret(secret)) => bare(vec![id, ("client_secret", secret.clone())]),
+            // The name of the client is in the assertion.
+            (Method::PrivateKeyJwt, Credential::Key(key)) => bare(vec![
+                ("client_assertion_type", Secret::new(JWT_BEARER)),
+                ("client_assertion", key.assertion(&self.id, issuer, now, random)?),
+            ]),
+            (Method::None, _) => bare(vec![id]),
+            _ => Err(Error::UnusableKey("the client has not what the authorization server wants to see")),
+        }
+    }
+
+    /// What must not be repeated.
+    pub(super) fn secret(&self) -> Option<&str> {
+        match &self.credential {
+            Credential::Secret(secret) => Some(secret.expose()),
+            _ => None,
+        }
+    }
+}
+
+/// RFC 6749 (section 2.3.1): both halves are encoded as in a form before they are put together.
+fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, Error> {
+    let part = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let joined = zeroize::Zeroizing::new(format!("{}:{}", part(id), part(secret.expose())));
+    let value = zeroize::Zeroizing::new(format!("Basic {}", STANDARD.encode(joined.as_bytes())));
+    let mut value =
+        HeaderValue::from_str(&value).map_err(|_| Error::UnusableKey("the secret does not fit in a header"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jsonwebtoken::{DecodingKey, Validation, decode};
+    use p256::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _, LineEnding};
+    use serde_json::Value;
+
+    use super::super::random::Counted;
+    use super::*;
+
+    fn client(credential: Credential, method: Method) -> Client {
+        Client { id: String::from("my client"), credential, method }
+    }
+
+    fn shown(client: &Client, now: SystemTime) -> Shown {
+        client.show("https://auth.example.com", now, &Counted::default()).unwrap()
+    }
+
+    #[test]
+    fn the_parts_of_a_basic_header_are_encoded() {
+        let client = client(Credential::Secret(Secret::new("a:b/c%")), Method::ClientSecretBasic);
+        let shown = shown(&client, SystemTime::UNIX_EPOCH);
+        let header = shown.header.unwrap();
+        let decoded = STANDARD.decode(header.to_str().unwrap().strip_prefix("Basic ").unwrap()).unwrap();
+        assert_eq!(String::from_utf8(decoded).unwrap(), "my+client:a%3Ab%2Fc%25");
+        assert!(header.is_sensitive() && shown.parameters.is_empty());
+    }
+
+    #[test]
+    fn a_secret_is_posted_only_where_a_header_is_not_taken() {
+        let secret = Credential::Secret(Secret::new("s"));
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(Method::choose(&secret, None), Method::ClientSecretBasic);
+        assert_eq!(Method::choose(&secret, Some(&list(&["client_secret_post"]))), Method::ClientSecretPost);
+        let both = list(&["client_secret_post", "client_secret_basic"]);
+        assert_eq!(Method::choose(&secret, Some(&both)), Method::ClientSecretBasic);
+        assert_eq!(Method::choose(&Credential::None, Some(&both)), Method::None);
+    }
+
+    #[test]
+    fn an_assertion_is_for_the_issuer_and_soon_over() {
+        let key = p256::SecretKey::from_slice(&[7; 32]).unwrap();
+        let pem = key.to_pkcs8_pem(LineEnding::LF).unwrap();
+        let public = key.public_key().to_public_key_pem(LineEnding::LF).unwrap();
+        let key = ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
+        let now = SystemTime::now();
+        let shown = shown(&client(Credential::Key(key), Method::PrivateKeyJwt), now);
+        let assertion = shown.parameters.iter().find(|(name, _)| *name == "client_assertion").unwrap();
+        let mut validation = Validation::new(Algorithm::ES256);
+        validation.set_audience(&["https://auth.example.com"]);
+        let key = DecodingKey::from_ec_pem(public.as_bytes()).unwrap();
+        let claims = decode::<Value>(assertion.1.expose(), &key, &validation).unwrap().claims;
+        assert_eq!((claims["iss"].as_str(), claims["sub"].as_str()), (Some("my client"), Some("my client")));
+        assert_eq!(claims["exp"], seconds(now + Duration::from_secs(60)));
+        assert!(shown.parameters.iter().all(|(name, _)| *name != "client_id"));
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_without_repeating_it() {
+        for (pem, algorithm) in [("s3cr3t", "ES256"), ("s3cr3t", "RS256"), ("s3cr3t", "HS256"), ("s3cr3t", "none")] {
+            let error = ClientKey::from_pem(&Secret::new(pem), algorithm).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cr3t"), "{algorithm}");
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Who gives tokens for a server: the metadata of the protected resource (RFC 9728) and of its authorization server (RFC 8414,
+//! OpenID Connect Discovery), where they are looked for and in which order, and what makes them believable.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use url::Url;
+
+use super::Error;
+use super::reach::{Reach, shown};
+use super::scope::OFFLINE_ACCESS;
+use crate::Scopes;
+
+const RESOURCE: &str = "protected resource metadata";
+const SERVER: &str = "authorization server metadata";
+
+/// Where the metadata of a resource may be: where its challenge says, and nowhere else then; or at the well-known places, the
+/// one of its path first.
+pub(super) fn resource_metadata_urls(server: &Url, named: Option<&str>, reach: Reach) -> Result<VecDeque<Url>, Error> {
+    if let Some(named) = named {
+        return Ok(VecDeque::from([reach.check(named)?]));
+    }
+    let root = well_known(server, "oauth-protected-resource", "");
+    let path = server.path().trim_end_matches('/');
+    let mut urls = VecDeque::new();
+    if !path.is_empty() {
+        let mut url = well_known(server, "oauth-protected-resource", path);
+        url.set_query(server.query());
+        urls.push_back(url);
+    }
+    urls.push_back(root);
+    Ok(urls)
+}
+
+/// Where the metadata of an authorization server may be, in order.
+pub(super) fn server_metadata_urls(issuer: &str, reach: Reach) -> Result<VecDeque<Url>, Error> {
+    let url = reach.check(issuer)?;
+    if url.query().is_some() {
+        return Err(Error::Invalid { what: RESOURCE, problem: "names an issuer with a query" });
+    }
+    let path = url.path().trim_end_matches('/');
+    let mut urls = VecDeque::from([
+        well_known(&url, "oauth-authorization-server", path),
+        well_known(&url, "openid-configuration", path),
+    ]);
+    if !path.is_empty() {
+        let mut appended = url.clone();
+        appended.set_path(&format!("{path}/.well-known/openid-configuration"));
+        urls.push_back(appended);
+    }
+    Ok(urls)
+}
+
+/// The authorization server of a server of revision 2025-03-26, which is its own: the origin, and where its metadata may be.
+pub(super) fn own_authorization_server(server: &Url) -> (String, VecDeque<Url>) {
+    let url = well_known(server, "oauth-authorization-server", "");
+    (server.origin().ascii_serialization(), VecDeque::from([url]))
+}
+
+fn well_known(base: &Url, suffix: &str, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_query(None);
+    url.set_path(&format!("/.well-known/{suffix}{path}"));
+    url
+}
+
+/// What a server says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProtectedResource {
+    /// Its name, as it writes it: exactly this goes into every request for a token.
+    pub(super) resource: String,
+    pub(super) authorization_servers: Vec<String>,
+    pub(super) scopes: Option<Scopes>,
+    pub(super) dpop_required: bool,
+}
+
+#[derive(Deserialize)]
+struct ResourceDocument {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    scopes_supported: Option<Vec<String>>,
+    #[serde(default)]
+    dpop_bound_access_tokens_required: bool,
+}
+
+impl ProtectedResource {
+    /// Reads the document. None when it is no such document at all.
+    pub(super) fn read(document: &[u8], server: &Url) -> Result<Option<Self>, Error> {
+        let Ok(document) = serde_json::from_slice::<ResourceDocument>(document) else { return Ok(None) };
+        if !covers(&document.resource, server) {
+            return Err(Error::ResourceMismatch { found: shown(&document.resource) });
+        }
+        if document.authorization_servers.is_empty() {
+            return Err(Error::Invalid { what: RESOURCE, problem: "names no authorization server" });
+        }
+        let scopes = document.scopes_supported.map(|scopes| Scopes::lenient(scopes.iter().map(String::as_str)));
+        Ok(Some(Self {
+            resource: document.resource,
+            authorization_servers: document.authorization_servers,
+            scopes,
+            dpop_required: document.dpop_bound_access_tokens_required,
+        }))
+    }
+
+    /// That of a server that has none: its name is its URL.
+    pub(super) fn unnamed(server: &Url, text: &str, issuer: String) -> Self {
+        // A URL library writes a slash where nobody did.
+        let resource = if server.path() == "/" { text.trim_end_matches('/') } else { text };
+        Self { resource: resource.to_owned(), authorization_servers: vec![issuer], scopes: None, dpop_required: false }
+    }
+
+    /// The authorization server to use: one that the client is known to already, or the first.
+    pub(super) fn choose<'a>(&'a self, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        let is_listed = |issuer: &&str| self.authorization_servers.iter().any(|listed| listed == issuer);
+        known.into_iter().find(is_listed).or_else(|| self.authorization_servers.first().map(String::as_str))
+    }
+}
+
+/// Whether a resource of this name is the server, or what the server is a part of.
+fn covers(resource: &str, server: &Url) -> bool {
+    let Ok(resource) = Url::parse(resource) else { return false };
+    let path = resource.path().trim_end_matches('/');
+    let inside = server.path().strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let same_query = resource.query().is_none() || resource.query() == server.query();
+    resource.fragment().is_none() && resource.origin() == server.origin() && inside && same_query
+}
+
+/// What an authorization server says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AuthorizationServer {
+    /// Its name, compared as text and never as a URL.
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: Option<Url>,
+    pub(super) token_endpoint: Url,
+    pub(super) registration_endpoint: Option<Url>,
+    pub(super) token_auth_methods: Option<Vec<String>>,
+    pub(super) has_pkce: bool,
+    pub(super) sends_issuer: bool,
+    pub(super) reads_client_documents: bool,
+    pub(super) has_offline_access: bool,
+    pub(super) has_dpop: bool,
+}
+
+#[derive(Deserialize)]
+struct ServerDocument {
+    issuer: String,
+    authorization_endpoint: Option<String>,
+    token_endpoint: Option<String>,
+    registration_endpoint: Option<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+    #[serde(default)]
+    client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    dpop_signing_alg_values_supported: Vec<String>,
+}
+
+impl AuthorizationServer {
+    /// Reads the document of this issuer. None when it is no such document at all.
+    pub(super) fn read(document: &[u8], issuer: &str, reach: Reach) -> Result<Option<Self>, Error> {
+        let Ok(document) = serde_json::from_slice::<ServerDocument>(document) else { return Ok(None) };
+        if document.issuer != issuer {
+            return Err(Error::IssuerMismatch { expected: shown(issuer), found: shown(&document.issuer) });
+        }
+        let has = |list: &[String], value: &str| list.iter().any(|item| item == value);
+        let endpoint = |text: &Option<String>| text.as_deref().map(|text| reach.check(text)).transpose();
+        let Some(token_endpoint) = endpoint(&document.token_endpoint)? else {
+            return Err(Error::Invalid { what: SERVER, problem: "has no token endpoint" });
+        };
+        Ok(Some(Self {
+            authorization_endpoint: endpoint(&document.authorization_endpoint)?,
+            token_endpoint,
+            registration_endpoint: endpoint(&document.registration_endpoint)?,
+            has_pkce: has(&document.code_challenge_methods_supported, "S256"),
+            sends_issuer: document.authorization_response_iss_parameter_supported,
+            reads_client_documents: document.client_id_metadata_document_supported,
+            has_offline_access: has(&document.scopes_supported, OFFLINE_ACCESS),
+            has_dpop: has(&document.dpop_signing_alg_values_supported, "ES256"),
+            token_auth_methods: document.token_endpoint_auth_methods_supported,
+            issuer: document.issuer,
+        }))
+    }
+
+    /// The server of revision 2025-03-26 that publishes nothing: its endpoints are where that revision says, and PKCE is
+    /// required of it.
+    pub(super) fn unpublished(server: &Url, issuer: String) -> Self {
+        let endpoint = |path: &str| {
+            let mut url = server.clone();
+            url.set_query(None);
+            url.set_path(path);
+            url
+        };
+        Self {
+            issuer,
+            authorization_endpoint: Some(endpoint("/authorize")),
+            token_endpoint: endpoint("/token"),
+            registration_endpoint: Some(endpoint("/register")),
+            token_auth_methods: None,
+            has_pkce: true,
+            sends_issuer: false,
+            reads_client_documents: false,
+            has_offline_access: false,
+            has_dpop: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    fn outside() -> Reach {
+        Reach::of(&url("https://mcp.example.com/mcp")).unwrap()
+    }
+
+    fn texts(urls: VecDeque<Url>) -> Vec<String> {
+        urls.into_iter().map(String::from).collect()
+    }
+
+    #[test]
+    fn a_named_document_is_the_only_one_asked_for() {
+        let urls = resource_metadata_urls(&url("https://mcp.example.com/mcp"), Some("https://a.example/m"), outside());
+        assert_eq!(texts(urls.unwrap()), ["https://a.example/m"]);
+    }
+
+    #[test]
+    fn the_well_known_place_of_the_path_comes_before_the_root() {
+        let urls = resource_metadata_urls(&url("https://mcp.example.com/public/mcp/"), None, outside());
+        assert_eq!(
+            texts(urls.unwrap()),
+            [
+                "https://mcp.example.com/.well-known/oauth-protected-resource/public/mcp",
+                "https://mcp.example.com/.well-known/oauth-protected-resource"
+            ]
+        );
+        let urls = resource_metadata_urls(&url("https://mcp.example.com"), None, outside());
+        assert_eq!(texts(urls.unwrap()), ["https://mcp.example.com/.well-known/oauth-protected-resource"]);
+    }
+
+    #[test]
+    fn server_metadata_is_looked_for_in_the_order_of_the_specification() {
+        assert_eq!(
+            texts(server_metadata_urls("https://auth.example.com/tenant1", outside()).unwrap()),
+            [
+                "https://auth.example.com/.well-known/oauth-authorization-server/tenant1",
+                "https://auth.example.com/.well-known/openid-configuration/tenant1",
+                "https://auth.example.com/tenant1/.well-known/openid-configuration"
+            ]
+        );
+        assert_eq!(
+            texts(server_metadata_urls("https://auth.example.com", outside()).unwrap()),
+            [
+                "https://auth.example.com/.well-known/oauth-authorization-server",
+                "https://auth.example.com/.well-known/openid-configuration"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_resource_is_the_server_or_around_it() {
+        let server = url("https://mcp.example.com/public/mcp");
+        for good in [
+            "https://mcp.example.com/public/mcp",
+            "https://mcp.example.com",
+            "https://mcp.example.com/public/",
+            "HTTPS://MCP.example.com:443/public",
+        ] {
+            assert!(covers(good, &server), "{good}");
+        }
+        for bad in [
+            "https://evil.example.com/public/mcp",
+            "http://mcp.example.com/public/mcp",
+            "https://mcp.example.com:8443/public/mcp",
+            "https://mcp.example.com/pub",
+            "https://mcp.example.com/public/mcp/more",
+            "https://mcp.example.com/public/mcp#x",
+            "https://mcp.example.com/public/mcp?x",
+            "mcp.example.com",
+        ] {
+            assert!(!covers(bad, &server), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_the_resource_is_kept_as_it_is_written() {
+        let document =
+            br#"{"resource":"https://mcp.example.com","authorization_servers":["https://auth.example.com"]}"#;
+        let found = ProtectedResource::read(document, &url("https://mcp.example.com/mcp")).unwrap().unwrap();
+        assert_eq!(found.resource, "https://mcp.example.com");
+    }
+
+    #[test]
+    fn metadata_of_another_resource_is_refused() {
+        let document = br#"{"resource":"https://evil.example.com/mcp","authorization_servers":["https://a.example"]}"#;
+        let found = ProtectedResource::read(document, &url("https://mcp.example.com/mcp"));
+        assert_eq!(found, Err(Error::ResourceMismatch { found: String::from("https://evil.example.com/mcp") }));
+    }
+
+    #[test]
+    fn metadata_of_another_issuer_is_refused_even_if_only_a_slash_differs() {
+        for found in ["https://attacker.example", "https://auth.example.com/", "https://AUTH.example.com"] {
+            let document = format!(r#"{{"issuer":"{found}","token_endpoint":"https://auth.example.com/token"}}"#);
+            let read = AuthorizationServer::read(document.as_bytes(), "https://auth.example.com", outside());
+            assert!(matches!(read, Err(Error::IssuerMismatch { .. })), "{found}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_in_the_clear_is_refused() {
+        let document = br#"{"issuer":"https://a.example","token_endpoint":"http://a.example/token"}"#;
+        let read = AuthorizationServer::read(document, "https://a.example", outside());
+        assert!(matches!(read, Err(Error::UnsafeUrl(_))));
+    }
+
+    #[test]
+    fn a_page_that_is_no_metadata_is_not_there() {
+        assert_eq!(AuthorizationServer::read(b"<html>", "https://a.example", outside()), Ok(None));
+        assert_eq!(ProtectedResource::read(b"{}", &url("https://a.example")), Ok(None));
+    }
+
+    #[test]
+    fn an_authorization_server_that_knows_the_client_is_preferred() {
+        let resource = ProtectedResource {
+            resource: String::new(),
+            authorization_servers: vec!["https://a".into(), "https://b".into()],
+            scopes: None,
+            dpop_required: false,
+        };
+        assert_eq!(resource.choose(["https://c", "https://b"]), Some("https://b"));
+        assert_eq!(resource.choose(["https://c"]), Some("https://a"));
+    }
+}

@@ -1,0 +1,200 @@
+//! Tokens that are bound to a key (RFC 9449): the key, and the proofs that go with each request.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use p256::ecdsa::signature::Signer as _;
+use p256::ecdsa::{Signature, SigningKey};
+use serde::Serialize;
+use url::Url;
+
+use super::pkce::digest;
+use super::random::{Randomness, unguessable};
+use super::{Error, Secret};
+
+/// The header that carries a proof.
+pub(super) const PROOF: &str = "dpop";
+/// The header that carries a server's nonce.
+pub(super) const NONCE: &str = "dpop-nonce";
+/// The error of a server that wants its nonce in the proof.
+pub(super) const USE_NONCE: &str = "use_dpop_nonce";
+
+/// Whether tokens are bound to a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dpop {
+    /// Never.
+    Never,
+    /// When the server takes no other tokens.
+    #[default]
+    WhenRequired,
+    /// Also when the authorization server says that it can do it.
+    WhenOffered,
+    /// Always; a token that is not bound is refused.
+    Always,
+}
+
+/// A key that tokens are bound to: P-256, for ES256. Its `Debug` shows nothing of it.
+#[derive(Clone)]
+pub(super) struct ProofKey(SigningKey);
+
+impl fmt::Debug for ProofKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ProofKey(redacted)")
+    }
+}
+
+/// The public half, as RFC 7638 orders its members.
+#[derive(Serialize)]
+struct PublicKey {
+    crv: &'static str,
+    kty: &'static str,
+    x: String,
+    y: String,
+}
+
+#[derive(Serialize)]
+struct Header {
+    typ: &'static str,
+    alg: &'static str,
+    jwk: PublicKey,
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    jti: &'a str,
+    htm: &'a str,
+    htu: &'a str,
+    iat: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ath: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nonce: Option<&'a str>,
+}
+
+/// The request that a proof is for.
+pub(super) struct Proof<'a> {
+    pub(super) method: &'a str,
+    pub(super) url: &'a Url,
+    /// The token that goes with it, if it is not a request for one.
+    pub(super) token: Option<&'a Secret>,
+    pub(super) nonce: Option<&'a str>,
+}
+
+impl ProofKey {
+    pub(super) fn draw(random: &dyn Randomness) -> Result<Self, Error> {
+        // Not every number is a key, but all except a few in 2^32 are.
+        for _ in 0..8 {
+            if let Ok(key) = SigningKey::from_slice(&random.draw()?) {
+                return Ok(Self(key));
+            }
+        }
+        Err(Error::UnusableKey("no random number is one"))
+    }
+
+    /// From what [`ProofKey::export`] gave.
+    pub(super) fn import(text: &Secret) -> Result<Self, Error> {
+        let bytes = URL_SAFE_NO_PAD.decode(text.expose()).ok();
+        let key = bytes.and_then(|bytes| SigningKey::from_slice(&zeroize::Zeroizing::new(bytes)).ok());
+        key.map(Self).ok_or(Error::UnusableKey("the stored key is damaged"))
+    }
+
+    /// For the store: a refresh token is worth nothing without the key that it is bound to.
+    pub(super) fn export(&self) -> Secret {
+        Secret::new(URL_SAFE_NO_PAD.encode(self.0.to_bytes()))
+    }
+
+    /// The name of the key (RFC 7638).
+    pub(super) fn thumbprint(&self) -> String {
+        digest(&serde_json::to_string(&self.public()).unwrap_or_default())
+    }
+
+    /// A proof that is good for one request.
+    pub(super) fn prove(&self, proof: &Proof<'_>, now: SystemTime, random: &dyn Randomness) -> Result<String, Error> {
+        let mut url = proof.url.clone();
+        url.set_query(None);
+        url.set_fragment(None);
+        let identifier = unguessable(random)?;
+        let claims = Claims {
+            jti: identifier.expose(),
+            htm: proof.method,
+            htu: url.as_str(),
+            iat: seconds(now),
+            ath: proof.token.map(|token| digest(token.expose())),
+            nonce: proof.nonce,
+        };
+        let header = Header { typ: "dpop+jwt", alg: "ES256", jwk: self.public() };
+        let message = format!("{}.{}", encode(&header)?, encode(&claims)?);
+        let signature: Signature = self.0.sign(message.as_bytes());
+        Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes())))
+    }
+
+    fn public(&self) -> PublicKey {
+        let point = self.0.verifying_key().to_encoded_point(false);
+        let coordinate =
+            |part: Option<&p256::FieldBytes>| part.map(|part| URL_SAFE_NO_PAD.encode(part)).unwrap_or_default();
+        PublicKey { crv: "P-256", kty: "EC", x: coordinate(point.x()), y: coordinate(point.y()) }
+    }
+}
+
+fn encode(part: &impl Serialize) -> Result<String, Error> {
+    let json = serde_json::to_vec(part).map_err(|_| Error::UnusableKey("a proof cannot be written"))?;
+    Ok(URL_SAFE_NO_PAD.encode(json))
+}
+
+/// Seconds since 1970.
+pub(super) fn seconds(now: SystemTime) -> u64 {
+    now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+    use serde_json::Value;
+
+    use super::super::random::Counted;
+    use super::*;
+
+    fn proven(nonce: Option<&str>, token: Option<&Secret>) -> (jsonwebtoken::Header, Value) {
+        let random = Counted::default();
+        let key = ProofKey::draw(&random).unwrap();
+        let url = Url::parse("https://mcp.example.com/mcp?x=1").unwrap();
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let proof = key.prove(&Proof { method: "POST", url: &url, token, nonce }, now, &random).unwrap();
+        let header = decode_header(&proof).unwrap();
+        let mut validation = Validation::new(Algorithm::ES256);
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        let jwk = header.jwk.clone().unwrap();
+        let claims = decode::<Value>(&proof, &DecodingKey::from_jwk(&jwk).unwrap(), &validation).unwrap().claims;
+        (header, claims)
+    }
+
+    #[test]
+    fn a_proof_is_signed_by_the_key_in_its_header() {
+        let (header, claims) = proven(None, None);
+        assert_eq!((header.typ.as_deref(), header.alg), (Some("dpop+jwt"), Algorithm::ES256));
+        assert_eq!((claims["htm"].as_str(), claims["iat"].as_u64()), (Some("POST"), Some(1000)));
+        assert_eq!(claims["htu"], "https://mcp.example.com/mcp", "without the query");
+        assert!(claims.get("ath").is_none() && claims.get("nonce").is_none());
+    }
+
+    #[test]
+    fn a_proof_names_the_token_and_the_nonce() {
+        let (_, claims) = proven(Some("n1"), Some(&Secret::new("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU")));
+        // The example of RFC 9449, section 7.1.
+        assert_eq!(claims["ath"], "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo");
+        assert_eq!(claims["nonce"], "n1");
+    }
+
+    #[test]
+    fn a_key_survives_the_store() {
+        let key = ProofKey::draw(&Counted::default()).unwrap();
+        assert_eq!(ProofKey::import(&key.export()).unwrap().thumbprint(), key.thumbprint());
+        assert!(ProofKey::import(&Secret::new("x")).is_err());
+        assert_eq!(format!("{key:?}"), "ProofKey(redacted)");
+    }
+}

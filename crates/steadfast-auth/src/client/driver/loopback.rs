@@ -1,0 +1,285 @@
+//! The user agent that most programs want: a browser on this machine, and a listener on loopback that it comes back to.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use url::Url;
+
+use super::page::{Expected, serve};
+use super::{Later, UserAgent, Visit};
+use crate::client::Error;
+use crate::client::authorize::state_of;
+use crate::client::reach::shown;
+
+/// As many connections are looked at at once; a browser makes a few.
+const CONNECTIONS: usize = 16;
+
+/// Where answers go on whatever port is free.
+const PATH: &str = "/callback";
+
+type Opener = dyn Fn(&Url) -> io::Result<()> + Send + Sync;
+
+#[derive(Clone)]
+struct Fixed {
+    uri: String,
+    port: u16,
+    path: String,
+}
+
+/// Opens the user's browser and listens on loopback for its answer.
+#[derive(Clone)]
+pub struct Loopback {
+    /// Where answers go, if that is written down somewhere.
+    fixed: Option<Fixed>,
+    patience: Duration,
+    open: Arc<Opener>,
+}
+
+impl Loopback {
+    /// Listens on whatever port is free, at `/callback`, and waits five minutes for the user.
+    pub fn new() -> Self {
+        Self { fixed: None, patience: Duration::from_secs(300), open: Arc::new(open_browser) }
+    }
+
+    /// Listens where this redirect URI says, for a client whose document or registration names it, such as
+    /// `http://localhost:3000/callback`.
+    pub fn at(mut self, redirect_uri: &str) -> Result<Self, Error> {
+        let unsafe_url = || Error::UnsafeUrl(shown(redirect_uri));
+        let url = Url::parse(redirect_uri).map_err(|_| unsafe_url())?;
+        let is_ours = url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
+        let port = url.port_or_known_default().filter(|_| is_ours).ok_or_else(unsafe_url)?;
+        self.fixed = Some(Fixed { uri: redirect_uri.to_owned(), port, path: url.path().to_owned() });
+        Ok(self)
+    }
+
+    /// Waits this long for the user.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Shows the URL in another way. The function runs on a thread where it may block.
+    pub fn opener(mut self, open: impl Fn(&Url) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        self.open = Arc::new(open);
+        self
+    }
+
+    async fn listen(&self, preferred: Option<&str>) -> io::Result<Listening> {
+        if let Some(Fixed { uri, port, path }) = &self.fixed {
+            let first = TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await?;
+            // A browser may take `localhost` for either.
+            let second = TcpListener::bind((Ipv6Addr::LOCALHOST, *port)).await.ok();
+            return Ok(self.listening(first, second, uri.clone(), path));
+        }
+        let before = preferred.and_then(|uri| Url::parse(uri).ok()).and_then(|url| url.port());
+        let listener = match before {
+            // Where the authorization server expects the answer already, if nobody else is there now.
+            Some(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.ok(),
+            None => None,
+        };
+        let listener = match listener {
+            Some(listener) => listener,
+            None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
+        };
+        let uri = format!("http://127.0.0.1:{}{PATH}", listener.local_addr()?.port());
+        Ok(self.listening(listener, None, uri, PATH))
+    }
+
+    fn listening(
+        &self,
+        first: TcpListener,
+        second: Option<TcpListener>,
+        redirect_uri: String,
+        path: &str,
+    ) -> Listening {
+        let settings = self.clone();
+        Listening { first, second, redirect_uri, path: path.to_owned(), settings }
+    }
+}
+
+impl Default for Loopback {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Loopback {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Loopback({:?})", self.fixed.as_ref().map(|fixed| &fixed.uri))
+    }
+}
+
+impl UserAgent for Loopback {
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+        Box::pin(async move {
+            let failed = |error: io::Error| Error::NoUser(format!("there is no port to listen on: {error}"));
+            let visit: Box<dyn Visit> = Box::new(self.listen(preferred).await.map_err(failed)?);
+            Ok(visit)
+        })
+    }
+}
+
+struct Listening {
+    first: TcpListener,
+    second: Option<TcpListener>,
+    redirect_uri: String,
+    path: String,
+    settings: Loopback,
+}
+
+impl Listening {
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let Some(second) = &self.second else { return Ok(self.first.accept().await?.0) };
+        tokio::select! {
+            biased;
+            accepted = self.first.accept() => Ok(accepted?.0),
+            accepted = second.accept() => Ok(accepted?.0),
+        }
+    }
+
+    /// Looks at connections until one brings the answer.
+    async fn answer(&self, expected: &Expected) -> String {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(served) = connections.join_next() => {
+                    if let Ok(Some(query)) = served {
+                        return query;
+                    }
+                }
+                accepted = self.accept(), if connections.len() < CONNECTIONS => {
+                    match accepted {
+                        Ok(stream) => _ = connections.spawn(serve(stream, expected.clone())),
+                        // Out of descriptors, perhaps: others may give some back.
+                        Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Visit for Listening {
+    fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
+        Box::pin(async move {
+            let state = state_of(url.query().unwrap_or_default()).unwrap_or_default();
+            let expected = Expected { path: self.path.clone(), state };
+            let open = Arc::clone(&self.settings.open);
+            let opened = tokio::task::spawn_blocking(move || open(&url)).await;
+            opened
+                .map_err(|_| Error::NoUser(String::from("showing the URL failed")))?
+                .map_err(|error| Error::NoUser(format!("the browser did not open: {error}")))?;
+            let answer = tokio::time::timeout(self.settings.patience, self.answer(&expected));
+            answer.await.map_err(|_| Error::NoUser(String::from("there was no answer in time")))
+        })
+    }
+}
+
+/// Opens a URL in the browser that the user likes, by the command that their system has for it.
+pub fn open_browser(url: &Url) -> io::Result<()> {
+    let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(target_os = "windows") {
+        // Not `start`, which is read by a shell to which an ampersand means something.
+        ("rundll32", &["url.dll,FileProtocolHandler"])
+    } else {
+        ("xdg-open", &[])
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .arg(url.as_str())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    // Some of them stay for as long as the browser does; somebody has to see them end.
+    std::thread::Builder::new().name(String::from("browser")).spawn(move || child.wait())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn get(port: u16, target: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        stream.write_all(format!("GET {target} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn the_url_is_opened_and_the_right_answer_taken() {
+        let (sender, opened) = mpsc::channel();
+        let agent = Loopback::new().opener(move |url| sender.send(url.clone()).map_err(io::Error::other));
+        let visit = agent.prepare(None).await.unwrap();
+        let port = Url::parse(visit.redirect_uri()).unwrap().port().unwrap();
+        let url = Url::parse("https://auth.example.com/authorize?state=s1").unwrap();
+        let waiting = tokio::spawn(visit.visit(url.clone()));
+        // One that says nothing does not keep the others waiting.
+        let _idle = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        assert!(get(port, "/callback?code=evil&state=wrong").await.contains("404"));
+        assert!(get(port, "/callback?code=good&state=s1").await.contains("200 OK"));
+        assert_eq!(waiting.await.unwrap().unwrap(), "code=good&state=s1");
+        assert_eq!(opened.recv().unwrap(), url);
+    }
+
+    #[tokio::test]
+    async fn the_port_of_a_registration_is_taken_again_if_it_is_free() {
+        let agent = Loopback::new();
+        let first = agent.prepare(None).await.unwrap();
+        let uri = first.redirect_uri().to_owned();
+        let meanwhile = agent.prepare(Some(&uri)).await.unwrap();
+        assert_ne!(meanwhile.redirect_uri(), uri);
+        drop(first);
+        assert_eq!(agent.prepare(Some(&uri)).await.unwrap().redirect_uri(), uri);
+    }
+
+    #[tokio::test]
+    async fn a_redirect_uri_that_is_written_down_is_kept() {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap().port();
+        let uri = format!("http://localhost:{free}/oauth/done");
+        let agent = Loopback::new().opener(|_| Ok(())).at(&uri).unwrap();
+        let visit = agent.prepare(Some("http://127.0.0.1:1/callback")).await.unwrap();
+        assert_eq!(visit.redirect_uri(), uri);
+        let waiting = tokio::spawn(visit.visit(Url::parse("https://auth.example.com/?state=s1").unwrap()));
+        assert!(get(free, "/callback?code=c&state=s1").await.contains("404"));
+        assert!(get(free, "/oauth/done?code=c&state=s1").await.contains("200 OK"));
+        assert_eq!(waiting.await.unwrap().unwrap(), "code=c&state=s1");
+        for wrong in ["https://localhost:1/", "http://example.com/", "http://127.0.0.1.example.com/", "x"] {
+            assert!(Loopback::new().at(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_user_who_does_not_answer_is_not_waited_for_for_ever() {
+        let agent = Loopback::new().opener(|_| Ok(())).patience(Duration::ZERO);
+        let visit = agent.prepare(None).await.unwrap();
+        let error = visit.visit(Url::parse("https://auth.example.com/").unwrap()).await.unwrap_err();
+        assert_eq!(error, Error::NoUser(String::from("there was no answer in time")));
+    }
+
+    #[tokio::test]
+    async fn a_browser_that_does_not_open_is_an_error() {
+        let agent = Loopback::new().opener(|_| Err(io::Error::other("no display")));
+        let visit = agent.prepare(None).await.unwrap();
+        let error = visit.visit(Url::parse("https://auth.example.com/").unwrap()).await.unwrap_err();
+        assert_eq!(error.to_string(), "the user was not reached: the browser did not open: no display");
+    }
+}

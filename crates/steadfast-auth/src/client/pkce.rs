@@ -1,0 +1,52 @@
+//! Proof key for code exchange (RFC 7636), with S256 and nothing weaker.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+
+use super::Secret;
+use super::random::{NoRandomness, Randomness, unguessable};
+
+/// What only the client that began an authorization knows.
+pub(super) struct Verifier(Secret);
+
+impl Verifier {
+    pub(super) fn draw(random: &dyn Randomness) -> Result<Self, NoRandomness> {
+        unguessable(random).map(Self)
+    }
+
+    /// What goes into the authorization request.
+    pub(super) fn challenge(&self) -> String {
+        digest(self.0.expose())
+    }
+
+    /// What goes into the token request.
+    pub(super) fn into_secret(self) -> Secret {
+        self.0
+    }
+}
+
+/// SHA-256, as URLs and tokens carry it.
+pub(super) fn digest(text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_challenge_is_that_of_the_rfc() {
+        // The example of RFC 7636, appendix B.
+        let verifier = Verifier(Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"));
+        assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+    }
+
+    #[test]
+    fn a_verifier_is_long_enough_and_never_the_same() {
+        let random = super::super::random::Counted::default();
+        let first = Verifier::draw(&random).unwrap().into_secret();
+        assert_eq!(first.expose().len(), 43);
+        assert_ne!(first, Verifier::draw(&random).unwrap().into_secret());
+    }
+}

@@ -1,0 +1,149 @@
+//! Which URLs a server may send the client to.
+//!
+//! Metadata is written by servers that nobody vouches for, and the client asks whatever URL stands in it. So every URL is
+//! encrypted or on this machine, and a server out on the internet cannot point at addresses inside: what a literal address or
+//! the name `localhost` says is checked here. Names that resolve to inside addresses are for the HTTP client to refuse.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use super::Error;
+
+/// How far inside a URL points. The order matters: a server may point as far inside as it is itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Outside,
+    PrivateNetwork,
+    ThisMachine,
+}
+
+/// How far inside a server may point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach(Place);
+
+impl Reach {
+    /// That of a server, which the user chose.
+    pub(super) fn of(server: &Url) -> Result<Self, Error> {
+        let reach = Self(place(server));
+        reach.check_url(server)?;
+        Ok(reach)
+    }
+
+    /// A URL that somebody wrote, if it may be asked.
+    pub(super) fn check(self, text: &str) -> Result<Url, Error> {
+        let url = Url::parse(text).map_err(|_| Error::UnsafeUrl(shown(text)))?;
+        self.check_url(&url)?;
+        Ok(url)
+    }
+
+    fn check_url(self, url: &Url) -> Result<(), Error> {
+        let place = place(url);
+        let encrypted = match url.scheme() {
+            "https" => true,
+            "http" => place == Place::ThisMachine,
+            _ => false,
+        };
+        let plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none() && url.has_host();
+        if encrypted && plain && place <= self.0 { Ok(()) } else { Err(Error::UnsafeUrl(shown(url.as_str()))) }
+    }
+}
+
+/// Whether the URL is one of this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    place(url) == Place::ThisMachine
+}
+
+fn place(url: &Url) -> Place {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            if name == "localhost" || name.ends_with(".localhost") { Place::ThisMachine } else { Place::Outside }
+        }
+        Some(Host::Ipv4(address)) => place_of(address.into()),
+        Some(Host::Ipv6(address)) => place_of(address.into()),
+        None => Place::Outside,
+    }
+}
+
+fn place_of(address: IpAddr) -> Place {
+    match address {
+        IpAddr::V4(v4) if v4.is_loopback() => Place::ThisMachine,
+        IpAddr::V4(v4) => {
+            let [first, second, ..] = v4.octets();
+            // 100.64.0.0/10 is shared by the customers of a carrier; 0.0.0.0/8 is this network, often this machine.
+            let shared = first == 100 && (64..128).contains(&second);
+            let inside = v4.is_private() || v4.is_link_local() || v4.is_broadcast() || v4.is_multicast();
+            if inside || shared || first == 0 { Place::PrivateNetwork } else { Place::Outside }
+        }
+        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+            Some(v4) => place_of(v4.into()),
+            None if v6 == Ipv6Addr::LOCALHOST => Place::ThisMachine,
+            None => {
+                let inside = v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast();
+                if inside || v6.is_unspecified() { Place::PrivateNetwork } else { Place::Outside }
+            }
+        },
+    }
+}
+
+/// A URL for an error: without what comes after its path, and not too long.
+pub(super) fn shown(text: &str) -> String {
+    let end = text.find(['?', '#']).unwrap_or(text.len());
+    let text = text.get(..end).unwrap_or_default();
+    // Before an at sign there may be a password.
+    let text = text.rsplit('@').next().unwrap_or_default();
+    text.chars().filter(|character| !character.is_control()).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reach(server: &str) -> Reach {
+        Reach::of(&Url::parse(server).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn urls_are_encrypted_or_on_this_machine() {
+        let reach = reach("http://localhost:3000/mcp");
+        for good in ["https://auth.example.com/token", "http://127.0.0.1:9/", "http://[::1]/", "http://a.localhost/"] {
+            assert!(reach.check(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["http://auth.example.com/", "ftp://localhost/", "file:///etc/passwd", "javascript:alert(1)", "/token"]
+        {
+            assert!(reach.check(bad).is_err(), "{bad}");
+        }
+        assert!(Reach::of(&Url::parse("http://mcp.example.com/").unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_server_outside_cannot_point_inside() {
+        let outside = reach("https://mcp.example.com/mcp");
+        for inside in [
+            "https://127.0.0.1/",
+            "https://localhost/",
+            "https://10.0.0.1/",
+            "https://169.254.169.254/latest",
+            "https://[::1]/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[fd00::1]/",
+            "https://100.64.0.1/",
+            "https://0.0.0.0/",
+            "https://2130706433/",
+        ] {
+            assert!(outside.check(inside).is_err(), "{inside}");
+        }
+        assert!(outside.check("https://8.8.8.8/").is_ok());
+        let private = reach("https://10.0.0.5/mcp");
+        assert!(private.check("https://10.0.0.1/").is_ok());
+        assert!(private.check("https://127.0.0.1/").is_err());
+    }
+
+    #[test]
+    fn passwords_and_queries_are_not_shown() {
+        assert!(reach("https://a.example/").check("https://user:s3cr3t@a.example/").is_err());
+        assert_eq!(shown("https://user:s3cr3t@a.example/x?token=s3cr3t"), "a.example/x");
+    }
+}

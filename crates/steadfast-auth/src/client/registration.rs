@@ -1,0 +1,291 @@
+//! What a client is called at an authorization server: a name that was given beforehand, the URL of its document, or a name
+//! that it registers for (RFC 7591). In that order.
+
+use std::time::SystemTime;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Request, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::Url;
+
+use super::credentials::{Client, Credential, Method};
+use super::discovery::AuthorizationServer;
+use super::dpop::seconds;
+use super::error::Refusal;
+use super::profile::Profile;
+use super::reach::is_loopback;
+use super::scope::is_step_up;
+use super::secret::reveal_option;
+use super::token::scopes_text;
+use super::{Error, Secret};
+use crate::{Payload, Scopes};
+
+pub(super) const WHAT: &str = "a client registration";
+
+/// A client that registered itself, as the store keeps it for one issuer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registration {
+    pub(super) client_id: String,
+    #[serde(default, serialize_with = "reveal_option", skip_serializing_if = "Option::is_none")]
+    pub(super) client_secret: Option<Secret>,
+    /// When the secret ends, in seconds since 1970; 0 is never.
+    #[serde(default)]
+    pub(super) client_secret_expires_at: u64,
+    pub(super) method: Method,
+    pub(super) redirect_uri: String,
+    /// What it said that it would ask for: some authorization servers hold a client to that.
+    #[serde(default, with = "scopes_text")]
+    pub(super) scopes: Option<Scopes>,
+}
+
+/// What a client says when it registers.
+pub(super) struct Wanted<'a> {
+    pub(super) redirect_uri: &'a str,
+    pub(super) scopes: Option<&'a Scopes>,
+}
+
+impl Registration {
+    /// Where its answers go: the listener does well to be there again.
+    pub fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    pub(super) fn client(&self) -> Client {
+        let credential = self.client_secret.clone().map_or(Credential::None, Credential::Secret);
+        Client { id: self.client_id.clone(), credential, method: self.method }
+    }
+
+    pub(super) fn is_usable(&self, wanted: &Wanted<'_>, now: SystemTime) -> bool {
+        let expired = self.client_secret_expires_at != 0 && self.client_secret_expires_at <= seconds(now);
+        self.redirect_uri == wanted.redirect_uri && !is_step_up(wanted.scopes, self.scopes.as_ref()) && !expired
+    }
+}
+
+/// The client that needs no registration: the one given beforehand, or the document where it is understood.
+///
+/// `bound` is the issuer that this server named the last time.
+pub(super) fn known_client(
+    profile: &Profile,
+    server: &AuthorizationServer,
+    bound: Option<&str>,
+) -> Result<Option<Client>, Error> {
+    if let Some(registered) = &profile.registered {
+        let issuer = registered.issuer.as_deref().or(bound);
+        if let Some(issuer) = issuer.filter(|issuer| *issuer != server.issuer) {
+            return Err(Error::IssuerChanged { registered: issuer.to_owned(), found: server.issuer.clone() });
+        }
+        return Ok(Some(client(&registered.id, &registered.credential, server)));
+    }
+    let document = profile.document.as_ref().filter(|_| server.reads_client_documents);
+    Ok(document.map(|(url, credential)| client(url, credential, server)))
+}
+
+fn client(id: &str, credential: &Credential, server: &AuthorizationServer) -> Client {
+    let method = Method::choose(credential, server.token_auth_methods.as_deref());
+    Client { id: id.to_owned(), credential: credential.clone(), method }
+}
+
+/// The request for a name.
+pub(super) fn request(
+    profile: &Profile,
+    server: &AuthorizationServer,
+    wanted: &Wanted<'_>,
+    bound_to_key: bool,
+) -> Result<Request<Payload>, Error> {
+    let Some(endpoint) = &server.registration_endpoint else {
+        return Err(Error::NoClient { issuer: server.issuer.clone() });
+    };
+    let mut body = json!({
+        "client_name": profile.name,
+        "redirect_uris": [wanted.redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": authentication(server.token_auth_methods.as_deref()).as_str(),
+        "application_type": application_type(wanted.redirect_uri),
+    });
+    if let Some(members) = body.as_object_mut() {
+        if let Some(uri) = &profile.uri {
+            members.insert(String::from("client_uri"), json!(uri));
+        }
+        if let Some(scopes) = wanted.scopes {
+            members.insert(String::from("scope"), json!(scopes.to_string()));
+        }
+        if bound_to_key {
+            members.insert(String::from("dpop_bound_access_tokens"), json!(true));
+        }
+    }
+    Request::post(endpoint.as_str())
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json")
+        .body(Payload::from(body.to_string()))
+        .map_err(|_| Error::UnsafeUrl(super::reach::shown(endpoint.as_str())))
+}
+
+/// A program on a user's machine keeps no secret, so it asks for none unless it has to have one.
+fn authentication(supported: Option<&[String]>) -> Method {
+    let Some(supported) = supported else { return Method::None };
+    let order = [Method::None, Method::ClientSecretBasic, Method::ClientSecretPost];
+    order.into_iter().find(|method| supported.iter().any(|name| name == method.as_str())).unwrap_or(Method::None)
+}
+
+/// Answers that go to this machine, or to an application by its own scheme, are those of a native client.
+fn application_type(redirect_uri: &str) -> &'static str {
+    let is_web = Url::parse(redirect_uri).is_ok_and(|url| url.scheme() == "https" && !is_loopback(&url));
+    if is_web { "web" } else { "native" }
+}
+
+/// Reads the answer.
+pub(super) fn read(
+    response: &Response<Payload>,
+    server: &AuthorizationServer,
+    wanted: &Wanted<'_>,
+) -> Result<Registration, Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        client_id: String,
+        client_secret: Option<Secret>,
+        #[serde(default)]
+        client_secret_expires_at: u64,
+        token_endpoint_auth_method: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct Refused {
+        error: String,
+        error_description: Option<String>,
+    }
+    let body = response.body().as_bytes();
+    if !response.status().is_success() {
+        let Ok(refused) = serde_json::from_slice::<Refused>(body) else {
+            return Err(Error::Unavailable { what: WHAT, status: response.status().as_u16() });
+        };
+        let refusal = Refusal::new(&refused.error, refused.error_description.as_deref(), &[]);
+        return Err(Error::RegistrationRefused(refusal));
+    }
+    let invalid = |problem| Error::Invalid { what: "client registration", problem };
+    let answer: Answer = serde_json::from_slice(body).map_err(|_| invalid("is not what it should be"))?;
+    if answer.client_id.is_empty() {
+        return Err(invalid("has no client identifier"));
+    }
+    let credential = answer.client_secret.clone().map_or(Credential::None, Credential::Secret);
+    let method = match answer.token_endpoint_auth_method.as_deref() {
+        Some(name) => Method::parse(name).ok_or(invalid("names an unknown way to authenticate"))?,
+        None => Method::choose(&credential, server.token_auth_methods.as_deref()),
+    };
+    let needs_secret = matches!(method, Method::ClientSecretBasic | Method::ClientSecretPost);
+    if method == Method::PrivateKeyJwt || (needs_secret && answer.client_secret.is_none()) {
+        return Err(invalid("asks for a credential that it does not give"));
+    }
+    Ok(Registration {
+        client_id: answer.client_id,
+        client_secret: answer.client_secret,
+        client_secret_expires_at: answer.client_secret_expires_at,
+        method,
+        redirect_uri: wanted.redirect_uri.to_owned(),
+        scopes: wanted.scopes.cloned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profile::PreRegistered;
+    use super::*;
+
+    const CALLBACK: &str = "http://127.0.0.1:1/callback";
+
+    fn server(methods: &[&str]) -> AuthorizationServer {
+        let base = Url::parse("https://auth.example.com/").unwrap();
+        let mut server = AuthorizationServer::unpublished(&base, String::from("https://auth.example.com"));
+        server.token_auth_methods = Some(methods.iter().map(ToString::to_string).collect());
+        server
+    }
+
+    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> Wanted<'a> {
+        Wanted { redirect_uri, scopes }
+    }
+
+    fn answered(status: u16, body: &str) -> Result<Registration, Error> {
+        let response = Response::builder().status(status).body(Payload::from(body.to_owned())).unwrap();
+        read(&response, &server(&["client_secret_post"]), &wanted(CALLBACK, None))
+    }
+
+    #[test]
+    fn a_given_name_comes_before_a_document_and_a_document_before_registration() {
+        let mut server = server(&["none"]);
+        let profile = Profile::new("x").document("https://example.com/c").unwrap();
+        assert!(known_client(&profile, &server, None).unwrap().is_none());
+        server.reads_client_documents = true;
+        assert_eq!(known_client(&profile, &server, None).unwrap().unwrap().id, "https://example.com/c");
+        let profile = profile.registered(PreRegistered::new("me", Credential::None));
+        assert_eq!(known_client(&profile, &server, None).unwrap().unwrap().id, "me");
+    }
+
+    #[test]
+    fn a_given_name_is_not_shown_to_another_issuer() {
+        let registered = PreRegistered::new("me", Credential::None);
+        let server = server(&["none"]);
+        let profile = Profile::new("x").registered(registered.clone());
+        assert!(matches!(
+            known_client(&profile, &server, Some("https://old.example")),
+            Err(Error::IssuerChanged { .. })
+        ));
+        assert!(known_client(&profile, &server, Some("https://auth.example.com")).is_ok());
+        let profile = Profile::new("x").registered(registered.with_issuer("https://auth.example.com/"));
+        assert!(matches!(known_client(&profile, &server, None), Err(Error::IssuerChanged { .. })));
+    }
+
+    #[test]
+    fn the_request_says_what_kind_of_client_it_is() {
+        let body = |redirect: &str, methods: &[&str]| -> serde_json::Value {
+            let request = request(&Profile::new("Test"), &server(methods), &wanted(redirect, None), false).unwrap();
+            serde_json::from_slice(request.body().as_bytes()).unwrap()
+        };
+        let native = body(CALLBACK, &["client_secret_basic", "none"]);
+        assert_eq!(
+            (native["application_type"].as_str(), native["client_name"].as_str()),
+            (Some("native"), Some("Test"))
+        );
+        assert_eq!(native["token_endpoint_auth_method"], "none");
+        assert_eq!(native["grant_types"], json!(["authorization_code", "refresh_token"]));
+        let web = body("https://app.example.com/callback", &["client_secret_post"]);
+        assert_eq!(web["application_type"], "web");
+        assert_eq!(web["token_endpoint_auth_method"], "client_secret_post");
+    }
+
+    #[test]
+    fn the_answer_says_how_to_authenticate() {
+        let found = answered(
+            201,
+            r#"{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"client_secret_basic"}"#,
+        );
+        assert_eq!(found.unwrap().method, Method::ClientSecretBasic);
+        let found = answered(201, r#"{"client_id":"c","client_secret":"s"}"#);
+        assert_eq!(found.unwrap().method, Method::ClientSecretPost, "as the metadata says");
+        assert_eq!(answered(201, r#"{"client_id":"c"}"#).unwrap().method, Method::None);
+        assert!(answered(201, r#"{"client_id":"c","token_endpoint_auth_method":"client_secret_basic"}"#).is_err());
+        assert!(answered(201, r#"{"client_id":""}"#).is_err());
+    }
+
+    #[test]
+    fn a_refusal_is_explained() {
+        let refused =
+            answered(400, r#"{"error":"invalid_redirect_uri","error_description":"no loopback"}"#).unwrap_err();
+        assert_eq!(refused.to_string(), "the client was not registered: invalid_redirect_uri (no loopback)");
+        assert!(matches!(answered(503, "<html>"), Err(Error::Unavailable { status: 503, .. })));
+    }
+
+    #[test]
+    fn a_registration_is_used_again_for_the_same_redirect_until_its_secret_ends() {
+        let body = r#"{"client_id":"c","client_secret":"s","client_secret_expires_at":100}"#;
+        let found = answered(201, body).unwrap();
+        let at = |second| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(second);
+        assert!(found.is_usable(&wanted(CALLBACK, None), at(99)));
+        assert!(!found.is_usable(&wanted(CALLBACK, None), at(100)));
+        assert!(!found.is_usable(&wanted("http://127.0.0.1:2/callback", None), at(99)));
+        let more: Scopes = "a b".parse().unwrap();
+        assert!(!found.is_usable(&wanted(CALLBACK, Some(&more)), at(99)), "it never said that it would ask for these");
+        let found = Registration { scopes: Some(more.clone()), ..found };
+        assert!(found.is_usable(&wanted(CALLBACK, Some(&more)), at(99)));
+        assert!(!format!("{found:?}").contains("\"s\""));
+    }
+}

@@ -1,0 +1,73 @@
+//! Text that must not be seen: tokens, client secrets, code verifiers.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serializer};
+use zeroize::Zeroizing;
+
+/// A secret text. It has no `Display` and no `Serialize`, its `Debug` shows nothing of it, and its memory is wiped when it is
+/// dropped. Whoever wants the text has to say so with [`Secret::expose`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Keeps this text from view.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Zeroizing::new(text.into()))
+    }
+
+    /// The text itself. It must not be logged, nor sent to anybody but the one that it is meant for.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret(redacted)")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::new)
+    }
+}
+
+/// Writes a secret down, for a store. Named by each field that wants it, so that none is written by accident.
+pub(super) fn reveal<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(secret.expose())
+}
+
+/// The same for one that may be absent.
+#[allow(clippy::ref_option, reason = "the signature is serde's")]
+pub(super) fn reveal_option<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(secret) => serializer.serialize_some(secret.expose()),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_not_in_its_debug_form() {
+        let secret = Secret::new("s3cr3t");
+        assert_eq!(format!("{secret:?} {secret:#?}"), "Secret(redacted) Secret(redacted)");
+        assert_eq!(secret.expose(), "s3cr3t");
+    }
+}

@@ -1,0 +1,225 @@
+//! A store in files that only their owner can read.
+//!
+//! One file per key, so that nobody has to read what belongs to another, and nobody writes over it. Each is written beside its
+//! place and moved there, so that a reader never sees half of one, and next to it is the file whose lock orders those who
+//! refresh, in this process and in others.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fs4::fs_std::FileExt as _;
+
+use super::{Key, Later, Lock, StoreError, TokenStore};
+use crate::client::Secret;
+use crate::client::pkce::digest;
+
+/// How often a lock that somebody has is tried again. Asking and not waiting keeps no thread, and can be given up.
+const TRY_AGAIN: Duration = Duration::from_millis(20);
+/// How long a lock is waited for: longer than any request for a token takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// More is not a token, and not read.
+const LONGEST: u64 = 1024 * 1024;
+
+/// Keeps secrets in a directory of its own.
+#[derive(Clone, Debug)]
+pub struct FileStore(PathBuf);
+
+impl FileStore {
+    /// The store in this directory, which is made if it is not there. On Unix it must belong to nobody else: its rights are
+    /// set to those of its owner alone.
+    pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
+        let directory = directory.into();
+        make_private(&directory)?;
+        Ok(Self(directory))
+    }
+
+    fn path(&self, key: &Key, extension: &str) -> PathBuf {
+        // A name that fits every file system, whatever is in a URL.
+        let name = digest(&key.to_string());
+        self.0.join(format!("{name}.{extension}"))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        action: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match tokio::task::spawn_blocking(action).await {
+            Ok(done) => done.map_err(|error| StoreError::new(error.to_string())),
+            Err(_) => Err(StoreError::new("the runtime is shutting down")),
+        }
+    }
+}
+
+impl TokenStore for FileStore {
+    fn load<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Option<Secret>, StoreError>> {
+        let path = self.path(key, "secret");
+        Box::pin(Self::blocking(move || read(&path)))
+    }
+
+    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> Later<'a, Result<(), StoreError>> {
+        let (path, value) = (self.path(key, "secret"), value.clone());
+        Box::pin(Self::blocking(move || write(&path, &value)))
+    }
+
+    fn remove<'a>(&'a self, key: &'a Key) -> Later<'a, Result<(), StoreError>> {
+        let path = self.path(key, "secret");
+        Box::pin(Self::blocking(move || match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }))
+    }
+
+    fn lock<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Lock, StoreError>> {
+        let path = self.path(key, "lock");
+        Box::pin(async move {
+            let file = Self::blocking(move || private().read(true).append(true).create(true).open(path)).await?;
+            let end = tokio::time::Instant::now() + PATIENCE;
+            loop {
+                // It asks and does not wait, so it does not block.
+                match file.try_lock_exclusive() {
+                    // The lock ends with the file, and the file with the process.
+                    Ok(true) => return Ok(Lock::new(file)),
+                    Ok(false) => {}
+                    Err(error) => return Err(StoreError::new(error.to_string())),
+                }
+                if tokio::time::Instant::now() >= end {
+                    return Err(StoreError::new("somebody else has had the lock for too long"));
+                }
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+        })
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<Secret>> {
+    use io::Read as _;
+
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text)?;
+    Ok(Some(Secret::new(text)))
+}
+
+fn write(path: &Path, value: &Secret) -> io::Result<()> {
+    let mut number = [0; 8];
+    getrandom::fill(&mut number).map_err(|_| io::Error::other("there is no randomness to be had"))?;
+    let beside = path.with_extension(format!("{:016x}.new", u64::from_ne_bytes(number)));
+    let written = write_new(&beside, value).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // What is left of it is in the way of nobody, but it is a secret.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn write_new(path: &Path, value: &Secret) -> io::Result<()> {
+    let mut file = private().write(true).create_new(true).open(path)?;
+    file.write_all(value.expose().as_bytes())?;
+    // A refresh token that was used up is worth nothing, so its successor must survive a crash.
+    file.sync_all()
+}
+
+/// Files that only their owner may read or write.
+#[cfg(unix)]
+fn private() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+/// Elsewhere the directory of a user is closed to others by what it inherits.
+#[cfg(not(unix))]
+fn private() -> OpenOptions {
+    OpenOptions::new()
+}
+
+#[cfg(unix)]
+fn make_private(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    // Fails for the directory of somebody else, as it should.
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn make_private(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new() -> Self {
+            let mut number = [0; 8];
+            getrandom::fill(&mut number).unwrap();
+            Self(std::env::temp_dir().join(format!("steadfast-auth-{:016x}", u64::from_ne_bytes(number))))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn key() -> Key {
+        Key::Tokens { issuer: String::from("https://a/../../x"), resource: String::from("https://b") }
+    }
+
+    #[tokio::test]
+    async fn what_is_saved_is_found_by_another_store_on_the_same_directory() {
+        let scratch = Scratch::new();
+        let store = FileStore::open(scratch.0.join("deep")).unwrap();
+        assert!(store.load(&key()).await.unwrap().is_none());
+        store.save(&key(), &Secret::new("first")).await.unwrap();
+        store.save(&key(), &Secret::new("second")).await.unwrap();
+        let other = FileStore::open(scratch.0.join("deep")).unwrap();
+        assert_eq!(other.load(&key()).await.unwrap().unwrap().expose(), "second");
+        other.remove(&key()).await.unwrap();
+        other.remove(&key()).await.unwrap();
+        assert!(store.load(&key()).await.unwrap().is_none());
+        assert_eq!(fs::read_dir(scratch.0.join("deep")).unwrap().count(), 0, "nothing is left beside");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn nobody_but_the_owner_can_read() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let scratch = Scratch::new();
+        fs::create_dir(&scratch.0).unwrap();
+        fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).unwrap();
+        let store = FileStore::open(&scratch.0).unwrap();
+        store.save(&key(), &Secret::new("x")).await.unwrap();
+        let _lock = store.lock(&key()).await.unwrap();
+        assert_eq!(fs::metadata(&scratch.0).unwrap().permissions().mode() & 0o777, 0o700);
+        let entries: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(Result::unwrap).collect();
+        assert_eq!(entries.len(), 2);
+        for entry in entries {
+            assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.file_name());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_is_had_by_one_store_at_a_time() {
+        let scratch = Scratch::new();
+        let (one, other) = (FileStore::open(&scratch.0).unwrap(), FileStore::open(&scratch.0).unwrap());
+        let held = one.lock(&key()).await.unwrap();
+        let refused = other.lock(&key()).await.unwrap_err();
+        assert_eq!(refused.to_string(), "somebody else has had the lock for too long");
+        drop(held);
+        other.lock(&key()).await.unwrap();
+    }
+}

@@ -1,0 +1,98 @@
+//! A store that forgets everything with the process.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Key, Later, Lock, StoreError, TokenStore};
+use crate::client::Secret;
+
+/// Keeps secrets in memory. Clones share what they keep.
+#[derive(Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    values: HashMap<Key, Secret>,
+    locks: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn with<T>(&self, action: impl FnOnce(&mut Kept) -> T) -> T {
+        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "MemoryStore({} values)", self.with(|kept| kept.values.len()))
+    }
+}
+
+impl TokenStore for MemoryStore {
+    fn load<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Option<Secret>, StoreError>> {
+        Box::pin(async move { Ok(self.with(|kept| kept.values.get(key).cloned())) })
+    }
+
+    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> Later<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.with(|kept| kept.values.insert(key.clone(), value.clone()));
+            Ok(())
+        })
+    }
+
+    fn remove<'a>(&'a self, key: &'a Key) -> Later<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.with(|kept| kept.values.remove(key));
+            Ok(())
+        })
+    }
+
+    fn lock<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Lock, StoreError>> {
+        Box::pin(async move {
+            let lock = self.with(|kept| Arc::clone(kept.locks.entry(key.clone()).or_default()));
+            Ok(Lock::new(lock.lock_owned().await))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(issuer: &str) -> Key {
+        Key::Client { issuer: issuer.to_owned() }
+    }
+
+    #[tokio::test]
+    async fn what_is_saved_is_found_until_it_is_removed() {
+        let store = MemoryStore::new();
+        store.save(&key("a"), &Secret::new("s3cr3t")).await.unwrap();
+        assert_eq!(store.load(&key("a")).await.unwrap().unwrap().expose(), "s3cr3t");
+        assert!(store.load(&key("a/")).await.unwrap().is_none());
+        assert!(!format!("{store:?}").contains("s3cr3t"));
+        store.remove(&key("a")).await.unwrap();
+        assert!(store.load(&key("a")).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_lock_is_had_by_one_at_a_time() {
+        let store = MemoryStore::new();
+        let (key, other) = (key("a"), key("b"));
+        let first = store.lock(&key).await.unwrap();
+        let mut second = store.lock(&key);
+        assert!(futures_pending(&mut second).await);
+        store.lock(&other).await.unwrap();
+        drop(first);
+        second.await.unwrap();
+    }
+
+    async fn futures_pending<T>(future: &mut Later<'_, T>) -> bool {
+        std::future::poll_fn(|context| std::task::Poll::Ready(future.as_mut().poll(context).is_pending())).await
+    }
+}

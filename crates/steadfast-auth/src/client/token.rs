@@ -1,0 +1,341 @@
+//! Tokens, and the requests that bring them.
+
+use std::time::SystemTime;
+
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use url::Url;
+
+use super::challenge::Scheme;
+use super::credentials::{Client, Method};
+use super::dpop::{NONCE, PROOF, Proof, ProofKey, USE_NONCE, seconds};
+use super::error::Refusal;
+use super::random::Randomness;
+use super::secret::{reveal, reveal_option};
+use super::{Error, Secret};
+use crate::{Payload, Scopes};
+
+pub(super) const WHAT: &str = "a token";
+
+/// A token that ends within this many seconds is not worth sending.
+const LEEWAY: u64 = 30;
+
+/// The tokens of one resource from one issuer, with what it takes to refresh them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub(super) issuer: String,
+    pub(super) resource: String,
+    pub(super) token_endpoint: String,
+    pub(super) client_id: String,
+    pub(super) method: Method,
+    #[serde(serialize_with = "reveal")]
+    pub(super) access_token: Secret,
+    pub(super) scheme: Scheme,
+    #[serde(default, serialize_with = "reveal_option", skip_serializing_if = "Option::is_none")]
+    pub(super) refresh_token: Option<Secret>,
+    pub(super) issued_at: u64,
+    #[serde(default)]
+    pub(super) expires_at: Option<u64>,
+    #[serde(default, with = "scopes_text")]
+    pub(super) requested: Option<Scopes>,
+    #[serde(default, with = "scopes_text")]
+    pub(super) granted: Option<Scopes>,
+    #[serde(default, serialize_with = "reveal_option", skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<Secret>,
+}
+
+impl Tokens {
+    /// Who issued them.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// What they are for, exactly as it names itself.
+    pub fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// The scopes that were granted, as far as is known.
+    pub fn scopes(&self) -> Option<&Scopes> {
+        self.granted.as_ref().or(self.requested.as_ref())
+    }
+
+    /// Whether the access token is over, or so nearly that a request might not arrive in time.
+    pub fn is_over(&self, now: SystemTime) -> bool {
+        self.expires_at.is_some_and(|end| {
+            let leeway = LEEWAY.min(end.saturating_sub(self.issued_at) / 10);
+            seconds(now).saturating_add(leeway) >= end
+        })
+    }
+
+    /// Whether they can be refreshed.
+    pub fn is_refreshable(&self) -> bool {
+        self.refresh_token.is_some()
+    }
+}
+
+/// Scopes as their text: a store is read by people too.
+pub(super) mod scopes_text {
+    use super::{Deserialize, Deserializer, Scopes, Serialize, Serializer};
+
+    #[allow(clippy::ref_option, reason = "the signature is serde's")]
+    pub(in crate::client) fn serialize<S: Serializer>(
+        scopes: &Option<Scopes>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        scopes.as_ref().map(ToString::to_string).serialize(serializer)
+    }
+
+    pub(in crate::client) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Scopes>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.map(|text| Scopes::lenient(text.split(' '))))
+    }
+}
+
+/// A request to a token endpoint, which can be made more than once: each time with a proof and an assertion of its own.
+pub(super) struct TokenCall {
+    pub(super) endpoint: Url,
+    pub(super) issuer: String,
+    pub(super) client: Client,
+    pub(super) parameters: Vec<(&'static str, Secret)>,
+    pub(super) key: Option<ProofKey>,
+    pub(super) nonce: Option<String>,
+}
+
+/// What a token endpoint said.
+pub(super) enum Answer {
+    Granted(Granted),
+    /// The same again, now with the nonce that it gave.
+    Again,
+    Refused(Refusal),
+}
+
+/// What a token endpoint gave.
+#[derive(Deserialize)]
+pub(super) struct Granted {
+    pub(super) access_token: Secret,
+    pub(super) token_type: String,
+    #[serde(default, deserialize_with = "lifetime")]
+    pub(super) expires_in: Option<u64>,
+    pub(super) refresh_token: Option<Secret>,
+    pub(super) scope: Option<String>,
+    pub(super) issued_token_type: Option<String>,
+}
+
+impl TokenCall {
+    pub(super) fn request(&self, now: SystemTime, random: &dyn Randomness) -> Result<Request<Payload>, Error> {
+        let shown = self.client.show(&self.issuer, now, random)?;
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in self.parameters.iter().chain(&shown.parameters) {
+            form.append_pair(name, value.expose());
+        }
+        let mut request = Request::post(self.endpoint.as_str())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(ACCEPT, "application/json")
+            .body(Payload::from(form.finish()))
+            .map_err(|_| Error::UnsafeUrl(super::reach::shown(self.endpoint.as_str())))?;
+        if let Some(header) = shown.header {
+            request.headers_mut().insert(AUTHORIZATION, header);
+        }
+        if let Some(key) = &self.key {
+            let proof = Proof { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
+            let proof = key.prove(&proof, now, random)?;
+            let value =
+                HeaderValue::from_str(&proof).map_err(|_| Error::UnusableKey("a proof does not fit in a header"))?;
+            request.headers_mut().insert(PROOF, value);
+        }
+        Ok(request)
+    }
+
+    pub(super) fn read(&mut self, response: &Response<Payload>) -> Result<Answer, Error> {
+        #[derive(Deserialize)]
+        struct Refused {
+            error: String,
+            error_description: Option<String>,
+        }
+        let body = response.body().as_bytes();
+        if response.status() == StatusCode::OK {
+            let granted = serde_json::from_slice::<Granted>(body);
+            let granted = granted.map_err(|_| invalid("is not what it should be"))?;
+            if granted.access_token.expose().is_empty() {
+                return Err(invalid("has an empty token"));
+            }
+            return Ok(Answer::Granted(granted));
+        }
+        let Some(refused) =
+            serde_json::from_slice::<Refused>(body).ok().filter(|_| response.status().is_client_error())
+        else {
+            return Err(Error::Unavailable { what: WHAT, status: response.status().as_u16() });
+        };
+        if refused.error == USE_NONCE && self.nonce.is_none() && self.key.is_some() {
+            self.nonce = nonce(response.headers());
+            if self.nonce.is_some() {
+                return Ok(Answer::Again);
+            }
+        }
+        let mut sent: Vec<&str> =
+            self.parameters.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.expose()).collect();
+        sent.extend(self.client.secret());
+        Ok(Answer::Refused(Refusal::new(&refused.error, refused.error_description.as_deref(), &sent)))
+    }
+}
+
+impl Granted {
+    /// How the token is to be shown.
+    pub(super) fn scheme(&self, key: Option<&ProofKey>, must_be_bound: bool) -> Result<Scheme, Error> {
+        match (Scheme::parse(&self.token_type), key) {
+            (Some(Scheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is bound to no key")),
+            (Some(Scheme::Dpop), None) => Err(invalid("has a token that is bound to a key that nobody has")),
+            (Some(scheme), _) => Ok(scheme),
+            (None, _) => Err(invalid("has a token of an unknown type")),
+        }
+    }
+}
+
+/// What of a token request is secret; the rest may be repeated to people.
+fn is_secret(name: &str) -> bool {
+    matches!(name, "code" | "code_verifier" | "refresh_token" | "assertion" | "subject_token")
+}
+
+/// The nonce that a server wants in proofs from now on.
+pub(super) fn nonce(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(NONCE)?.to_str().ok()?;
+    (!value.is_empty() && value.len() <= 1024).then(|| value.to_owned())
+}
+
+fn invalid(problem: &'static str) -> Error {
+    Error::Invalid { what: "token response", problem }
+}
+
+/// Seconds as a number, or as the text of one, which some servers write.
+fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(u64),
+        Text(String),
+        Other(serde::de::IgnoredAny),
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::Number(seconds) => Some(seconds),
+        Written::Text(text) => text.parse().ok(),
+        Written::Other(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::credentials::Credential;
+    use super::super::random::Counted;
+    use super::*;
+
+    fn call(key: Option<ProofKey>) -> TokenCall {
+        TokenCall {
+            endpoint: Url::parse("https://auth.example.com/token").unwrap(),
+            issuer: String::from("https://auth.example.com"),
+            client: Client { id: String::from("me"), credential: Credential::None, method: Method::None },
+            parameters: vec![("grant_type", Secret::new("refresh_token")), ("refresh_token", Secret::new("s3cr3t"))],
+            key,
+            nonce: None,
+        }
+    }
+
+    fn response(status: u16, body: &str) -> Response<Payload> {
+        Response::builder().status(status).header(NONCE, "n1").body(Payload::from(body.to_owned())).unwrap()
+    }
+
+    #[test]
+    fn a_public_client_names_itself_in_the_form() {
+        let request = call(None).request(SystemTime::UNIX_EPOCH, &Counted::default()).unwrap();
+        assert_eq!(request.body().as_bytes(), b"grant_type=refresh_token&refresh_token=s3cr3t&client_id=me");
+        assert!(!request.headers().contains_key(PROOF) && !request.headers().contains_key(AUTHORIZATION));
+        assert!(!format!("{request:?}").contains("s3cr3t"));
+    }
+
+    #[test]
+    fn a_nonce_is_taken_up_once() {
+        let random = Counted::default();
+        let mut call = call(Some(ProofKey::draw(&random).unwrap()));
+        let first = call.request(SystemTime::UNIX_EPOCH, &random).unwrap().headers()[PROOF].clone();
+        let refused = response(400, r#"{"error":"use_dpop_nonce"}"#);
+        assert!(matches!(call.read(&refused), Ok(Answer::Again)));
+        let second = call.request(SystemTime::UNIX_EPOCH, &random).unwrap().headers()[PROOF].clone();
+        assert_ne!(first, second);
+        assert!(matches!(call.read(&refused), Ok(Answer::Refused(_))), "an endless demand is a refusal");
+    }
+
+    #[test]
+    fn a_refusal_that_repeats_the_token_is_not_repeated() {
+        let read = call(None).read(&response(400, r#"{"error":"invalid_grant","error_description":"bad s3cr3t"}"#));
+        let Ok(Answer::Refused(refusal)) = read else { panic!("not refused") };
+        assert_eq!(refusal.to_string(), "invalid_grant");
+    }
+
+    #[test]
+    fn a_server_that_is_not_well_says_neither_yes_nor_no() {
+        for (status, body) in [(503, r#"{"error":"x"}"#), (400, "<html>"), (302, "")] {
+            assert!(matches!(call(None).read(&response(status, body)), Err(Error::Unavailable { .. })), "{status}");
+        }
+        assert!(matches!(call(None).read(&response(200, "{}")), Err(Error::Invalid { .. })));
+    }
+
+    #[test]
+    fn lifetimes_are_numbers_or_their_text() {
+        for (written, expected) in [("60", Some(60)), ("\"60\"", Some(60)), ("null", None), ("-1", None), ("[]", None)]
+        {
+            let body = format!(r#"{{"access_token":"a","token_type":"bearer","expires_in":{written}}}"#);
+            let Ok(Answer::Granted(granted)) = call(None).read(&response(200, &body)) else { panic!("{written}") };
+            assert_eq!(granted.expires_in, expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_token_of_the_wrong_kind_is_refused() {
+        let granted = |token_type: &str| Granted {
+            access_token: Secret::new("a"),
+            token_type: token_type.to_owned(),
+            expires_in: None,
+            refresh_token: None,
+            scope: None,
+            issued_token_type: None,
+        };
+        let key = ProofKey::draw(&Counted::default()).unwrap();
+        assert_eq!(granted("bearer").scheme(None, false), Ok(Scheme::Bearer));
+        assert_eq!(granted("dpop").scheme(Some(&key), true), Ok(Scheme::Dpop));
+        assert_eq!(granted("Bearer").scheme(Some(&key), false), Ok(Scheme::Bearer));
+        assert!(granted("Bearer").scheme(Some(&key), true).is_err());
+        assert!(granted("DPoP").scheme(None, false).is_err());
+        assert!(granted("N_A").scheme(None, false).is_err());
+    }
+
+    #[test]
+    fn tokens_survive_the_store_and_are_over_a_little_early() {
+        let tokens = Tokens {
+            issuer: String::from("https://auth.example.com"),
+            resource: String::from("https://mcp.example.com"),
+            token_endpoint: String::from("https://auth.example.com/token"),
+            client_id: String::from("me"),
+            method: Method::None,
+            access_token: Secret::new("s3cr3t"),
+            scheme: Scheme::Dpop,
+            refresh_token: Some(Secret::new("s3cr3t2")),
+            issued_at: 0,
+            expires_at: Some(1000),
+            requested: Some("a b".parse().unwrap()),
+            granted: None,
+            key: Some(Secret::new("s3cr3t3")),
+        };
+        let written = serde_json::to_string(&tokens).unwrap();
+        assert_eq!(serde_json::from_str::<Tokens>(&written).unwrap(), tokens);
+        assert!(!format!("{tokens:?}").contains("s3cr3t"));
+        let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        assert!(!tokens.is_over(at(969)) && tokens.is_over(at(970)));
+        let brief = Tokens { expires_at: Some(10), ..tokens };
+        assert!(!brief.is_over(at(8)) && brief.is_over(at(9)));
+    }
+}

@@ -1,0 +1,205 @@
+//! Refresh tokens are used once, whoever needs them and whatever becomes of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::{HeaderMap, Method, Request, StatusCode};
+use steadfast_auth::client::{Authorizer, Error, FileStore, MemoryStore, Profile, Verdict};
+use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
+
+use crate::site::{Habits, Site, call};
+use crate::wire::Plain;
+
+/// What a child process is told: the server and the directory.
+const CHILD: &str = "STEADFAST_AUTH_TEST_CHILD";
+
+/// A site whose first token is over at once, and an authorizer for it.
+async fn stale(store: MemoryStore) -> (Site, Authorizer) {
+    let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
+    let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
+    (site, authorizer)
+}
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("steadfast-auth-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn many_who_need_a_refresh_get_it_from_one_request() {
+    let (site, authorizer) = stale(MemoryStore::new()).await;
+    let url = site.url();
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            let (authorizer, url) = (authorizer.clone(), url.clone());
+            tokio::spawn(async move { call(&authorizer, &url).await.map(|answer| answer.0) })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap(), Ok(200));
+    }
+    assert_eq!((site.count("/authorize"), site.refreshed()), (1, 1));
+}
+
+#[tokio::test]
+async fn those_who_share_a_directory_refresh_once() {
+    let scratch = Scratch::new("shared");
+    let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
+    let authorizer = |site: &Site| {
+        let store = FileStore::open(&scratch.0).unwrap();
+        site.authorizer(Profile::new("Test")).store(store).build()
+    };
+    // Gets a token that is over, and is about to refresh it.
+    site.refreshes.forget_permits(1000);
+    let first = authorizer(&site);
+    let url = site.url();
+    let waiting = tokio::spawn(async move { call(&first, &url).await });
+    while site.refreshed() == 0 {
+        tokio::task::yield_now().await;
+    }
+    // Meanwhile others, as in other processes, find the same.
+    let others: Vec<_> = (0..4)
+        .map(|_| {
+            let (authorizer, url) = (authorizer(&site), site.url());
+            tokio::spawn(async move { call(&authorizer, &url).await.map(|answer| answer.0) })
+        })
+        .collect();
+    site.refreshes.add_permits(1000);
+    let _ = waiting.await.unwrap();
+    for other in others {
+        assert_eq!(other.await.unwrap(), Ok(200));
+    }
+    assert_eq!((site.count("/authorize"), site.refreshed()), (1, 1));
+}
+
+/// Gets the first token, which is over, and does not use it.
+async fn authorize(authorizer: &Authorizer, site: &Site) {
+    let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
+    let answered = attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await;
+    assert_eq!(answered, Ok(Verdict::Again));
+}
+
+#[tokio::test]
+async fn processes_that_share_a_directory_refresh_once() {
+    let scratch = Scratch::new("processes");
+    let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
+    let store = FileStore::open(&scratch.0).unwrap();
+    authorize(&site.authorizer(Profile::new("Test")).store(store).build(), &site).await;
+    let children: Vec<_> = (0..3)
+        .map(|_| {
+            let told = format!("{} {}", site.url(), scratch.0.display());
+            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "refresh::a_child_process_takes_its_turn"]).env(CHILD, told);
+            tokio::task::spawn_blocking(move || command.output().unwrap())
+        })
+        .collect();
+    for child in children {
+        let output = child.await.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    assert_eq!((site.count("/authorize"), site.refreshed()), (1, 1));
+    assert_eq!(site.count("/mcp"), 3, "each child has asked, and was not refused");
+}
+
+/// Nothing by itself: the test above runs it in processes of their own. It has no user to ask, so it needs the refresh.
+#[tokio::test]
+async fn a_child_process_takes_its_turn() {
+    let Ok(told) = std::env::var(CHILD) else { return };
+    let (url, directory) = told.split_once(' ').unwrap();
+    let store = FileStore::open(directory).unwrap();
+    let authorizer = Authorizer::builder(url, Profile::new("Test"), Plain).unwrap().store(store).build();
+    assert_eq!(call(&authorizer, url).await.unwrap().0, 200);
+}
+
+/// Nobody answers, and each try is counted.
+#[derive(Clone, Default)]
+struct Silence(Arc<AtomicUsize>);
+
+impl HttpClient for Silence {
+    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            Err(HttpError::new("nobody is there"))
+        })
+    }
+}
+
+#[tokio::test]
+async fn those_who_wait_for_a_refresh_that_fails_do_not_try_it_again() {
+    let store = MemoryStore::new();
+    let (site, authorizer) = stale(store.clone()).await;
+    authorize(&authorizer, &site).await;
+    let silence = Silence::default();
+    let cut_off = Authorizer::builder(&site.url(), Profile::new("Test"), silence.clone()).unwrap().store(store).build();
+    let attempt = || cut_off.attempt(Method::POST, &site.url()).unwrap();
+    let (mut one, mut two, mut headers, mut others) = (attempt(), attempt(), HeaderMap::new(), HeaderMap::new());
+    let (one, two) = tokio::join!(one.sign(&mut headers), two.sign(&mut others));
+    assert!(matches!((one, two), (Err(Error::Unreachable { .. }), Err(Error::Unreachable { .. }))));
+    assert_eq!(silence.0.load(Ordering::Relaxed), 1);
+    // Later it is tried again, and what is stored is still good.
+    assert!(attempt().sign(&mut headers).await.is_err());
+    assert_eq!(silence.0.load(Ordering::Relaxed), 2);
+    assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
+    assert_eq!(site.count("/authorize"), 1);
+}
+
+#[tokio::test]
+async fn a_refresh_goes_on_when_its_caller_is_gone() {
+    let (site, authorizer) = stale(MemoryStore::new()).await;
+    site.refreshes.forget_permits(1000);
+    let caller = tokio::spawn({
+        let (authorizer, url) = (authorizer.clone(), site.url());
+        async move { call(&authorizer, &url).await }
+    });
+    while site.refreshed() == 0 {
+        tokio::task::yield_now().await;
+    }
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    site.refreshes.add_permits(1000);
+    assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
+    assert_eq!((site.count("/authorize"), site.refreshed()), (1, 1));
+}
+
+#[tokio::test]
+async fn tokens_are_found_again_after_a_restart() {
+    let scratch = Scratch::new("restart");
+    let site = Site::start(Habits::default()).await;
+    for _ in 0..2 {
+        let store = FileStore::open(&scratch.0).unwrap();
+        let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
+        assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
+    }
+    assert_eq!((site.count("/authorize"), site.count("/token")), (1, 1));
+}
+
+#[tokio::test]
+async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
+    let store = MemoryStore::new();
+    let site = Site::start(Habits::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
+    call(&authorizer, &site.url()).await.unwrap();
+    authorizer.sign_out().await.unwrap();
+    call(&authorizer, &site.url()).await.unwrap();
+    assert_eq!((site.count("/authorize"), site.count("/register")), (2, 1));
+}
+
+#[tokio::test]
+async fn nobody_to_ask_is_an_error() {
+    let site = Site::start(Habits::default()).await;
+    let authorizer = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().build();
+    assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::NoUser(_))));
+}

@@ -1,0 +1,64 @@
+//! Nothing that the client prints or logs has a secret in it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use steadfast_auth::client::{Authorizer, MemoryStore, Profile};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::site::{Habits, Site, call};
+
+/// All that was said.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Heard {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn no_token_code_or_secret_is_logged_or_printed() {
+    let heard = Heard::default();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+
+    let more = json!({"token_endpoint_auth_methods_supported": ["client_secret_basic"]});
+    let habits = Habits { more, client_secret: Some("s3cr3t"), lifetimes: vec![0, 0], ..Habits::default() };
+    let site = Site::start(habits).await;
+    let store = MemoryStore::new();
+    let builder = site.authorizer(Profile::new("Test").registered(("me", "s3cr3t").into())).store(store.clone());
+    let mut said = format!("{builder:?}");
+    let authorizer: Authorizer = builder.build();
+    call(&authorizer, &site.url()).await.unwrap();
+    // The refresh token is used up by somebody else, and the server repeats it in its answer.
+    site.forget_refresh_tokens();
+    call(&authorizer, &site.url()).await.unwrap();
+    let attempt = authorizer.attempt(http::Method::POST, &site.url());
+    let _ = write!(said, "{authorizer:?} {store:?} {attempt:?}");
+    said += &String::from_utf8_lossy(&heard.0.lock().unwrap());
+
+    for expected in ["Visit(", "Authorized(", "invalid_grant"] {
+        assert!(said.contains(expected), "nothing was heard of {expected:?} in {said}");
+    }
+    for secret in ["access-", "refresh-", "code-", "s3cr3t", "state="] {
+        assert!(!said.contains(secret), "{secret} in {said}");
+    }
+}

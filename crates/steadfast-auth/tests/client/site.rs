@@ -1,0 +1,354 @@
+//! A server and its authorization server, on one port, that check what they are sent.
+
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use steadfast_auth::client::{Authorizer, AuthorizerBuilder, Error, Loopback, Profile, Url, Verdict};
+use steadfast_auth::{HttpClient as _, Payload};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::wire::Plain;
+
+type Form = HashMap<String, String>;
+type Reply = Response<Full<Bytes>>;
+
+/// How the servers behave.
+#[derive(Clone)]
+pub(crate) struct Habits {
+    /// Where the resource's metadata is, and whether the challenge says so.
+    pub(crate) resource_path: &'static str,
+    pub(crate) challenge_names_it: bool,
+    pub(crate) resource_suffix: &'static str,
+    pub(crate) server_path: &'static str,
+    pub(crate) more: Value,
+    pub(crate) client_secret: Option<&'static str>,
+    pub(crate) client_key: Option<String>,
+    pub(crate) lifetimes: Vec<u64>,
+    pub(crate) iss: Option<&'static str>,
+    pub(crate) dpop: bool,
+    pub(crate) takes_nothing: bool,
+    pub(crate) denies: bool,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self {
+            resource_path: "/.well-known/oauth-protected-resource/mcp",
+            challenge_names_it: true,
+            resource_suffix: "/mcp",
+            server_path: "/.well-known/oauth-authorization-server",
+            more: json!({}),
+            client_secret: None,
+            client_key: None,
+            lifetimes: Vec::new(),
+            iss: None,
+            dpop: false,
+            takes_nothing: false,
+            denies: false,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// The path of each request.
+    pub(crate) paths: Vec<String>,
+    pub(crate) authorizations: Vec<Form>,
+    pub(crate) grants: Vec<Form>,
+    codes: HashMap<String, Form>,
+    /// Access tokens, and the scopes and the key of each.
+    tokens: HashMap<String, (String, Option<String>)>,
+    refresh_tokens: HashSet<String>,
+    proofs: HashSet<String>,
+    issued: usize,
+}
+
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) origin: String,
+    habits: Arc<Habits>,
+    seen: Arc<Mutex<Seen>>,
+    /// How many refreshes may be answered.
+    pub(crate) refreshes: Arc<Semaphore>,
+}
+
+impl Site {
+    pub(crate) async fn start(habits: Habits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let refreshes = Arc::new(Semaphore::new(1000));
+        let site = Self { origin, habits: Arc::new(habits), seen: Arc::default(), refreshes };
+        let serving = site.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let site = serving.clone();
+                let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+                    let site = site.clone();
+                    async move {
+                        let (parts, body) = request.into_parts();
+                        let body = body.collect().await.unwrap().to_bytes();
+                        Ok::<_, Infallible>(site.answer(&parts, &body).await)
+                    }
+                });
+                tokio::spawn(
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service),
+                );
+            }
+        });
+        site
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("{}/mcp", self.origin)
+    }
+
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+
+    pub(crate) fn count(&self, path: &str) -> usize {
+        self.seen().paths.iter().filter(|seen| seen.as_str() == path).count()
+    }
+
+    pub(crate) fn refreshed(&self) -> usize {
+        self.seen().grants.iter().filter(|form| form["grant_type"] == "refresh_token").count()
+    }
+
+    /// As if they had been used already.
+    pub(crate) fn forget_refresh_tokens(&self) {
+        self.seen().refresh_tokens.clear();
+    }
+
+    /// An authorizer whose user says yes at once, by a browser that follows the redirect.
+    pub(crate) fn authorizer(&self, profile: Profile) -> AuthorizerBuilder {
+        let runtime = tokio::runtime::Handle::current();
+        let browser = Loopback::new().opener(move |url| {
+            runtime.spawn(browse(url.clone()));
+            Ok(())
+        });
+        Authorizer::builder(&self.url(), profile, Plain).unwrap().user_agent(browser)
+    }
+
+    async fn answer(&self, parts: &http::request::Parts, body: &[u8]) -> Reply {
+        let path = parts.uri.path();
+        self.seen().paths.push(path.to_owned());
+        let query = parts.uri.query().unwrap_or_default();
+        match path {
+            "/mcp" => self.resource(&parts.headers, query),
+            "/register" => {
+                let asked: Value = serde_json::from_slice(body).unwrap();
+                assert_eq!(asked["application_type"], "native");
+                let secret = self.habits.client_secret;
+                let count = self.count("/register");
+                respond(201, &json!({"client_id": format!("client-{count}"), "client_secret": secret}))
+            }
+            "/authorize" => self.authorize(form(query.as_bytes())),
+            "/token" => self.token(&parts.headers, form(body)).await,
+            path if path == self.habits.resource_path => {
+                let resource = format!("{}{}", self.origin, self.habits.resource_suffix);
+                respond(200, &json!({"resource": resource, "authorization_servers": [self.origin]}))
+            }
+            path if path == self.habits.server_path => respond(200, &self.metadata()),
+            _ => respond(404, &Value::Null),
+        }
+    }
+
+    fn metadata(&self) -> Value {
+        let endpoint = |path: &str| format!("{}{path}", self.origin);
+        let mut metadata = json!({
+            "issuer": self.origin,
+            "authorization_endpoint": endpoint("/authorize"),
+            "token_endpoint": endpoint("/token"),
+            "registration_endpoint": endpoint("/register"),
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "authorization_response_iss_parameter_supported": true,
+        });
+        for (name, value) in self.habits.more.as_object().unwrap() {
+            metadata[name] = value.clone();
+        }
+        metadata
+    }
+
+    /// The server: everybody needs a token with the scope `basic`, and with the one that the query names.
+    fn resource(&self, headers: &HeaderMap, query: &str) -> Reply {
+        let scheme = if self.habits.dpop { "DPoP" } else { "Bearer" };
+        let named = format!(", resource_metadata=\"{}{}\"", self.origin, self.habits.resource_path);
+        let named = if self.habits.challenge_names_it { named.as_str() } else { "" };
+        let challenge = |status, more: &str| {
+            let mut response = respond(status, &Value::Null);
+            let challenge = format!("{scheme} {more}{named}");
+            response.headers_mut().insert("www-authenticate", challenge.parse().unwrap());
+            response.headers_mut().insert("dpop-nonce", "resource-nonce".parse().unwrap());
+            response
+        };
+        let token = headers.get("authorization").map(|value| value.to_str().unwrap());
+        let token = token.and_then(|value| value.strip_prefix(scheme)).map(str::trim).unwrap_or_default();
+        let Some((scopes, key)) = self.seen().tokens.get(token).cloned().filter(|_| !self.habits.takes_nothing) else {
+            return challenge(401, "scope=\"basic\"");
+        };
+        if self.habits.dpop {
+            let expected = format!("{}/mcp", self.origin);
+            let (proven, claims) = self.proof(headers, &expected);
+            assert_eq!(Some(proven), key, "the token is bound to another key");
+            assert_eq!(claims["ath"], URL_SAFE_NO_PAD.encode(Sha256::digest(token)));
+            if claims["nonce"] != "resource-nonce" {
+                return challenge(401, "error=\"use_dpop_nonce\"");
+            }
+        }
+        if !query.is_empty() && !scopes.split(' ').any(|scope| scope == query) {
+            return challenge(403, &format!("error=\"insufficient_scope\", scope=\"{query}\""));
+        }
+        respond(200, &json!({"scopes": scopes}))
+    }
+
+    fn authorize(&self, asked: Form) -> Reply {
+        assert_eq!((asked["response_type"].as_str(), asked["code_challenge_method"].as_str()), ("code", "S256"));
+        assert_eq!(asked["resource"], format!("{}{}", self.origin, self.habits.resource_suffix));
+        let code = format!("code-{}", self.seen().authorizations.len());
+        let iss = self.habits.iss.unwrap_or(&self.origin);
+        let outcome = if self.habits.denies { ("error", "access_denied") } else { ("code", code.as_str()) };
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs([outcome, ("state", asked["state"].as_str()), ("iss", iss)])
+            .finish();
+        let location = format!("{}?{query}", asked["redirect_uri"]);
+        self.seen().authorizations.push(asked.clone());
+        self.seen().codes.insert(code, asked);
+        let mut response = respond(302, &Value::Null);
+        response.headers_mut().insert("location", location.parse().unwrap());
+        response
+    }
+
+    async fn token(&self, headers: &HeaderMap, form: Form) -> Reply {
+        let key = self.habits.dpop.then(|| self.proof(headers, &format!("{}/token", self.origin)));
+        if let Some((_, claims)) = &key
+            && claims["nonce"] != "token-nonce"
+        {
+            let mut response = respond(400, &json!({"error": "use_dpop_nonce"}));
+            response.headers_mut().insert("dpop-nonce", "token-nonce".parse().unwrap());
+            return response;
+        }
+        assert_eq!(form["resource"], format!("{}{}", self.origin, self.habits.resource_suffix));
+        self.seen().grants.push(form.clone());
+        let scopes = match form["grant_type"].as_str() {
+            "authorization_code" => {
+                let asked = self.seen().codes.remove(&form["code"]).expect("a code is good once");
+                let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&form["code_verifier"]));
+                assert_eq!(asked["code_challenge"], digest, "PKCE");
+                assert_eq!(asked["redirect_uri"], form["redirect_uri"]);
+                self.check_client(headers, &form, Some(&asked["client_id"]));
+                asked.get("scope").cloned().unwrap_or_default()
+            }
+            "refresh_token" => {
+                let token = form["refresh_token"].clone();
+                self.refreshes.acquire().await.unwrap().forget();
+                if !self.seen().refresh_tokens.remove(&token) {
+                    return respond(400, &json!({"error": "invalid_grant", "error_description": token}));
+                }
+                String::from("basic")
+            }
+            "client_credentials" => {
+                self.check_client(headers, &form, None);
+                form.get("scope").cloned().unwrap_or_default()
+            }
+            other => panic!("{other}"),
+        };
+        self.issue(scopes, key.map(|(key, _)| key))
+    }
+
+    fn check_client(&self, headers: &HeaderMap, form: &Form, id: Option<&String>) {
+        if let Some(key) = &self.habits.client_key {
+            let mut validation = Validation::new(Algorithm::ES256);
+            validation.set_audience(&[&self.origin]);
+            let key = DecodingKey::from_ec_pem(key.as_bytes()).unwrap();
+            let claims = jsonwebtoken::decode::<Value>(&form["client_assertion"], &key, &validation).unwrap().claims;
+            assert_eq!((claims["iss"].as_str(), claims["sub"].as_str()), (Some("me"), Some("me")));
+        } else if let Some(secret) = self.habits.client_secret {
+            let header = headers["authorization"].to_str().unwrap().strip_prefix("Basic ").unwrap();
+            let shown = String::from_utf8(STANDARD.decode(header).unwrap()).unwrap();
+            assert_eq!(shown.split_once(':').unwrap().1, secret);
+        } else {
+            assert_eq!(form.get("client_id"), id);
+        }
+    }
+
+    fn issue(&self, scopes: String, key: Option<String>) -> Reply {
+        let mut seen = self.seen();
+        let number = seen.issued;
+        seen.issued += 1;
+        let lifetime = self.habits.lifetimes.get(number).copied().unwrap_or(3600);
+        let (access, refresh) = (format!("access-{number}"), format!("refresh-{number}"));
+        let token_type = if key.is_some() { "DPoP" } else { "Bearer" };
+        seen.tokens.insert(access.clone(), (scopes, key));
+        seen.refresh_tokens.insert(refresh.clone());
+        respond(
+            200,
+            &json!({"access_token": access, "token_type": token_type, "expires_in": lifetime, "refresh_token": refresh}),
+        )
+    }
+
+    /// The key of a proof, and its claims, once all that can be checked was.
+    fn proof(&self, headers: &HeaderMap, url: &str) -> (String, Value) {
+        assert_eq!(headers.get_all("dpop").iter().count(), 1);
+        let proof = headers["dpop"].to_str().unwrap();
+        let header = jsonwebtoken::decode_header(proof).unwrap();
+        assert_eq!(header.typ.as_deref(), Some("dpop+jwt"));
+        let jwk = header.jwk.unwrap();
+        let mut validation = Validation::new(Algorithm::ES256);
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        let key = DecodingKey::from_jwk(&jwk).unwrap();
+        let claims = jsonwebtoken::decode::<Value>(proof, &key, &validation).unwrap().claims;
+        assert_eq!((claims["htm"].as_str(), claims["htu"].as_str()), (Some("POST"), Some(url)));
+        assert!(self.seen().proofs.insert(claims["jti"].to_string()), "a proof is good once");
+        (serde_json::to_string(&jwk).unwrap(), claims)
+    }
+}
+
+/// What a browser does: asks, and goes where it is sent.
+async fn browse(url: Url) {
+    let get = |url: &str| Plain.send(Request::get(url).body(Payload::default()).unwrap(), 10_000);
+    let sent = get(url.as_str()).await.unwrap();
+    let location = sent.headers()["location"].to_str().unwrap().to_owned();
+    let shown = get(&location).await.unwrap();
+    assert_eq!(shown.status(), 200);
+}
+
+/// Sends one request to the server, as a transport would.
+pub(crate) async fn call(authorizer: &Authorizer, url: &str) -> Result<(u16, String), Error> {
+    let mut attempt = authorizer.attempt(http::Method::POST, url)?;
+    loop {
+        let mut request = Request::post(url).body(Payload::default()).unwrap();
+        attempt.sign(request.headers_mut()).await?;
+        assert!(!format!("{request:?}").contains("access-"), "a token is shown");
+        let response = Plain.send(request, 10_000).await.unwrap();
+        if attempt.answered(response.status(), response.headers()).await? == Verdict::Deliver {
+            let body = String::from_utf8_lossy(response.body().as_bytes()).into_owned();
+            return Ok((response.status().as_u16(), body));
+        }
+    }
+}
+
+fn form(body: &[u8]) -> Form {
+    let mut form = Form::new();
+    for (name, value) in form_urlencoded::parse(body) {
+        assert!(form.insert(name.into_owned(), value.into_owned()).is_none(), "nothing is said twice");
+    }
+    form
+}
+
+fn respond(status: u16, body: &Value) -> Reply {
+    Response::builder().status(status).body(Full::from(body.to_string())).unwrap()
+}

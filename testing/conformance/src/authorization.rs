@@ -1,0 +1,101 @@
+//! How the client gets in: what it is, what it was given beforehand, and a user who agrees without a browser.
+
+use serde::Deserialize;
+use steadfast_auth::ReqwestClient;
+use steadfast_auth::client::{
+    Authorizer, ClientKey, Credential, Error, Grant, IdentityProvider, Later, PreRegistered, Profile, Secret, Url,
+    UserAgent, Visit,
+};
+
+/// Where the application says what it is. The suite knows the address, and nobody fetches it.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// Where the user would come back to. Nobody listens there: the way back is read from the response.
+const REDIRECT: &str = "http://localhost:3000/callback";
+
+/// What the client was given beforehand.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Given {
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    private_key_pem: Option<String>,
+    signing_algorithm: Option<String>,
+    idp_client_id: Option<String>,
+    idp_id_token: Option<String>,
+    idp_issuer: Option<String>,
+    idp_token_endpoint: Option<String>,
+    valid_jwt: Option<String>,
+}
+
+/// Who gets tokens for the server. `alone`: there is no user. `old`: servers of before there was metadata are understood.
+pub(crate) fn authorizer(
+    url: &str,
+    given: &Given,
+    alone: bool,
+    old: bool,
+) -> Result<Authorizer, Box<dyn std::error::Error>> {
+    let mut profile = Profile::new("Steadfast conformance client").document(DOCUMENT)?.before_metadata(old);
+    if let Some(id) = &given.client_id {
+        profile = profile.registered(PreRegistered::new(id, given.credential()?));
+    }
+    let mut assertion = None;
+    if let (Some(issuer), Some(endpoint), Some(client)) =
+        (&given.idp_issuer, &given.idp_token_endpoint, &given.idp_client_id)
+    {
+        assertion.clone_from(&given.idp_id_token);
+        profile = profile.grant(Grant::EnterpriseManaged(IdentityProvider::new(issuer, endpoint, client)?));
+    } else if let Some(jwt) = &given.valid_jwt {
+        assertion = Some(jwt.clone());
+        profile = profile.grant(Grant::WorkloadIdentity);
+    } else if alone {
+        profile = profile.grant(Grant::ClientCredentials);
+    }
+    let builder = Authorizer::builder(url, profile, ReqwestClient::new()?)?.user_agent(Agreeable::new()?);
+    Ok(match assertion {
+        Some(assertion) => builder.assertions(Secret::new(assertion)).build(),
+        None => builder.build(),
+    })
+}
+
+impl Given {
+    fn credential(&self) -> Result<Credential, Error> {
+        if let (Some(pem), Some(algorithm)) = (&self.private_key_pem, &self.signing_algorithm) {
+            return Ok(Credential::Key(ClientKey::from_pem(&Secret::new(pem), algorithm)?));
+        }
+        Ok(self.client_secret.as_ref().map_or(Credential::None, |secret| Credential::Secret(Secret::new(secret))))
+    }
+}
+
+/// A user who agrees: the URL is fetched, and the authorization server's redirect is the way back.
+struct Agreeable(reqwest::Client);
+
+impl Agreeable {
+    fn new() -> reqwest::Result<Self> {
+        reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().map(Self)
+    }
+}
+
+impl UserAgent for Agreeable {
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+        let visit: Box<dyn Visit> = Box::new(Agreeable(self.0.clone()));
+        Box::pin(std::future::ready(Ok(visit)))
+    }
+}
+
+impl Visit for Agreeable {
+    fn redirect_uri(&self) -> &str {
+        REDIRECT
+    }
+
+    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
+        Box::pin(async move {
+            let response = self.0.get(url).send().await;
+            let location = response.ok().and_then(|response| {
+                response.headers().get(http::header::LOCATION)?.to_str().ok().map(str::to_owned)
+            });
+            let query = location.and_then(|location| Some(Url::parse(&location).ok()?.query()?.to_owned()));
+            query.ok_or_else(|| Error::NoUser("the authorization server sent nobody back".to_owned()))
+        })
+    }
+}
