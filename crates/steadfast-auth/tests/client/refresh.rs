@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode};
-use steadfast_auth::client::{Authorizer, Error, FileStore, MemoryStore, Profile, Verdict};
+use steadfast_auth::client::{
+    Authorizer, Error, FileStore, Later, MemoryStore, Profile, Url, UserAgent, Verdict, Visit,
+};
 use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
 
 use crate::site::{Habits, Site, call};
@@ -186,11 +188,33 @@ async fn tokens_are_found_again_after_a_restart() {
     assert_eq!((site.count("/authorize"), site.count("/token")), (1, 1));
 }
 
+/// A user agent that is its own browser, and always at the same address.
+struct Straight;
+
+impl UserAgent for Straight {
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+        Box::pin(async { Ok(Box::new(Self) as Box<dyn Visit>) })
+    }
+}
+
+impl Visit for Straight {
+    fn redirect_uri(&self) -> &'static str {
+        "http://localhost:3000/callback"
+    }
+
+    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
+        Box::pin(async move {
+            let sent = Plain.send(Request::get(url.as_str()).body(Payload::default()).unwrap(), 10_000).await.unwrap();
+            let location = sent.headers()["location"].to_str().unwrap();
+            Ok(location.split_once('?').unwrap().1.to_owned())
+        })
+    }
+}
+
 #[tokio::test]
 async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
-    let store = MemoryStore::new();
     let site = Site::start(Habits::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).build();
     call(&authorizer, &site.url()).await.unwrap();
     authorizer.sign_out().await.unwrap();
     call(&authorizer, &site.url()).await.unwrap();
