@@ -1,11 +1,13 @@
 //! How the client gets in: what it is, what it was given beforehand, and a user who agrees without a browser.
 
+use http::Request;
+use http::header::LOCATION;
 use serde::Deserialize;
-use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
     Authorizer, ClientKey, Credential, Error, Grant, IdentityProvider, Later, PreRegistered, Profile, Secret, Url,
     UserAgent, Visit,
 };
+use steadfast_auth::{HttpClient as _, Payload, ReqwestClient};
 
 /// Where the application says what it is. The suite knows the address, and nobody fetches it.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -51,7 +53,8 @@ pub(crate) fn authorizer(
     } else if alone {
         profile = profile.grant(Grant::ClientCredentials);
     }
-    let builder = Authorizer::builder(url, profile, ReqwestClient::new()?)?.user_agent(Agreeable::new()?);
+    let builder =
+        Authorizer::builder(url, profile, ReqwestClient::new()?)?.user_agent(Agreeable(ReqwestClient::new()?));
     Ok(match assertion {
         Some(assertion) => builder.assertions(Secret::new(assertion)).build(),
         None => builder.build(),
@@ -68,17 +71,15 @@ impl Given {
 }
 
 /// A user who agrees: the URL is fetched, and the authorization server's redirect is the way back.
-struct Agreeable(reqwest::Client);
+#[derive(Clone)]
+struct Agreeable(ReqwestClient);
 
-impl Agreeable {
-    fn new() -> reqwest::Result<Self> {
-        reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().map(Self)
-    }
-}
+/// What an authorization server may show to the user.
+const PAGE: usize = 64 * 1024;
 
 impl UserAgent for Agreeable {
     fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
-        let visit: Box<dyn Visit> = Box::new(Agreeable(self.0.clone()));
+        let visit: Box<dyn Visit> = Box::new(self.clone());
         Box::pin(std::future::ready(Ok(visit)))
     }
 }
@@ -90,12 +91,12 @@ impl Visit for Agreeable {
 
     fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
         Box::pin(async move {
-            let response = self.0.get(url).send().await;
-            let location = response.ok().and_then(|response| {
-                response.headers().get(http::header::LOCATION)?.to_str().ok().map(str::to_owned)
-            });
-            let query = location.and_then(|location| Some(Url::parse(&location).ok()?.query()?.to_owned()));
-            query.ok_or_else(|| Error::NoUser("the authorization server sent nobody back".to_owned()))
+            let nobody = || Error::NoUser("the authorization server sent nobody back".to_owned());
+            let request = Request::get(url.as_str()).body(Payload::from("")).map_err(|_| nobody())?;
+            let response = self.0.send(request, PAGE).await.map_err(|_| nobody())?;
+            let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+            let back = location.and_then(|location| Url::parse(location).ok());
+            back.and_then(|back| back.query().map(str::to_owned)).ok_or_else(nobody)
         })
     }
 }

@@ -5,6 +5,7 @@
 //! everything that the protocol asks of a client is the SDK's to do.
 
 mod agreeable;
+mod authorization;
 mod scenario;
 
 use std::process::ExitCode;

@@ -3,15 +3,18 @@
 use serde::Deserialize;
 use serde_json::json;
 use steadfast::client::{Connecting, Era};
+use steadfast::transport::http_client::HttpTarget;
 use steadfast::{Client, Error, ErrorKind, JsonObject, Revision};
 
-use crate::agreeable;
+use crate::authorization::Given;
+use crate::{agreeable, authorization};
 
 /// One scenario.
 pub(crate) struct Scenario {
     name: String,
     revision: Option<Revision>,
     context: Context,
+    given: Given,
 }
 
 /// What the suite tells besides.
@@ -20,6 +23,9 @@ pub(crate) struct Scenario {
 struct Context {
     tool_calls: Vec<ToolCall>,
 }
+
+/// The scenarios in which there is no user, and nothing that was given to the client says so.
+const ALONE: &str = "auth/client-credentials";
 
 #[derive(Deserialize)]
 struct ToolCall {
@@ -30,16 +36,19 @@ struct ToolCall {
 impl Scenario {
     pub(crate) fn from_environment() -> Self {
         let variable = |name: &str| std::env::var(format!("MCP_CONFORMANCE_{name}")).ok();
-        let context = variable("CONTEXT").and_then(|text| serde_json::from_str(&text).ok());
+        let context = variable("CONTEXT");
+        let given = context.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let context = context.as_deref().and_then(|text| serde_json::from_str(text).ok());
         Self {
             name: variable("SCENARIO").unwrap_or_default(),
             revision: variable("PROTOCOL_VERSION").and_then(|name| Revision::parse(&name)),
             context: context.unwrap_or_default(),
+            given: given.unwrap_or_default(),
         }
     }
 
-    pub(crate) async fn run(&self, url: &str) -> Result<(), Error> {
-        let client = self.connecting(url).await?;
+    pub(crate) async fn run(&self, url: &str) -> Result<(), Box<dyn std::error::Error>> {
+        let client = self.connecting(url)?.await?;
         match self.name.as_str() {
             // There is nothing to call.
             "json-schema-ref-no-deref" => client.list_tools().await.map(drop)?,
@@ -51,17 +60,20 @@ impl Scenario {
         Ok(())
     }
 
-    fn connecting(&self, url: &str) -> Connecting {
+    fn connecting(&self, url: &str) -> Result<Connecting, Box<dyn std::error::Error>> {
         let era = match self.revision {
             Some(revision) if !revision.is_modern() => Era::Handshake(revision),
             Some(_) => Era::Modern,
             None => Era::Any,
         };
-        Client::connect(url)
+        let old = self.revision.is_some_and(|revision| !revision.is_modern());
+        let authorizer = authorization::authorizer(url, &self.given, self.name.starts_with(ALONE), old)?;
+        let connecting = Client::connect(HttpTarget::new(url).authorize(authorizer))
             .era(era)
             .on_elicit(|asked| async move { Ok(agreeable::fill(&asked)) })
             .on_sample(agreeable::sample)
-            .on_roots(agreeable::roots)
+            .on_roots(agreeable::roots);
+        Ok(connecting)
     }
 
     /// The calls that the suite wants, after the tools were listed.

@@ -41,7 +41,7 @@ impl http_client::Attempt for Carried {
         })
     }
 
-    fn again<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> Authorizing<'a, bool> {
         Box::pin(async move {
             let Ok(attempt) = &mut self.0 else { return Ok(false) };
             Ok(attempt.answered(status, headers).await? != Verdict::Deliver)

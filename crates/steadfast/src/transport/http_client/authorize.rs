@@ -42,9 +42,9 @@ pub trait Attempt: Send {
     /// Adds the headers that let it in. Values that must not be shown should be marked as sensitive.
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()>;
 
-    /// It was answered with this status and these headers. True if it should be made again: asked of 401 and 403 only, where it
-    /// has not been carried out and there is no harm in it; and a few times at most.
-    fn again<'a>(&'a mut self, _status: StatusCode, _headers: &'a HeaderMap) -> Authorizing<'a, bool> {
+    /// It was answered with this status and these headers. True if it should be made again, which is done after 401 and 403 only,
+    /// where it has not been carried out and there is no harm in it; and a few times at most.
+    fn answered<'a>(&'a mut self, _status: StatusCode, _headers: &'a HeaderMap) -> Authorizing<'a, bool> {
         Box::pin(async { Ok(false) })
     }
 }

@@ -71,13 +71,14 @@ impl Shared {
         let mut attempt = self.authorize.as_ref().map(|all| all.attempt(&wanted.method, self.url.as_str()));
         for _ in 0..ASKED_AGAIN {
             let response = self.send_once(&wanted, attempt.as_deref_mut()).await?;
-            let (Some(attempt), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) = (&mut attempt, response.status())
-            else {
-                return Ok(response);
-            };
-            let again = fenced(attempt.again(response.status(), response.headers())).await;
-            if !again.map_err(Unsent::Unauthorized)? {
-                return Ok(response);
+            let Some(attempt) = &mut attempt else { return Ok(response) };
+            let answered = fenced(attempt.answered(response.status(), response.headers())).await;
+            let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            match answered {
+                Ok(true) if refused => {}
+                Err(error) if refused => return Err(Unsent::Unauthorized(error)),
+                // What is wrong with its books is not the request's concern: it was let in.
+                _ => return Ok(response),
             }
         }
         self.send_once(&wanted, attempt.as_deref_mut()).await

@@ -219,8 +219,11 @@ impl Attempt for Numbered {
         })
     }
 
-    fn again<'a>(&'a mut self, _: ::http::StatusCode, headers: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, headers: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
         Box::pin(async move {
+            if status != ::http::StatusCode::UNAUTHORIZED {
+                return Ok(false);
+            }
             assert_eq!(headers["www-authenticate"], "Bearer scope=\"a\"");
             self.refused.fetch_add(1, Ordering::SeqCst);
             Ok(true)
