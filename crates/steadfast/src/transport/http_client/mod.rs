@@ -6,7 +6,7 @@
 //!                         +------- messages, ends -------+
 //! ```
 //!
-//! The [`driver`] owns the engine. A [`task`](exchange) carries each message: it tells the driver what came, or how it failed,
+//! The driver owns the engine. A task carries each message: it tells the driver what came, or how it failed,
 //! and above all whether the server may have seen it (law L10). In the older revisions the server names a session, the driver
 //! opens the stream on which the server speaks first, and a response that breaks off is resumed where it stopped. Since
 //! 2026-07-28 there is none of that: giving up the response is the cancellation.
