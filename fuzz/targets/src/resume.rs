@@ -72,11 +72,11 @@ struct Stream {
 impl World {
     fn new(kind: u8) -> Self {
         let mut limits = LogLimits::default();
-        (limits.events, limits.bytes, limits.age) = match kind % 4 {
-            0 => (4_096, 1 << 20, Duration::from_secs(300)),
-            1 => (3, 1 << 20, Duration::from_secs(20)),
-            2 => (8, 20, Duration::from_secs(5)),
-            _ => (0, 0, Duration::ZERO),
+        (limits.events, limits.bytes, limits.unread_bytes, limits.age) = match kind % 4 {
+            0 => (4_096, 1 << 20, 1 << 21, Duration::from_secs(300)),
+            1 => (3, 1 << 20, 1 << 21, Duration::from_secs(20)),
+            2 => (8, 20, 40, Duration::from_secs(5)),
+            _ => (0, 0, 0, Duration::ZERO),
         };
         let log = EventLog::new(limits.clone());
         let (keys, cursors, streams, kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -105,8 +105,22 @@ impl World {
         assert_eq!(appended.map(|id| id.to_string()), Some(id.clone()), "the id of an event");
         known.next += 1;
         self.kept.push((self.now, stream, place, body(id).len()));
-        while self.kept.len() > 1 && (self.kept.len() > self.limits.events || self.bytes() > self.limits.bytes) {
-            self.forget_oldest();
+        self.make_room();
+    }
+
+    /// What was read goes first, and what was not only beyond its own limit.
+    fn make_room(&mut self) {
+        while self.kept.len() > 1 {
+            let too_many = self.kept.len() > self.limits.events;
+            if !too_many && self.bytes() <= self.limits.bytes {
+                return;
+            }
+            let read = |(_, stream, place, _): &(Moment, usize, u64, usize)| *place < self.streams[*stream].unread;
+            match self.kept.iter().position(read) {
+                Some(at) => self.forget(at),
+                None if too_many || self.bytes() > self.limits.unread_bytes => self.forget(0),
+                None => return,
+            }
         }
     }
 
@@ -219,12 +233,12 @@ impl World {
 
     fn forget_old(&mut self) {
         while self.kept.first().is_some_and(|(when, ..)| *when + self.limits.age <= self.now) {
-            self.forget_oldest();
+            self.forget(0);
         }
     }
 
-    fn forget_oldest(&mut self) {
-        let (_, stream, place, _) = self.kept.remove(0);
+    fn forget(&mut self, at: usize) {
+        let (_, stream, place, _) = self.kept.remove(at);
         self.streams[stream].first = place + 1;
         self.forget_stream(stream);
     }
@@ -237,7 +251,8 @@ impl World {
     fn check(&self) {
         assert_eq!((self.log.len(), self.log.bytes()), (self.kept.len(), self.bytes()), "what is kept");
         assert!(self.log.len() <= self.limits.events.max(1), "more events are kept than may be");
-        assert!(self.log.bytes() <= self.limits.bytes || self.log.len() == 1, "more bytes are kept than may be");
+        let most = self.limits.bytes.max(self.limits.unread_bytes);
+        assert!(self.log.bytes() <= most || self.log.len() == 1, "more bytes are kept than may be");
         assert_eq!(self.log.next_expiry(), self.kept.first().map(|(when, ..)| *when + self.limits.age));
         for (stream, key) in self.keys.iter().enumerate() {
             let known = &self.streams[stream];
