@@ -40,7 +40,8 @@ pub(crate) async fn run(options: Options) -> Result<Ending, Error> {
 }
 
 fn greet(client: &Client) {
-    let (name, version) = match &client.server().info {
+    let server = client.server();
+    let (name, version) = match &server.info {
         Some(info) => (info.title.as_deref().unwrap_or(&info.name), &*info.version),
         None => ("A server without a name", ""),
     };

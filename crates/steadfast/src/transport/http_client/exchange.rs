@@ -90,7 +90,7 @@ impl Exchange {
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
                 self.tell(Incoming::SessionLost).await;
-                Err(Outcome::Lost { sent: false, why: "the server does not know the session any more".to_owned() })
+                Err(Outcome::SessionLost)
             }
             status if status.is_success() => self.read(response).await,
             status => self.refused(status, response).await,
@@ -195,12 +195,11 @@ impl Exchange {
 
 fn unsent(unsent: Unsent) -> Failure {
     match unsent {
-        Unsent::Unauthorized(why) => Outcome::Lost { sent: false, why: format!("not authorized: {why}") },
-        Unsent::Failed(error) => Outcome::Lost {
-            // What never reached the server's door was not seen by it.
-            sent: !(error.is_connect() || error.is_builder()),
-            why: describe(&error),
-        },
+        // Whoever authorizes has tried what there is to try.
+        Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
+        Unsent::Failed(error) if error.is_builder() => Outcome::Unsendable(describe(&error)),
+        // What never reached the server's door was not seen by it.
+        Unsent::Failed(error) => Outcome::Lost { sent: !error.is_connect(), why: describe(&error) },
     }
 }
 

@@ -14,6 +14,7 @@ use steadfast_proto::http::name;
 use super::authorize::{Attempt, Authorize, Authorizing};
 use super::tools::Tools;
 use crate::runtime::poll_quietly;
+use crate::runtime::waiting::doubled;
 
 /// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -278,7 +279,7 @@ pub(super) fn pause(attempt: u32, retry: Option<Duration>) -> Option<Duration> {
 }
 
 fn grown(attempt: u32) -> Duration {
-    PAUSE.saturating_mul(1 << attempt.min(10)).min(LONGEST_PAUSE)
+    doubled(PAUSE, attempt, LONGEST_PAUSE)
 }
 
 /// Between half of it and all of it, so that many clients do not come back at the same moment.
