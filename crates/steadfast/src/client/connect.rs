@@ -13,6 +13,7 @@ use steadfast_model::{
 use steadfast_proto::connection::Limits;
 
 use super::attempts::Trusted;
+use super::declared::declared;
 use super::handlers::Handlers;
 use super::line::Line;
 use super::opening::{Era, Opener};
@@ -68,7 +69,8 @@ impl Connecting {
         self
     }
 
-    /// What the client says that it can do. Give it the handlers for it too.
+    /// What the client says that it can do. Roots, sampling and elicitation are declared only if there is a handler for
+    /// them.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
         self
@@ -197,10 +199,7 @@ impl Connecting {
     }
 
     async fn open(self) -> Result<Client, Error> {
-        let mut capabilities = self.capabilities;
-        capabilities.roots = capabilities.roots.or(self.implied.roots);
-        capabilities.sampling = capabilities.sampling.or(self.implied.sampling);
-        capabilities.elicitation = capabilities.elicitation.or(self.implied.elicitation);
+        let mut capabilities = declared(self.capabilities, self.implied, |method| self.handlers.has(method));
         if self.tasks {
             capabilities = capabilities.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
@@ -216,8 +215,8 @@ impl Connecting {
             way: self.way,
             decoration: Decoration::of_client(&self.info, &capabilities),
             info: self.info,
+            handlers: self.handlers.declaring(capabilities.clone()),
             capabilities,
-            handlers: self.handlers,
             era: self.era,
             limits: self.limits,
             timeout: self.opening,

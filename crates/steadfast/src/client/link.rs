@@ -51,7 +51,7 @@ impl Driven {
     pub(super) fn begin(opener: &Opener, carrier: Carrier) -> Result<Self, Error> {
         let unsent = |error| Error::transport(Outcome::NotSent, error);
         let told = Told::default();
-        let serving = Answers { handlers: opener.handlers.clone(), told: told.clone() };
+        let serving = Answers { handlers: Arc::clone(&opener.handlers), told: told.clone() };
         let (close, closed) = watch::channel(false);
         let close = Closing { closed: close, told: told.clone() };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));

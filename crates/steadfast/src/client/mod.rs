@@ -16,6 +16,7 @@ mod canceller;
 mod changes;
 mod connect;
 mod course;
+mod declared;
 mod ending;
 mod handlers;
 mod line;

@@ -41,7 +41,7 @@ pub(super) struct Opener {
     pub(super) info: Implementation,
     pub(super) capabilities: ClientCapabilities,
     pub(super) decoration: Decoration,
-    pub(super) handlers: Handlers,
+    pub(super) handlers: Arc<Handlers>,
     pub(super) era: Era,
     pub(super) limits: Limits,
     pub(super) timeout: Duration,
