@@ -169,7 +169,7 @@ pub(super) struct Opened {
 pub(super) fn is_final(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Incompatible | ErrorKind::Unsendable | ErrorKind::Encode => true,
-        ErrorKind::Refused => error.refusal().is_some_and(keeps_everyone_out),
+        ErrorKind::Refused => matches!(error.refusal().and_then(status_of), Some(401 | 403)),
         _ => false,
     }
 }
@@ -191,8 +191,12 @@ fn spoken(error: &Error) -> Vec<Revision> {
 
 /// Whether it was refused with a status that says nothing about the revision: who is not let in, or comes too often.
 fn keeps_everyone_out(refusal: &ErrorObject) -> bool {
-    let status = refusal.data.as_ref().and_then(|data| data.get(HTTP_STATUS)).and_then(serde_json::Value::as_u64);
-    matches!(status, Some(401 | 403 | 429))
+    matches!(status_of(refusal), Some(401 | 403 | 429))
+}
+
+/// The bare status that a server refused something with.
+fn status_of(refusal: &ErrorObject) -> Option<u64> {
+    refusal.data.as_ref()?.get(HTTP_STATUS)?.as_u64()
 }
 
 /// Whether the answer to the probe is one that a server of the older revisions may give: any refusal but those that only

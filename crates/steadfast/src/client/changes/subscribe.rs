@@ -41,14 +41,15 @@ impl Subscriptions {
     /// Makes them, says so, and takes them back when nobody listens any more: at once, also while they are being made.
     async fn keep(mut self, listener: Weak<Listener>, filter: SubscriptionFilter, mut gone: oneshot::Receiver<()>) {
         // Nothing is ever sent: that it is dropped says so.
-        let made = unless(async { drop((&mut gone).await) }, self.make(&filter)).await;
-        if let (Some(made), Some(listener)) = (made, listener.upgrade()) {
-            match made {
-                Ok(()) => listener.begin(),
-                Err(failure) => listener.fail(failure),
+        if let Some(made) = unless(async { drop((&mut gone).await) }, self.make(&filter)).await {
+            if let Some(listener) = listener.upgrade() {
+                match made {
+                    Ok(()) => listener.begin(),
+                    Err(failure) => listener.fail(failure),
+                }
             }
+            let _ = gone.await;
         }
-        let _ = gone.await;
         self.take_back().await;
     }
 
