@@ -1,0 +1,83 @@
+//! The servers: what they are made of and what they speak.
+
+use super::check::{self, Check};
+use super::everything;
+use crate::package::{self, Package, Registry};
+use crate::revision::{ALL, OLD};
+use crate::transport::Transport;
+
+/// A server of one generation of an SDK.
+pub(crate) struct Peer {
+    pub(crate) package: &'static Package,
+    /// The program, beside the packages.
+    pub(crate) script: &'static str,
+    pub(crate) revisions: &'static [&'static str],
+    /// What is done with it.
+    pub(crate) checks: &'static [Check],
+    /// Why there is nothing to check, for the checks in a revision for which it offers nothing.
+    lacks: fn(&str, &str) -> Option<&'static str>,
+}
+
+impl Peer {
+    pub(crate) const EVERY: &'static [Peer] = &[
+        Peer { package: &package::MCP_1, script: "mcp1_server.py", revisions: OLD, checks: check::ALL, lacks: &[] },
+        Peer { package: &package::MCP_2, script: "mcp2_server.py", revisions: ALL, checks: check::ALL, lacks: &[] },
+        Peer {
+            package: &package::FASTMCP_4,
+            script: "fastmcp4_server.py",
+            revisions: ALL,
+            checks: check::ALL,
+            lacks: |check, revision| match check {
+                "subscribe" => Some("it has no subscriptions to resources"),
+                "changed" if revision >= "2026" => Some("it has no `subscriptions/listen`"),
+                _ => None,
+            },
+        },
+        Peer { package: &package::SDK_1, script: "sdk1_server.mjs", revisions: OLD, checks: check::ALL, lacks: &[] },
+        Peer { package: &package::SERVER_2, script: "server2.mjs", revisions: ALL, checks: check::ALL, lacks: &[] },
+        Peer {
+            package: &package::EVERYTHING,
+            script: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+            revisions: OLD,
+            checks: everything::ALL,
+            lacks: |check, _| match check {
+                "cancel" => Some("what it does for long does not look whether it was cancelled"),
+                _ if everything::ALL.iter().any(|offered| offered.name == check) => None,
+                _ => Some("it tells of changes at a pace of its own, of seconds"),
+            },
+        },
+    ];
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.package.name
+    }
+
+    /// Why there is nothing to check, if there is not.
+    pub(crate) fn missing(&self, check: &str, revision: &str) -> Option<&'static str> {
+        (self.lacks)(check, revision)
+    }
+
+    /// What it calls a transport on its command line.
+    pub(crate) fn way(&self, transport: Transport) -> &'static str {
+        match transport {
+            Transport::Stdio => "stdio",
+            Transport::Http if self.package == &package::EVERYTHING => "streamableHttp",
+            Transport::Http => "http",
+        }
+    }
+
+    /// What Node has to load first, to say where the server listens.
+    pub(crate) fn loaded_first(&self) -> Option<&'static str> {
+        (self.package.registry == Registry::Node).then_some("announce.mjs")
+    }
+
+    /// Whether a revision is its newest. There the client is not told what to offer.
+    pub(crate) fn is_newest(&self, revision: &str) -> bool {
+        self.revisions.last() == Some(&revision)
+    }
+}
+
+/// It offers all there is.
+fn nothing(_check: &str, _revision: &str) -> Option<&'static str> {
+    None
+}
