@@ -77,7 +77,7 @@ impl Line {
 
     /// Why a check is not among its own, if there is a reason.
     fn missing(&self, check: &str) -> Option<&'static str> {
-        check::missing(check, self.revision).or_else(|| self.peer.missing(check, self.revision))
+        check::missing(check, self.revision).or_else(|| self.peer.missing(check, self.transport, self.revision))
     }
 
     fn fail_all(&self, words: &str) -> Vec<Verdict> {

@@ -14,34 +14,43 @@ pub(crate) struct Peer {
     pub(crate) revisions: &'static [&'static str],
     /// What is done with it.
     pub(crate) checks: &'static [Check],
-    /// Why there is nothing to check, for the checks in a revision for which it offers nothing.
-    lacks: fn(&str, &str) -> Option<&'static str>,
+    /// Why there is nothing to check, for the checks for which it offers nothing on a transport in a revision.
+    lacks: fn(&str, Transport, &str) -> Option<&'static str>,
 }
 
 impl Peer {
     pub(crate) const EVERY: &'static [Peer] = &[
-        Peer { package: &package::MCP_1, script: "mcp1_server.py", revisions: OLD, checks: check::ALL, lacks: &[] },
-        Peer { package: &package::MCP_2, script: "mcp2_server.py", revisions: ALL, checks: check::ALL, lacks: &[] },
+        Peer { package: &package::MCP_1, script: "mcp1_server.py", revisions: OLD, checks: check::ALL, lacks: nothing },
+        Peer { package: &package::MCP_2, script: "mcp2_server.py", revisions: ALL, checks: check::ALL, lacks: nothing },
         Peer {
             package: &package::FASTMCP_4,
             script: "fastmcp4_server.py",
             revisions: ALL,
             checks: check::ALL,
-            lacks: |check, revision| match check {
+            lacks: |check, _, revision| match check {
                 "subscribe" => Some("it has no subscriptions to resources"),
                 "changed" if revision >= "2026" => Some("it has no `subscriptions/listen`"),
                 _ => None,
             },
         },
-        Peer { package: &package::SDK_1, script: "sdk1_server.mjs", revisions: OLD, checks: check::ALL, lacks: &[] },
-        Peer { package: &package::SERVER_2, script: "server2.mjs", revisions: ALL, checks: check::ALL, lacks: &[] },
+        Peer {
+            package: &package::SDK_1,
+            script: "sdk1_server.mjs",
+            revisions: OLD,
+            checks: check::ALL,
+            lacks: nothing,
+        },
+        Peer { package: &package::SERVER_2, script: "server2.mjs", revisions: ALL, checks: check::ALL, lacks: nothing },
         Peer {
             package: &package::EVERYTHING,
             script: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
             revisions: OLD,
             checks: everything::ALL,
-            lacks: |check, _| match check {
+            lacks: |check, transport, _| match check {
                 "cancel" => Some("what it does for long does not look whether it was cancelled"),
+                "kill" if transport == Transport::Http => {
+                    Some("its streams can be resumed, and the client tries for a minute")
+                }
                 _ if everything::ALL.iter().any(|offered| offered.name == check) => None,
                 _ => Some("it tells of changes at a pace of its own, of seconds"),
             },
@@ -53,8 +62,8 @@ impl Peer {
     }
 
     /// Why there is nothing to check, if there is not.
-    pub(crate) fn missing(&self, check: &str, revision: &str) -> Option<&'static str> {
-        (self.lacks)(check, revision)
+    pub(crate) fn missing(&self, check: &str, transport: Transport, revision: &str) -> Option<&'static str> {
+        (self.lacks)(check, transport, revision)
     }
 
     /// What it calls a transport on its command line.
@@ -78,6 +87,6 @@ impl Peer {
 }
 
 /// It offers all there is.
-fn nothing(_check: &str, _revision: &str) -> Option<&'static str> {
+fn nothing(_check: &str, _transport: Transport, _revision: &str) -> Option<&'static str> {
     None
 }
