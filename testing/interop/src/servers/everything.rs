@@ -10,6 +10,9 @@ use super::{calls, lasts, lists};
 /// What takes long enough to be left or killed.
 const LONG: &str = "trigger-long-running-operation";
 
+/// What it tells of changes of.
+const RESOURCE: &str = "demo://resource/dynamic/text/7";
+
 /// The checks.
 pub(crate) const ALL: &[Check] = &[
     Check::new("open", |session| Box::pin(open(session)), || json!({ "has_instructions": true })),
@@ -120,12 +123,17 @@ async fn progress(session: &Session) -> Result<Value, Error> {
 async fn resources(session: &Session) -> Result<Value, Error> {
     let resources = session.client.resources().all().await?;
     let templates = session.client.resource_templates().all().await?;
-    let text = lists::read(session, "demo://resource/dynamic/text/7").await?;
+    let text = lists::read(session, RESOURCE).await?;
     Ok(json!({
         "has_documents": resources.iter().any(|resource| resource.uri.ends_with("architecture.md")),
         "templates": templates.iter().map(|template| &template.uri_template).collect::<Vec<_>>(),
         "read": text.as_str().is_some_and(|text| text.starts_with("Resource 7:")),
     }))
+}
+
+/// It tells of a change at once when it is told to begin, and then at its own pace.
+async fn subscribe(session: &Session) -> Result<Value, Error> {
+    lists::subscribe_to(session, RESOURCE, "toggle-subscriber-updates").await
 }
 
 async fn prompts(session: &Session) -> Result<Value, Error> {

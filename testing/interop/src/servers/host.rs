@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use steadfast::transport::child;
 
 use super::peer::Peer;
+use super::way::Way;
 use crate::Result;
 use crate::install::{Installed, NOT_KEPT};
 use crate::process::last_lines;
-use crate::transport::Transport;
 
 /// How long a server may take to listen on a busy machine.
 const LISTENING: Duration = Duration::from_secs(30);
@@ -40,20 +40,15 @@ pub(crate) enum Reached {
 }
 
 impl<'a> Host<'a> {
-    pub(crate) fn new(
-        peer: &'static Peer,
-        installed: &'a Installed,
-        transport: Transport,
-        folder: &Path,
-    ) -> Result<Self> {
+    pub(crate) fn new(peer: &'static Peer, installed: &'a Installed, way: Way, folder: &Path) -> Result<Self> {
         let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
         if folder.exists() {
             fs::remove_dir_all(folder).map_err(fail)?;
         }
         fs::create_dir_all(folder).map_err(fail)?;
         let mut host = Self { peer, installed, folder: folder.to_owned(), listening: None };
-        if transport == Transport::Http {
-            host.listening = Some(host.listen()?);
+        if way != Way::Stdio {
+            host.listening = Some(host.listen(way)?);
         }
         Ok(host)
     }
@@ -74,7 +69,7 @@ impl<'a> Host<'a> {
         let said = self.said();
         let mut log = OpenOptions::new().create(true).append(true).open(&said).map_err(|error| error.to_string())?;
         let command = child::Command::new(self.installed.program())
-            .args(self.arguments(Transport::Stdio))
+            .args(self.arguments(Way::Stdio))
             .envs(self.installed.variables())
             .env("CLEANUP_LOG", self.cleanup_log())
             .env_remove(NOT_KEPT)
@@ -93,17 +88,17 @@ impl<'a> Host<'a> {
         self.folder.join("server")
     }
 
-    fn arguments(&self, transport: Transport) -> Vec<PathBuf> {
+    fn arguments(&self, way: Way) -> Vec<PathBuf> {
         let first = self.peer.loaded_first().map(|script| [PathBuf::from("--import"), self.installed.path(script)]);
-        let rest = [self.installed.path(self.peer.script), PathBuf::from(self.peer.way(transport))];
+        let rest = [self.installed.path(self.peer.script), PathBuf::from(way.word(self.peer.package))];
         first.into_iter().flatten().chain(rest).collect()
     }
 
     /// Starts the server on a port that the system chooses, and waits for it to say which.
-    fn listen(&self) -> Result<Listening> {
+    fn listen(&self, way: Way) -> Result<Listening> {
         let log = File::create(self.said()).map_err(|error| error.to_string())?;
         let process = std::process::Command::new(self.installed.program())
-            .args(self.arguments(Transport::Http))
+            .args(self.arguments(way))
             .envs(self.installed.variables())
             .env("CLEANUP_LOG", self.cleanup_log())
             .env("PORT", "0")

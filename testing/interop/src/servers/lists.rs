@@ -65,10 +65,15 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Result<Value, Error> {
 }
 
 pub(crate) async fn subscribe(session: &Session) -> Result<Value, Error> {
-    let filter = SubscriptionFilter::new().with_resource_subscriptions(vec![COUNTER.to_owned()]);
+    subscribe_to(session, COUNTER, "touch").await
+}
+
+/// Subscribes to a resource that a tool changes.
+pub(crate) async fn subscribe_to(session: &Session, uri: &str, tool: &str) -> Result<Value, Error> {
+    let filter = SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()]);
     let mut changes = session.client.changes(filter);
     let listening = is_listening(&mut changes).await?;
-    let told = match until_told(session, "touch", &mut changes).await? {
+    let told = match until_told(session, tool, &mut changes).await? {
         Some(Change::Resource(uri)) => json!(uri),
         other => json!(format!("{other:?}")),
     };

@@ -14,10 +14,10 @@ mod line;
 mod lists;
 mod peer;
 mod session;
+mod way;
 
 pub(crate) use line::Line;
 
-use crate::transport::Transport;
 use peer::Peer;
 
 /// The columns of the table.
@@ -27,11 +27,10 @@ pub(crate) fn columns() -> Vec<&'static str> {
 
 /// Everything that could be done, in the order of the table.
 pub(crate) fn lines(revisions: fn(&str) -> bool) -> impl Iterator<Item = Line> {
-    let transports = [Transport::Stdio, Transport::Http];
     Peer::EVERY.iter().flat_map(move |peer| {
-        transports.into_iter().flat_map(move |transport| {
-            let carried = move |revision: &&&str| transport.carries(revision) && revisions(revision);
-            peer.revisions.iter().filter(carried).map(move |&revision| Line::new(peer, transport, revision))
+        peer.ways.iter().flat_map(move |&way| {
+            let carried = move |revision: &&&str| way.carries(revision) && revisions(revision);
+            peer.revisions.iter().filter(carried).map(move |&revision| Line::new(peer, way, revision))
         })
     })
 }

@@ -2,29 +2,48 @@
 
 use super::check::{self, Check};
 use super::everything;
+use super::way::Way;
 use crate::package::{self, Package, Registry};
 use crate::revision::{ALL, OLD};
-use crate::transport::Transport;
 
 /// A server of one generation of an SDK.
 pub(crate) struct Peer {
     pub(crate) package: &'static Package,
     /// The program, beside the packages.
     pub(crate) script: &'static str,
+    pub(crate) ways: &'static [Way],
     pub(crate) revisions: &'static [&'static str],
     /// What is done with it.
     pub(crate) checks: &'static [Check],
     /// Why there is nothing to check, for the checks for which it offers nothing on a transport in a revision.
-    lacks: fn(&str, Transport, &str) -> Option<&'static str>,
+    lacks: fn(&str, Way, &str) -> Option<&'static str>,
 }
+
+const BOTH: &[Way] = &[Way::Stdio, Way::Http];
+const EACH: &[Way] = BOTH;
 
 impl Peer {
     pub(crate) const EVERY: &'static [Peer] = &[
-        Peer { package: &package::MCP_1, script: "mcp1_server.py", revisions: OLD, checks: check::ALL, lacks: nothing },
-        Peer { package: &package::MCP_2, script: "mcp2_server.py", revisions: ALL, checks: check::ALL, lacks: nothing },
+        Peer {
+            package: &package::MCP_1,
+            script: "mcp1_server.py",
+            ways: EACH,
+            revisions: OLD,
+            checks: check::ALL,
+            lacks: nothing,
+        },
+        Peer {
+            package: &package::MCP_2,
+            script: "mcp2_server.py",
+            ways: EACH,
+            revisions: ALL,
+            checks: check::ALL,
+            lacks: nothing,
+        },
         Peer {
             package: &package::FASTMCP_4,
             script: "fastmcp4_server.py",
+            ways: EACH,
             revisions: ALL,
             checks: check::ALL,
             lacks: |check, _, revision| match check {
@@ -36,23 +55,30 @@ impl Peer {
         Peer {
             package: &package::SDK_1,
             script: "sdk1_server.mjs",
+            ways: EACH,
             revisions: OLD,
             checks: check::ALL,
             lacks: nothing,
         },
-        Peer { package: &package::SERVER_2, script: "server2.mjs", revisions: ALL, checks: check::ALL, lacks: nothing },
+        Peer {
+            package: &package::SERVER_2,
+            script: "server2.mjs",
+            ways: BOTH,
+            revisions: ALL,
+            checks: check::ALL,
+            lacks: nothing,
+        },
         Peer {
             package: &package::EVERYTHING,
             script: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+            ways: EACH,
             revisions: OLD,
             checks: everything::ALL,
-            lacks: |check, transport, _| match check {
+            lacks: |check, way, _| match check {
                 "cancel" => Some("what it does for long does not look whether it was cancelled"),
-                "kill" if transport == Transport::Http => {
-                    Some("its streams can be resumed, and the client tries for a minute")
-                }
+                "kill" if way == Way::Http => Some("its streams can be resumed, and the client tries for a minute"),
                 _ if everything::ALL.iter().any(|offered| offered.name == check) => None,
-                _ => Some("it tells of changes at a pace of its own, of seconds"),
+                _ => Some("its lists change only when a client has connected"),
             },
         },
     ];
@@ -62,17 +88,8 @@ impl Peer {
     }
 
     /// Why there is nothing to check, if there is not.
-    pub(crate) fn missing(&self, check: &str, transport: Transport, revision: &str) -> Option<&'static str> {
-        (self.lacks)(check, transport, revision)
-    }
-
-    /// What it calls a transport on its command line.
-    pub(crate) fn way(&self, transport: Transport) -> &'static str {
-        match transport {
-            Transport::Stdio => "stdio",
-            Transport::Http if self.package == &package::EVERYTHING => "streamableHttp",
-            Transport::Http => "http",
-        }
+    pub(crate) fn missing(&self, check: &str, way: Way, revision: &str) -> Option<&'static str> {
+        (self.lacks)(check, way, revision)
     }
 
     /// What Node has to load first, to say where the server listens.
@@ -87,6 +104,6 @@ impl Peer {
 }
 
 /// It offers all there is.
-fn nothing(_check: &str, _transport: Transport, _revision: &str) -> Option<&'static str> {
+fn nothing(_check: &str, _way: Way, _revision: &str) -> Option<&'static str> {
     None
 }
