@@ -78,7 +78,7 @@ async fn open(session: &Session) -> Result<Value, Error> {
 async fn list(session: &Session) -> Result<Value, Error> {
     let tools = session.client.list_tools().await?;
     let echo = tools.iter().find(|tool| tool.name == "echo").and_then(|tool| tool.input_schema.get("required"));
-    let asks = ["trigger-elicitation-request", "trigger-sampling-request", "get-roots-list"];
+    let asks = ["trigger-sampling-request", "get-roots-list"];
     let asks = asks.iter().all(|name| tools.iter().any(|tool| tool.name == *name));
     Ok(json!({ "echo": echo, "asks": asks }))
 }

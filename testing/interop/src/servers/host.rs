@@ -15,7 +15,7 @@ use crate::install::{Installed, NOT_KEPT};
 use crate::process::last_lines;
 
 /// How long a server may take to listen on a busy machine.
-const LISTENING: Duration = Duration::from_secs(30);
+const LISTENING: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The server of a line. Over HTTP it runs until this is dropped; else each session starts its own.
