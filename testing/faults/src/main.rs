@@ -1,12 +1,14 @@
-//! Runs the fault table against `steadfast serve` and prints it.
+//! Runs the fault table against `steadfast serve`, and against a client on the library, and prints it.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use faults::{CLIENT_MODE, Options, Report, play_client, run, table};
+use faults::{
+    CLIENT_MODE, OFFSPRING_MODE, Options, Report, SERVER_MODE, play_client, play_offspring, play_server, run, table,
+};
 
 const USAGE: &str = "\
-Runs every row of the fault table against `steadfast serve`.
+Runs every row of the fault table against `steadfast serve`, or against a client.
 
 Usage: faults [--filter TEXT] [--era REVISION] [--repeat N] [--races N] [--seed N] [--list]
 
@@ -17,12 +19,16 @@ Usage: faults [--filter TEXT] [--era REVISION] [--repeat N] [--races N] [--seed 
   --seed N        seed of all random choices (from the clock, and printed)
   --list          print the rows and their checks, run nothing
 
-The command is the one named by STEADFAST_BIN, or is built with cargo.";
+The command is the one named by STEADFAST_BIN, and the client the one named by SUBJECT_BIN, or beside it; what is not
+named is built with cargo.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == CLIENT_MODE) {
-        return play_client(&arguments[1..]);
+    match arguments.first().map(String::as_str) {
+        Some(CLIENT_MODE) => return play_client(&arguments[1..]),
+        Some(SERVER_MODE) => return play_server(&arguments[1..]),
+        Some(OFFSPRING_MODE) => return play_offspring(),
+        _ => {}
     }
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         println!("{USAGE}");

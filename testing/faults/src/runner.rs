@@ -26,7 +26,7 @@ pub struct Options {
     pub races: usize,
     /// From which all random choices follow.
     pub seed: u64,
-    /// A program that plays a client when its first argument is [`crate::CLIENT_MODE`].
+    /// A program that plays a client, a server or a process left behind, when its first argument says so.
     pub client_program: PathBuf,
 }
 
@@ -118,8 +118,8 @@ fn run_check(row: &Row, check: &Check, era: Era, options: &Options) -> Report {
 fn run_once(row: &Row, check: &Check, era: Era, options: &Options, round: usize) -> Result<String, String> {
     let name = format!("{}/{}", row.name, check.name);
     let seed = derive_seed(options.seed, &format!("{name}@{era}"), round);
-    let bench = program::path()
-        .and_then(|program| Bench::new(program, options.client_program.clone(), era, seed, options.races));
+    let bench = program::programs()
+        .and_then(|programs| Bench::new(programs, options.client_program.clone(), era, seed, options.races));
     let mut bench = bench.map_err(|failure| failure.0)?;
     let verdict = catch_unwind(AssertUnwindSafe(|| (check.run)(&mut bench)))
         .unwrap_or_else(|_| Err(Failure("the check itself panicked".to_owned())));

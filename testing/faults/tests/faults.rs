@@ -64,6 +64,20 @@ rows! {
     http_unread_streams
     http_last_event_id
     http_signals
+    client_opening
+    client_server_dies
+    client_server_hangs
+    client_bad_answers
+    client_server_closes_stdout
+    client_server_never_reads
+    client_server_floods_stderr
+    client_server_forks
+    client_http_server_dies
+    client_http_server_hangs
+    client_http_bad_answers
+    client_http_stream_cut
+    client_http_redirects
+    client_http_endless_401
 }
 
 #[test]

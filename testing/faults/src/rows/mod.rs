@@ -7,6 +7,7 @@ mod blocked_workers;
 mod cancellation;
 mod cancellation_races;
 mod child_reads_stdin;
+mod client;
 mod duplicate_id;
 mod extreme_calls;
 mod handshake;
@@ -56,4 +57,18 @@ pub(crate) static ALL: &[&Row] = &[
     &http::UNREAD,
     &http::LAST_EVENT_ID,
     &http::SIGNALS,
+    &client::OPENING,
+    &client::DEATHS,
+    &client::HANGS,
+    &client::ANSWERS,
+    &client::CLOSED_OUTPUT,
+    &client::DEAF,
+    &client::STDERR,
+    &client::KIN,
+    &client::HTTP_DEATHS,
+    &client::HTTP_HANGS,
+    &client::HTTP_ANSWERS,
+    &client::HTTP_CUTS,
+    &client::REDIRECTS,
+    &client::ENDLESS_401,
 ];
