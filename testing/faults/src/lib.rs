@@ -23,6 +23,7 @@ mod expect;
 mod failure;
 mod input;
 mod journal;
+mod lanes;
 mod launch;
 pub mod limits;
 mod memory;

@@ -91,3 +91,10 @@ pub const CLIENT_PEAK_KIB: u64 = 64 * 1024;
 /// 64 calls of 512 KiB that cannot be written: what they are made of, once as arguments and once as text, the same again on the
 /// way from one to the other, and slack.
 pub const CLIENT_DEAF_KIB: u64 = 160 * 1024;
+
+/// 10,000 calls in flight on 100 connections of HTTP/2: a stream, a task, an exchange with its engine and its timer, the
+/// arguments. 20 KiB for each of them.
+pub const HTTP_SLEEPERS_KIB: u64 = 200 * 1024;
+
+/// What two more rounds of them may add to the size after the first: less than a forgotten KiB for each call.
+pub const HTTP_SLEEPERS_GROWTH_KIB: u64 = 20 * 1024;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::failure::{Verdict, ensure};
 use crate::limits::PATIENCE;
 
@@ -16,6 +18,16 @@ pub(crate) fn none_left(folder: &Path) -> Verdict {
         }
         ensure!(start.elapsed() < PATIENCE, "these processes were left behind: {left:?}");
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Ends what a check that failed has left behind.
+pub(crate) fn end_all(folder: &Path) {
+    for process in of(folder).unwrap_or_default() {
+        if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+            // It may just have ended.
+            let _ = kill_process(process, Signal::KILL);
+        }
     }
 }
 
@@ -51,7 +63,7 @@ fn processes() -> Verdict<Vec<u32>> {
 }
 
 /// The processes that run for a check.
-pub(crate) fn of(folder: &Path) -> Verdict<Vec<u32>> {
+fn of(folder: &Path) -> Verdict<Vec<u32>> {
     let mark = format!("{}/", folder.display());
     let mut found = Vec::new();
     for process in processes()? {

@@ -350,6 +350,7 @@ impl Drop for Subject {
         // An ended child gives an error here, which is what we want it to be.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        offspring::end_all(&self.folder);
     }
 }
 

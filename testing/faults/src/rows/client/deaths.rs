@@ -59,8 +59,16 @@ fn dies(subject: &mut Subject, phase: &str, by: &str) -> Verdict {
     let beside = subject.call(&line.name, "hang", json!({}))?;
     let call = subject.call(&line.name, "die", json!({ "phase": phase, "by": by }))?;
     match phase {
-        // The whole answer is there; a stream that ends ends its last line.
-        "before_the_newline" | "after_the_answer" => subject.ended(&call)?.done("last words")?,
+        "after_the_answer" => subject.ended(&call)?.done("last words")?,
+        // A stream that ends may end its last line, or may have lost the rest of it.
+        "before_the_newline" => {
+            let ended = subject.ended(&call)?;
+            if ended.ends != "Done" {
+                ended.is("Unknown", &["Closed"])?;
+            }
+        }
+        // Half an answer is one that cannot be read.
+        "in_the_answer" => subject.ended(&call)?.is("Unknown", &["Closed", "Decode"])?,
         _ => subject.ended(&call)?.is("Unknown", &["Closed"])?,
     }
     subject.ended(&beside)?.is("Unknown", &["Closed"])?;

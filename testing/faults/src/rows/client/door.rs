@@ -62,6 +62,8 @@ struct Shared {
     came: Mutex<Vec<Came>>,
     greeting: Mutex<Greeting>,
     guests: AtomicUsize,
+    /// Whether a connection is good for one request only.
+    hasty: AtomicBool,
     shut: AtomicBool,
     /// What else the check sees to.
     guarded: Guarded,
@@ -96,6 +98,7 @@ impl Door {
             came: Mutex::default(),
             greeting: Mutex::new(Greeting::Welcome),
             guests: AtomicUsize::new(0),
+            hasty: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             guarded,
             fault,
@@ -117,6 +120,11 @@ impl Door {
 
     pub(super) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
+    }
+
+    /// Has each connection be good for one request only, so that the next request comes on another.
+    pub(super) fn hurry(&self) {
+        self.shared.hasty.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn greet(&self, greeting: Greeting) {
@@ -183,6 +191,11 @@ impl Shared {
                 Guarded::Everything => true,
             };
             match self.usual(&came).filter(|_| !guarded) {
+                Some(answer) if self.hasty.load(Ordering::SeqCst) => {
+                    let line = answer.windows(2).position(|two| two == b"\r\n").unwrap_or(0);
+                    guest.write(&[&answer[..line], b"\r\nconnection: close", &answer[line..]].concat());
+                    guest.close();
+                }
                 Some(answer) => {
                     guest.keep = true;
                     guest.write(&answer);

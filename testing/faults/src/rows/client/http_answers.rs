@@ -170,7 +170,7 @@ fn session_gone(bench: &mut Bench) -> Verdict {
         guest.keep();
     })?;
     let mut subject = start(bench, &door)?;
-    for _ in 0..5 {
+    for _ in 0..2 {
         let name = subject.connect_to(&door.url(), &json!({}))?;
         subject.works(&name)?;
         let call = subject.call(&name, "any", json!({}))?;

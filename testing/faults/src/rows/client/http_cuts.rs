@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::door::{CHUNKED_EVENTS, Came, Door, EVENTS, Guest, text};
+use super::door::{CHUNKED_EVENTS, Came, Door, EVENTS, Guest, response, text};
 use super::http_deaths::start;
 use crate::bench::Bench;
 use crate::era::Era;
@@ -153,14 +153,11 @@ fn cut_again(bench: &mut Bench) -> Verdict {
 /// The server has forgotten the events: Unknown, without another word.
 fn lost(bench: &mut Bench) -> Verdict {
     let door = Door::open(bench.era, |came, guest| {
-        match came.header("last-event-id") {
-            Some(_) => {
-                guest.write(&super::door::response("400 Bad Request", &[], b""));
-            }
-            None => {
-                guest.write(format!("{EVENTS}id: {}/0\nretry: 1\ndata:\n\n", came.mark()).as_bytes());
-            }
+        if came.header("last-event-id").is_some() {
+            guest.write(&response("400 Bad Request", &[], b""));
+            return guest.keep();
         }
+        guest.write(format!("{EVENTS}id: {}/0\nretry: 1\ndata:\n\n", came.mark()).as_bytes());
         guest.close();
     })?;
     let mut subject = start(bench, &door)?;
