@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,10 +12,11 @@ use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
 use steadfast_model::{JsonObject, Method, ProgressParams, ProgressToken, code};
 
+use super::kept::Keeping;
 use super::rounds::{Between, Rounds};
-use super::{Client, answer_of, complete, tasks};
+use super::{Client, complete, tasks, text_of};
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall};
+use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall, Runtime};
 
 /// How long a call may take unless told: tools run for minutes.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -30,6 +32,7 @@ pub struct Call<R: Request> {
     timeout: Option<Duration>,
     total_timeout: Option<Duration>,
     on_progress: Option<OnProgress>,
+    fresh: bool,
 }
 
 impl<R: Request> Call<R> {
@@ -40,11 +43,12 @@ impl<R: Request> Call<R> {
             timeout: Some(TIMEOUT),
             total_timeout: Some(TOTAL_TIMEOUT),
             on_progress: None,
+            fresh: false,
         }
     }
 
     pub(super) fn failed(client: Client, error: Error) -> Self {
-        Self { client, params: Err(error), timeout: None, total_timeout: None, on_progress: None }
+        Self { client, params: Err(error), timeout: None, total_timeout: None, on_progress: None, fresh: false }
     }
 
     /// How long to wait without an answer or progress. Five minutes unless told; with `None` only the
@@ -66,26 +70,45 @@ impl<R: Request> Call<R> {
         self
     }
 
+    /// Asks the server, also if an answer is kept that has not expired. The new one takes its place.
+    pub fn fresh(mut self) -> Self {
+        self.fresh = true;
+        self
+    }
+
+    pub(super) fn runtime(&self) -> Arc<dyn Runtime> {
+        Arc::clone(&self.client.inner.runtime)
+    }
+
     /// Makes the call. Dropping what this returns takes the call back.
     pub fn start(self) -> PendingResult<R> {
         let prepared = self.params.and_then(|params| {
-            let mut decoration = self.client.inner.decoration.clone();
+            let inner = &self.client.inner;
+            let mut decoration = inner.kept.logs.decorate(inner.decoration.clone());
             let progress = self.on_progress.map(|callback| (next_token(), callback));
             if let Some((token, _)) = &progress {
                 decoration = decoration.with_progress_token(token);
             }
             let text = params_text::<R>(&self.client, &params, &decoration)?;
-            Ok((text, progress))
+            let (revision, now) = (self.client.revision(), inner.runtime.now());
+            let keeping = Keeping::begin::<R>(&inner.kept, revision, &params, self.fresh, now);
+            Ok((text, progress, keeping))
         });
         match prepared {
-            Ok((text, progress)) => {
+            Ok((text, progress, (keeping, kept))) => {
                 let (timeout, total_timeout) = (self.timeout, self.total_timeout);
                 let rounds = Rounds::of(&self.client, R::METHOD, &text, total_timeout);
                 let token = progress.as_ref().map(|(token, _)| token.clone());
                 let options = CallOptions { timeout, total_timeout, progress, ..CallOptions::default() };
-                let call = PendingCall::new(&self.client.inner.mailbox, R::METHOD, Some(text), options);
-                let client = Some(self.client);
-                PendingResult { state: State::Waiting(call), rounds, timeout, token, client, request: PhantomData }
+                let state = match kept {
+                    Some(kept) => State::Kept(kept),
+                    None => {
+                        let mailbox = &self.client.inner.mailbox;
+                        State::Waiting(PendingCall::new(mailbox, R::METHOD, Some(text), options))
+                    }
+                };
+                let (client, keeping) = (Some(self.client), Some(Box::new(keeping)));
+                PendingResult { state, rounds, timeout, token, client, keeping, request: PhantomData }
             }
             Err(error) => PendingResult::failed(error),
         }
@@ -124,11 +147,15 @@ pub struct PendingResult<R> {
     token: Option<ProgressToken>,
     /// Keeps the connection open while the call waits.
     client: Option<Client>,
+    /// What it has to do with what the client keeps.
+    keeping: Option<Box<Keeping>>,
     request: PhantomData<fn() -> R>,
 }
 
 enum State {
     Waiting(PendingCall),
+    /// The answer was kept.
+    Kept(Arc<str>),
     /// The server has asked back, and is being answered.
     Asked(Between, Option<OnProgress>),
     /// What the server wants in the headers of the tool is being looked up.
@@ -147,6 +174,7 @@ impl<R> PendingResult<R> {
             timeout: None,
             token: None,
             client: None,
+            keeping: None,
             request: PhantomData,
         }
     }
@@ -156,8 +184,8 @@ impl<R: Request> PendingResult<R> {
     /// What a round was answered with: the result, or what to wait for now.
     fn answered(&mut self, ending: CallEnding, on_progress: Option<OnProgress>) -> Result<Turn<R>, Error> {
         let later = self.rounds.as_ref().is_some_and(|rounds| rounds.is_later());
-        let answer = match answer_of::<R>(ending) {
-            Ok(answer) => answer,
+        let text = match text_of(ending, R::METHOD.name()) {
+            Ok(text) => text,
             Err(error) => {
                 if let Some(listing) = self.look_up(&error) {
                     return Ok(Turn::Goes(State::Listing(listing, on_progress)));
@@ -169,15 +197,30 @@ impl<R: Request> PendingResult<R> {
                 });
             }
         };
+        self.take_answer(&text, on_progress)
+    }
+
+    /// The result, or what to wait for now.
+    fn take_answer(&mut self, text: &str, on_progress: Option<OnProgress>) -> Result<Turn<R>, Error> {
+        let answer = steadfast_model::Outcome::from_json(text).map_err(|error| Error::decode(R::METHOD, error))?;
         match (answer, &mut self.rounds, &self.client) {
             (steadfast_model::Outcome::InputRequired(asked), Some(rounds), Some(client)) => {
+                if let Some(keeping) = &mut self.keeping {
+                    keeping.note_round();
+                }
                 Ok(Turn::Goes(State::Asked(rounds.ask(client, asked)?, on_progress)))
             }
             (steadfast_model::Outcome::Task(created), Some(rounds), Some(client)) if tasks::are_taken(client) => {
                 let followed = tasks::follow(client.clone(), R::METHOD, created.task, rounds.end());
                 Ok(Turn::Goes(State::Task(Box::pin(followed))))
             }
-            (answer, ..) => complete::<R>(answer).map(Turn::Over),
+            (answer, ..) => {
+                let result = complete::<R>(answer)?;
+                if let Some(keeping) = &mut self.keeping {
+                    keeping.take::<R>(text, &result)?;
+                }
+                Ok(Turn::Over(result))
+            }
         }
     }
 
@@ -190,7 +233,7 @@ impl<R: Request> PendingResult<R> {
         rounds.note_look_up();
         let client = client.clone();
         // If it cannot list them, the second try says what the first said.
-        Some(Box::pin(async move { drop(client.list_tools().await) }))
+        Some(Box::pin(async move { drop(client.tools().fresh().all().await) }))
     }
 
     /// Makes the call again, with the answers.
@@ -228,6 +271,14 @@ impl<R: Request> Future for PendingResult<R> {
                         Err(error) => break Err(error),
                     }
                 }
+                State::Kept(text) => {
+                    let text = Arc::clone(text);
+                    match pending.take_answer(&text, None) {
+                        Ok(Turn::Goes(state)) => pending.state = state,
+                        Ok(Turn::Over(result)) => break Ok(result),
+                        Err(error) => break Err(error),
+                    }
+                }
                 State::Asked(between, on_progress) => {
                     let Some(rounds) = &mut pending.rounds else { return Poll::Pending };
                     let params = match std::task::ready!(rounds.poll(between, cx)) {
@@ -246,7 +297,11 @@ impl<R: Request> Future for PendingResult<R> {
                 State::Task(task) => {
                     let result = std::task::ready!(task.as_mut().poll(cx));
                     let read = |result| serde_json::from_value(result).map_err(|error| Error::decode(R::METHOD, error));
-                    break result.map(Value::Object).and_then(read);
+                    let result = result.map(Value::Object).and_then(read);
+                    break result.and_then(|result| {
+                        pending.keeping.as_ref().map_or(Ok(()), |keeping| keeping.check::<R>(&result))?;
+                        Ok(result)
+                    });
                 }
                 State::Failed(_) => match std::mem::replace(&mut pending.state, State::Over) {
                     State::Failed(error) => break Err(error),
@@ -257,7 +312,7 @@ impl<R: Request> Future for PendingResult<R> {
             }
         };
         pending.state = State::Over;
-        pending.client = None;
+        (pending.client, pending.keeping) = (None, None);
         Poll::Ready(ended)
     }
 }

@@ -15,6 +15,7 @@ use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending,
 
 use super::changes::Told;
 use super::handlers::{Answers, Handlers};
+use super::kept::{Kept, ResponseCache};
 use super::{Client, Inner, result_of};
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::{
@@ -153,6 +154,8 @@ pub struct Connecting {
     limits: Limits,
     opening: Duration,
     runtime: Option<Arc<dyn Runtime>>,
+    cache: Option<ResponseCache>,
+    checks_output: bool,
 }
 
 impl Connecting {
@@ -167,6 +170,8 @@ impl Connecting {
             limits: Limits::default(),
             opening: OPENING,
             runtime: None,
+            cache: Some(ResponseCache::new()),
+            checks_output: true,
         }
     }
 
@@ -283,6 +288,26 @@ impl Connecting {
         self
     }
 
+    /// Keeps answers in that cache, which other clients of the same server may share. Every client has one of its own unless
+    /// told.
+    pub fn cache(mut self, cache: ResponseCache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Keeps no answers: every call asks the server.
+    pub fn no_cache(mut self) -> Self {
+        self.cache = None;
+        self
+    }
+
+    /// Takes what tools answer as it is, although it does not fit their output schemas: for servers that do not keep their
+    /// word.
+    pub fn unchecked_output(mut self) -> Self {
+        self.checks_output = false;
+        self
+    }
+
     async fn open(self) -> Result<Client, Error> {
         let way = self.way.map_err(|error| Error::transport(Outcome::NotSent, error))?;
         let mut capabilities = self.capabilities;
@@ -292,9 +317,10 @@ impl Connecting {
         let hello = ClientHello::new(self.info.clone(), capabilities.clone());
         let handlers = self.handlers;
         let told = Told::default();
-        let serving = Answers { handlers: handlers.clone(), told: told.clone() };
+        let kept = Kept::new(self.cache, self.checks_output);
+        let serving = Answers { handlers: handlers.clone(), told: told.clone(), kept: Arc::clone(&kept) };
         let (close, closed) = tokio::sync::watch::channel(false);
-        let close = Closing { closed: close, told: told.clone() };
+        let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let apart = self.runtime.is_none();
         let runtime: Arc<dyn Runtime> = match self.runtime {
             Some(runtime) => runtime,
@@ -309,8 +335,9 @@ impl Connecting {
             }
             #[cfg(feature = "http-client")]
             Kind::Http(target) => {
-                let driver = HttpDriver::new(*target, |_| serving, hello, limits, Arc::clone(&runtime))
-                    .map_err(|error| Error::transport(Outcome::NotSent, error))?;
+                let driver =
+                    HttpDriver::new(*target, Arc::clone(&kept), |_| serving, hello, limits, Arc::clone(&runtime))
+                        .map_err(|error| Error::transport(Outcome::NotSent, error))?;
                 (Arc::clone(driver.mailbox()), Box::pin(until_closed(driver, close)))
             }
         };
@@ -330,6 +357,7 @@ impl Connecting {
             instructions: None,
             handlers,
             told,
+            kept,
             runtime,
             over_http,
             closed,
@@ -351,6 +379,7 @@ async fn until_closed(driver: impl Future<Output = Ended>, closing: Closing) {
 struct Closing {
     closed: tokio::sync::watch::Sender<bool>,
     told: Told,
+    kept: Arc<Kept>,
 }
 
 impl Drop for Closing {
@@ -358,6 +387,7 @@ impl Drop for Closing {
         // If nobody waits for it, nobody is told.
         let _ = self.closed.send(true);
         self.told.close();
+        self.kept.close();
     }
 }
 

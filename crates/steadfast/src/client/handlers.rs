@@ -13,6 +13,7 @@ use steadfast_proto::encode::Answer;
 use steadfast_proto::envelope::OwnedParams;
 
 use super::changes::Told;
+use super::kept::Kept;
 use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch};
 
@@ -33,6 +34,7 @@ pub(super) struct Handlers(BTreeMap<Method, Handler>);
 pub(super) struct Answers {
     pub(super) handlers: Handlers,
     pub(super) told: Told,
+    pub(super) kept: Arc<Kept>,
 }
 
 impl Handlers {
@@ -82,6 +84,10 @@ impl Service for Answers {
 
     fn notified(&mut self, method: Method, params: OwnedParams) {
         self.told.tell(method, &params);
+    }
+
+    fn overheard(&mut self, method: Method, params: &OwnedParams) {
+        self.kept.overhear(method, params);
     }
 }
 

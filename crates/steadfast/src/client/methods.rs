@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast_model::{
-    CallToolParams, CompleteParams, EmptyParams, GetPromptParams, LoggingLevel, ReadResourceParams, Reference,
-    ResourceParams, SetLevelParams, Tool, request,
+    CallToolParams, CompleteParams, EmptyParams, GetPromptParams, InputResponses, LoggingLevel, Method, Prompt,
+    ReadResourceParams, Reference, Resource, ResourceParams, ResourceTemplate, SetLevelParams, TaskParams, Tool,
+    UpdateTaskParams, request,
 };
 
 use super::Client;
 use super::call::Call;
 use super::pages::Items;
 use crate::error::Error;
+use crate::runtime::Notices;
 
 /// Tools.
 impl Client {
@@ -46,9 +48,19 @@ impl Client {
         Items::new(self.clone())
     }
 
+    /// The server's resources, all pages of them.
+    pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
+        self.resources().all().await
+    }
+
     /// The server's resource templates.
     pub fn resource_templates(&self) -> Items<request::ListResourceTemplates> {
         Items::new(self.clone())
+    }
+
+    /// The server's resource templates, all pages of them.
+    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
+        self.resource_templates().all().await
     }
 
     /// Reads a resource.
@@ -72,6 +84,11 @@ impl Client {
     /// The server's prompts.
     pub fn prompts(&self) -> Items<request::ListPrompts> {
         Items::new(self.clone())
+    }
+
+    /// The server's prompts, all pages of them.
+    pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
+        self.prompts().all().await
     }
 
     /// Fills in a prompt. Its arguments are texts.
@@ -111,14 +128,67 @@ impl Client {
     }
 }
 
+/// Tasks. A call that becomes one is followed by itself, if the client has declared that it takes tasks; these are for tasks
+/// that the program follows in its own way.
+impl Client {
+    /// How a task is doing.
+    pub fn get_task(&self, id: impl Into<String>) -> Call<request::GetTask> {
+        self.call(TaskParams::new(id))
+    }
+
+    /// Waits for the result of a task (2025-11-25): that of the request that became the task.
+    pub fn task_result(&self, id: impl Into<String>) -> Call<request::GetTaskPayload> {
+        self.call(TaskParams::new(id))
+    }
+
+    /// The tasks that the server has for this client (2025-11-25).
+    pub fn tasks(&self) -> Items<request::ListTasks> {
+        Items::new(self.clone())
+    }
+
+    /// Gives a task up.
+    pub fn cancel_task(&self, id: impl Into<String>) -> Call<request::CancelTask> {
+        self.call(TaskParams::new(id))
+    }
+
+    /// Gives a task what it asked for (since 2026-07-28).
+    pub fn update_task(&self, id: impl Into<String>, responses: InputResponses) -> Call<request::UpdateTask> {
+        self.call(UpdateTaskParams::new(id, responses))
+    }
+}
+
 /// The connection.
 impl Client {
+    /// Asks what the server is, once more (since 2026-07-28): its capabilities may have changed since the client connected.
+    pub fn discover(&self) -> Call<request::Discover> {
+        self.call(EmptyParams::default())
+    }
+
     /// Asks whether the server is there (revisions up to 2025-11-25).
     pub async fn ping(&self) -> Result<(), Error> {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
     }
 
-    /// Asks for log messages of that severity and above (revisions up to 2025-11-25).
+    /// Tells the server that the roots have changed (revisions up to 2025-11-25; later ones ask each time).
+    ///
+    /// # Errors
+    ///
+    /// If the revision does not have it, or the client did not declare that it tells of changes.
+    pub fn roots_changed(&self) -> Result<(), Error> {
+        let method = Method::RootsListChanged;
+        if !method.from_client_in(self.revision()) {
+            return Err(Error::unsupported(format!("{} has no {method}", self.revision())));
+        }
+        if !self.inner.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
+            return Err(Error::usage("the client did not declare that it tells of changes of its roots"));
+        }
+        // If the connection is closed nobody wants to know.
+        Notices::new(&self.inner.mailbox, None).post(method, None);
+        Ok(())
+    }
+
+    /// Asks for log messages of that severity and above (revisions up to 2025-11-25). [`logs`](Client::logs) does, and gives
+    /// them out.
     pub fn set_log_level(&self, level: LoggingLevel) -> Call<request::SetLevel> {
         self.call(SetLevelParams::new(level))
     }

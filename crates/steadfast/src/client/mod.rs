@@ -7,8 +7,11 @@ mod call;
 mod changes;
 mod connect;
 mod handlers;
+pub(crate) mod kept;
+mod logs;
 mod methods;
 mod pages;
+mod progress;
 mod questions;
 mod rounds;
 mod tasks;
@@ -25,12 +28,16 @@ pub use changes::{Change, Changes};
 #[cfg(feature = "http-client")]
 pub use connect::ViaHttp;
 pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport, Way};
+pub use kept::ResponseCache;
+pub use logs::Logs;
 pub use pages::{Items, Listing};
+pub use progress::{Progress, Underway};
 
 use crate::error::{Error, Outcome};
 use crate::runtime::{CallEnding, Letter, Mailbox, Runtime};
 use changes::Told;
 use handlers::Handlers;
+use kept::Kept;
 
 /// A connection to a server. Cheap to clone; the connection closes when the last clone is dropped.
 ///
@@ -63,6 +70,7 @@ struct Inner {
     instructions: Option<String>,
     handlers: Handlers,
     told: Told,
+    kept: Arc<Kept>,
     runtime: Arc<dyn Runtime>,
     over_http: bool,
     closed: tokio::sync::watch::Receiver<bool>,

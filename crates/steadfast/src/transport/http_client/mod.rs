@@ -18,7 +18,6 @@ mod headers;
 mod listening;
 mod shared;
 mod target;
-mod tools;
 
 pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;

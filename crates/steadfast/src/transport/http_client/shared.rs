@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Response;
 use steadfast_model::Revision;
@@ -12,7 +12,7 @@ use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use steadfast_proto::http::name;
 
 use super::authorize::{Attempt, Authorize, Authorizing};
-use super::tools::Tools;
+use crate::client::kept::Kept;
 use crate::runtime::poll_quietly;
 
 /// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
@@ -40,7 +40,8 @@ pub(super) struct Shared {
     authorize: Option<Arc<dyn Authorize>>,
     /// The longest message that is taken.
     pub(super) longest: usize,
-    pub(super) tools: Tools,
+    /// What the client knows of tools, and has to know of who it is.
+    pub(super) kept: Arc<Kept>,
     session: Mutex<Session>,
 }
 
@@ -57,9 +58,10 @@ impl Shared {
         headers: HeaderMap,
         client: reqwest::Client,
         authorize: Option<Arc<dyn Authorize>>,
+        kept: Arc<Kept>,
         longest: usize,
     ) -> Self {
-        Self { url, headers, client, authorize, longest, tools: Tools::default(), session: Mutex::default() }
+        Self { url, headers, client, authorize, longest, kept, session: Mutex::default() }
     }
 
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {
@@ -98,6 +100,8 @@ impl Shared {
         if let Some(attempt) = attempt {
             fenced(attempt.sign(&mut headers)).await.map_err(Unsent::Unauthorized)?;
         }
+        let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
+        self.kept.identify(credentials.map(HeaderValue::as_bytes));
         let request = self.client.request(wanted.method.clone(), self.url.clone());
         let mut request = request.headers(headers).header(ACCEPT, accept);
         request = match wanted.mirrored {

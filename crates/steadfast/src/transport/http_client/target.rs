@@ -10,6 +10,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::authorize::Authorize;
 use super::shared::Shared;
+use crate::client::kept::Kept;
 
 /// More redirects than this are a loop.
 const REDIRECTS: usize = 5;
@@ -77,7 +78,7 @@ impl HttpTarget {
     }
 
     /// What it takes to make requests, for messages of at most that length.
-    pub(super) fn resolve(self, longest: usize) -> io::Result<Shared> {
+    pub(super) fn resolve(self, kept: Arc<Kept>, longest: usize) -> io::Result<Shared> {
         let usage = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.map_err(usage)?;
         if let Some(problem) = self.problem {
@@ -87,7 +88,7 @@ impl HttpTarget {
             Some(client) => client,
             None => default_client()?,
         };
-        Ok(Shared::new(url, self.headers, client, self.authorize, longest))
+        Ok(Shared::new(url, self.headers, client, self.authorize, kept, longest))
     }
 }
 
