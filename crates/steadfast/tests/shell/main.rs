@@ -12,6 +12,7 @@ mod http;
 #[cfg(all(feature = "http", feature = "http-client"))]
 mod http_client;
 mod isolation;
+mod kept;
 mod lists;
 mod outcomes;
 #[cfg(feature = "http")]

@@ -4,7 +4,9 @@ use std::any::Any;
 
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
-use steadfast_model::{Method, PaginatedParams, ReadResourceParams, ResourceParams, Revision};
+use steadfast_model::{
+    Method, PaginatedParams, ReadResourceParams, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams,
+};
 use steadfast_proto::envelope::OwnedParams;
 
 /// A request whose answer may be kept.
@@ -61,6 +63,9 @@ pub(super) enum Stale {
     Resource(String),
     /// Whatever is read: the server did not say what.
     EveryResource,
+    /// All that changes of are told from here on. Those from before were not: somebody may have listened and lost the
+    /// connection, and whoever begins to listen looks once, and has to see what is there.
+    Unheard(SubscriptionFilter),
 }
 
 impl Stale {
@@ -74,7 +79,20 @@ impl Stale {
                 Ok(params) => Self::Resource(params.uri),
                 Err(_) => Self::EveryResource,
             }),
+            Method::SubscriptionAcknowledged => {
+                let params: SubscriptionParams = serde_json::from_str(params.text()).ok()?;
+                Some(Self::Unheard(params.notifications))
+            }
             _ => None,
+        }
+    }
+
+    /// Whether what was listed of tools is concerned.
+    pub(super) fn concerns_tools(&self) -> bool {
+        match self {
+            Self::Tools => true,
+            Self::Unheard(filter) => filter.tools(),
+            _ => false,
         }
     }
 
@@ -87,6 +105,13 @@ impl Stale {
             | (Self::EveryResource, Method::ReadResource) => true,
             (Self::Resource(uri), Method::ReadResource) => {
                 asked.uri.as_deref().is_none_or(|read| uri.starts_with(read))
+            }
+            (Self::Unheard(filter), Method::ListTools) => filter.tools(),
+            (Self::Unheard(filter), Method::ListPrompts) => filter.prompts(),
+            (Self::Unheard(filter), Method::ListResources | Method::ListResourceTemplates) => filter.resources(),
+            (Self::Unheard(filter), Method::ReadResource) => {
+                let heard = &filter.resource_subscriptions;
+                asked.uri.as_deref().is_none_or(|read| heard.iter().any(|uri| uri == read))
             }
             _ => false,
         }

@@ -54,6 +54,7 @@ impl Kept {
     }
 
     /// What is known of a tool: what the server said of it, if it was listed and nothing has changed since.
+    #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP mirrors arguments"))]
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<KnownTool>> {
         self.tools.get(name)
     }
@@ -64,7 +65,7 @@ impl Kept {
             return self.logs.tell(params);
         }
         let Some(stale) = Stale::read(method, params) else { return };
-        if matches!(stale, Stale::Tools) {
+        if stale.concerns_tools() {
             self.tools.forget();
         }
         if let Some(cache) = &self.cache {
@@ -81,7 +82,7 @@ impl Kept {
     }
 
     /// A request goes out with these credentials: what is private is kept for those alone.
-    #[cfg(feature = "http-client")]
+    #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has credentials"))]
     pub(crate) fn identify<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) {
         if let (Some(before), Some(cache)) = (self.reader.identify(credentials), &self.cache) {
             cache.forget(before);

@@ -99,7 +99,7 @@ impl KnownTool {
     }
 
     /// Calls `header` with each header that mirrors one of these arguments.
-    #[cfg(feature = "http-client")]
+    #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has headers"))]
     pub(crate) fn each_header(&self, arguments: &JsonObject, header: impl FnMut(&str, Cow<'_, str>)) {
         self.mirrored.each_header(arguments, header);
     }

@@ -17,25 +17,27 @@ use super::*;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-struct Came {
+pub(super) struct Came {
     method: String,
     head: String,
-    body: serde_json::Value,
+    pub(super) body: serde_json::Value,
 }
 
 impl Came {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let of = |line: &'_ str| line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name));
         self.head.lines().find(|line| of(line)).and_then(|line| line.split_once(':')).map(|(_, value)| value.trim())
     }
 
-    fn is(&self, method: &str) -> bool {
+    pub(super) fn is(&self, method: &str) -> bool {
         self.body["method"] == method
     }
 }
 
 /// A server that answers each request with the bytes that `answer` gives, and closes the connection behind them.
-async fn raw(answer: impl Fn(usize, &Came) -> Vec<u8> + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Came>>>) {
+pub(super) async fn raw(
+    answer: impl Fn(usize, &Came) -> Vec<u8> + Send + Sync + 'static,
+) -> (String, Arc<Mutex<Vec<Came>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     let requests = Arc::new(Mutex::new(Vec::new()));
@@ -83,7 +85,7 @@ fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}").into_bytes()
 }
 
-fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
+pub(super) fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
     let body = serde_json::json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result});
     response("200 OK", &[("content-type", "application/json")], &body.to_string())
 }
@@ -109,7 +111,7 @@ fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     answer()
 }
 
-fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+pub(super) fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     if came.is("server/discover") {
         let result =
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
@@ -118,6 +120,6 @@ fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     answer()
 }
 
-async fn connect(url: &str, era: Era) -> Client {
+pub(super) async fn connect(url: &str, era: Era) -> Client {
     soon(Client::connect(url).era(era).into_future()).await.unwrap()
 }
