@@ -93,7 +93,7 @@ async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
     puppet.serve("tools/call", created).await;
     let mut done = task("completed");
     done["resultType"] = json!("complete");
-    done["result"] = json!({"content": [], "structuredContent": {"parts": "none"}});
+    done["result"] = json!({"content": [], "structuredContent": {"parts": ["none"]}});
     puppet.serve("tasks/get", done).await;
     let error = soon(call).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOutput, "{error:?}");
