@@ -169,22 +169,12 @@ impl Client {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
     }
 
-    /// Tells the server that the roots have changed (revisions up to 2025-11-25; later ones ask each time).
-    ///
-    /// # Errors
-    ///
-    /// If the revision does not have it, or the client did not declare that it tells of changes.
-    pub fn roots_changed(&self) -> Result<(), Error> {
-        let method = Method::RootsListChanged;
-        if !method.from_client_in(self.revision()) {
-            return Err(Error::unsupported(format!("{} has no {method}", self.revision())));
+    /// Tells the server that the roots have changed, if it was declared that this is told. Since 2026-07-28 there is nothing
+    /// to tell: a server asks when it needs them.
+    pub fn roots_changed(&self) {
+        if self.inner.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
+            Notices::new(&self.inner.mailbox, None).post(Method::RootsListChanged, None);
         }
-        if !self.inner.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
-            return Err(Error::usage("the client did not declare that it tells of changes of its roots"));
-        }
-        // If the connection is closed nobody wants to know.
-        Notices::new(&self.inner.mailbox, None).post(method, None);
-        Ok(())
     }
 
     /// Asks for log messages of that severity and above (revisions up to 2025-11-25). [`logs`](Client::logs) does, and gives

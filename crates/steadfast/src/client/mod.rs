@@ -6,6 +6,7 @@
 mod call;
 mod changes;
 mod connect;
+mod declared;
 mod handlers;
 pub(crate) mod kept;
 mod logs;
@@ -68,7 +69,7 @@ struct Inner {
     decoration: Decoration,
     capabilities: ClientCapabilities,
     instructions: Option<String>,
-    handlers: Handlers,
+    handlers: Arc<Handlers>,
     told: Told,
     kept: Arc<Kept>,
     runtime: Arc<dyn Runtime>,

@@ -74,7 +74,9 @@ pub use tool::{Tool, ToolBuilder};
 pub use crate::validation::limits as schema_limits;
 
 pub(crate) use arguments::Arguments;
+pub(crate) use ask::check_tool_uses;
 pub(crate) use catalog::{Catalog, Item, Live};
+pub(crate) use filled::check as check_form;
 pub(crate) use handler::Run;
 #[cfg(feature = "http")]
 pub(crate) use serve::not_begun;

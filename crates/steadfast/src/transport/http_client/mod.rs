@@ -13,12 +13,16 @@
 
 mod authorize;
 mod driver;
+mod events;
 mod exchange;
+mod fetch;
 mod headers;
 mod listening;
 mod shared;
 mod target;
+mod tasks;
 
 pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;
+pub use fetch::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
 pub use target::HttpTarget;

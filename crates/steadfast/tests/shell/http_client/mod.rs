@@ -18,8 +18,8 @@ use super::*;
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub(super) struct Came {
-    method: String,
-    head: String,
+    pub(super) method: String,
+    pub(super) head: String,
     pub(super) body: serde_json::Value,
 }
 
@@ -79,7 +79,7 @@ async fn read(stream: &mut TcpStream) -> Option<Came> {
     }
 }
 
-fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+pub(super) fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let (headers, length) = (headers.concat(), body.len());
     format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}").into_bytes()
@@ -91,14 +91,14 @@ pub(super) fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
 }
 
 /// The beginning of a stream that ends when the connection does.
-fn events(body: &str) -> Vec<u8> {
+pub(super) fn events(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes()
 }
 
-const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
+pub(super) const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
 
 /// Answers the handshake of an older revision, and leaves the rest to `answer`.
-fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+pub(super) fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     if came.is("initialize") {
         let result = json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "raw", "version": "1"},
             "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}}});

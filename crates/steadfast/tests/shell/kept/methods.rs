@@ -29,7 +29,7 @@ async fn everything(client: Client) {
     let _ = client.tasks().all().await;
     let _ = client.cancel_task("t").await;
     let _ = client.update_task("t", InputResponses::new()).await;
-    let _ = client.roots_changed();
+    client.roots_changed();
 }
 
 #[tokio::test]
@@ -60,14 +60,6 @@ async fn every_message_of_a_client_has_its_method_and_none_is_sent_that_the_revi
         let seen: BTreeSet<String> = seen.into_iter().filter(|name| !by_itself.contains(&&**name)).collect();
         assert_eq!(seen, expected, "{era:?}");
     }
-}
-
-#[tokio::test]
-async fn changes_of_roots_are_told_by_those_who_said_that_they_would() {
-    let (client, _puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
-    assert_eq!(client.roots_changed().unwrap_err().kind(), ErrorKind::Usage);
-    let (client, _puppet) = Puppet::modern(|connecting| connecting).await;
-    assert_eq!(client.roots_changed().unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[tokio::test]
