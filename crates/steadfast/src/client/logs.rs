@@ -3,20 +3,23 @@
 //! Before 2026-07-28 a client sets a level once, for the connection. Since then each request says what it wants to hear
 //! about itself, and every request does as long as somebody listens.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
-use steadfast_model::era::Decoration;
+use steadfast_model::era::{self, Decoration};
 use steadfast_model::meta::key;
-use steadfast_model::{LoggingLevel, LoggingMessageParams, request};
+use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, SetLevelParams, request};
 use steadfast_proto::envelope::OwnedParams;
 
 use super::Client;
-use super::call::PendingResult;
+use super::link::Link;
+use super::pending::PendingResult;
 use crate::error::Error;
-use crate::runtime::Backlog;
+use crate::runtime::{Backlog, CallOptions, PendingCall};
 
 /// Who leaves more messages than this unread, or more bytes of them, loses the oldest.
 const UNSEEN: usize = 1_024;
@@ -51,7 +54,7 @@ impl Client {
                 over: false,
             };
         }
-        let (hearer, lowest) = self.inner.kept.logs.add(level);
+        let (hearer, lowest) = self.inner.kept().logs.add(level);
         let asking = (!self.revision().is_modern()).then(|| self.set_log_level(lowest).start());
         Logs { client: self.clone(), hearer, asking, failed: None, over: false }
     }
@@ -145,15 +148,26 @@ impl LogHearers {
     }
 
     /// The decoration of a request: since 2026-07-28 it says which messages are wanted about it.
-    pub(super) fn decorate(&self, decoration: Decoration) -> Decoration {
+    pub(super) fn decorate<'a>(&self, decoration: &'a Decoration) -> Cow<'a, Decoration> {
         match self.lowest() {
-            Some(level) => decoration.with_meta(key::LOG_LEVEL, &level),
-            None => decoration,
+            Some(level) => Cow::Owned(decoration.clone().with_meta(key::LOG_LEVEL, &level)),
+            None => Cow::Borrowed(decoration),
         }
     }
 
+    /// A client has come back to a server that was told a level before: it is told again. Nobody waits for that: those who
+    /// listen hear what the server has to say, or nothing.
+    pub(super) fn restore(&self, link: &Link, timeout: Duration) {
+        let Some(level) = self.lowest().filter(|_| !link.peer.revision.is_modern()) else { return };
+        let mut text = Vec::new();
+        let written = era::write_params(link.peer.revision, &SetLevelParams::new(level), &Decoration::none(), &mut text);
+        let Some(text) = written.ok().and_then(|()| String::from_utf8(text).ok()) else { return };
+        let options = CallOptions { timeout: Some(timeout), keep_when_given_up: true, ..CallOptions::default() };
+        drop(PendingCall::new(&link.mailbox, Method::SetLevel, Some(text.into()), options));
+    }
+
     /// The least severe messages that anybody wants.
-    pub(super) fn lowest(&self) -> Option<LoggingLevel> {
+    fn lowest(&self) -> Option<LoggingLevel> {
         self.lock().each().map(|hearer| hearer.level).min()
     }
 

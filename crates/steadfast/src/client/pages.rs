@@ -14,7 +14,8 @@ use steadfast_model::{
 use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
-use super::call::{Call, PendingResult};
+use super::call::Call;
+use super::pending::PendingResult;
 use crate::error::Error;
 
 /// A server that gives out cursors for ever would keep us for ever.
@@ -151,7 +152,7 @@ impl<R: Listing> Items<R> {
     /// Forgets the pages that are kept if the server does not take the cursor of one of them. Returns whether there were any.
     fn forget_pages(&self, error: &Error) -> bool {
         let refused = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
-        self.pages > 0 && refused && self.client.inner.kept.forget_pages(R::METHOD)
+        self.pages > 0 && refused && self.client.inner.kept().forget_pages(R::METHOD)
     }
 
     fn call(&self, params: PaginatedParams) -> Call<R> {

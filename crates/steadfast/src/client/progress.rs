@@ -35,7 +35,7 @@ impl<R: Request> Call<R> {
     pub fn with_progress(self) -> (Progress, Underway<R>) {
         let backlog = Arc::new(Backlog::new(UNSEEN, UNSEEN_BYTES));
         let (told, end) = (Arc::clone(&backlog), Closing(Arc::clone(&backlog)));
-        let runtime = self.runtime();
+        let runtime = Arc::clone(self.client.inner.runtime());
         let call = self.on_progress(move |progress: ProgressParams| {
             let bytes = progress.message.as_ref().map_or(0, String::len);
             told.push(progress, bytes);

@@ -31,6 +31,7 @@ mod room;
 mod threads;
 mod tokio;
 mod unseen;
+pub(crate) mod waiting;
 mod watchdog;
 
 use std::pin::Pin;

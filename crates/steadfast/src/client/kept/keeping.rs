@@ -26,25 +26,33 @@ pub(in crate::client) struct Keeping {
 }
 
 impl Keeping {
-    /// For a call that is about to be made. With the text of the answer if that is kept, unless it has to be `fresh`.
+    /// The text of the answer, if that is kept, for a call that need not be made then.
+    pub(in crate::client) fn found<R: Request>(
+        kept: &Arc<Kept>,
+        revision: Revision,
+        params: &R::Params,
+        now: Moment,
+    ) -> Option<(Self, Arc<str>)> {
+        let asked = Asked::of::<R>(revision, params)?;
+        let generation = kept.tools.generation();
+        let text = kept.find(asked, now)?;
+        Some((Self { kept: Arc::clone(kept), fetch: None, generation, called: None }, text))
+    }
+
+    /// For a request that is about to be made.
     pub(in crate::client) fn begin<R: Request>(
         kept: &Arc<Kept>,
         revision: Revision,
         params: &R::Params,
-        fresh: bool,
         now: Moment,
-    ) -> (Self, Option<Arc<str>>) {
+    ) -> Self {
         let generation = kept.tools.generation();
         let any: &dyn Any = params;
         let called = any.downcast_ref().filter(|_| kept.checks_output && revision >= Revision::V2025_06_18);
         let called = called.and_then(|params: &CallToolParams| Some((&*params.name, kept.tools.get(&params.name)?)));
         let called = called.map(|(name, tool)| (name.into(), tool));
-        let (found, fetch) = match Asked::of::<R>(revision, params).and_then(|asked| kept.look_for(asked, fresh, now)) {
-            Some(Ok(found)) => (Some(found), None),
-            Some(Err(fetch)) => (None, Some(fetch)),
-            None => (None, None),
-        };
-        (Self { kept: Arc::clone(kept), fetch, generation, called }, found)
+        let fetch = Asked::of::<R>(revision, params).and_then(|asked| kept.fetch(asked, now));
+        Self { kept: Arc::clone(kept), fetch, generation, called }
     }
 
     /// The server has asked back: what it answers then depends on more than what was asked for.

@@ -13,10 +13,11 @@ mod output;
 mod reader;
 mod tools;
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use steadfast_model::{Cache, CacheScope, Method};
+use steadfast_model::{Cache, CacheScope, CallToolParams, Method};
 use steadfast_proto::Moment;
 use steadfast_proto::envelope::OwnedParams;
 
@@ -38,23 +39,25 @@ pub(crate) struct Kept {
     private_lists: Mutex<BTreeSet<Method>>,
     tools: KnownTools,
     checks_output: bool,
+    comes_back: bool,
     pub(super) logs: LogHearers,
 }
 
 impl Kept {
-    pub(super) fn new(cache: Option<ResponseCache>, checks_output: bool) -> Arc<Self> {
+    /// `comes_back`: a connection that is lost is made again.
+    pub(super) fn new(cache: Option<ResponseCache>, checks_output: bool, comes_back: bool) -> Arc<Self> {
         Arc::new(Self {
             cache,
             reader: Reader::new(),
             private_lists: Mutex::default(),
             tools: KnownTools::new(),
             checks_output,
+            comes_back,
             logs: LogHearers::default(),
         })
     }
 
     /// What is known of a tool: what the server said of it, if it was listed and nothing has changed since.
-    #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP mirrors arguments"))]
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<KnownTool>> {
         self.tools.get(name)
     }
@@ -98,16 +101,32 @@ impl Kept {
         cache.len() < before
     }
 
+    /// Whether these are the parameters of a call of a tool that may be called twice, as the server said when it was listed.
+    pub(super) fn may_repeat(&self, params: &dyn Any) -> bool {
+        let call: Option<&CallToolParams> = params.downcast_ref();
+        call.and_then(|call| self.tool(&call.name)).is_some_and(|tool| tool.says_it_may_be_repeated())
+    }
+
+    /// The connection has ended.
+    pub(super) fn note_lost(&self) {
+        if !self.comes_back {
+            self.close();
+        }
+    }
+
     /// There will be nothing more to hear.
     pub(super) fn close(&self) {
         self.logs.close();
     }
 
-    /// The answer that is kept, or what it takes to keep the one that is asked for now.
-    fn look_for(&self, asked: Asked, fresh: bool, now: Moment) -> Option<Result<Arc<str>, Fetch>> {
-        let (cache, asked, reader) = (self.cache.as_ref()?, Arc::new(asked), self.reader.number());
-        let found = if fresh { None } else { cache.find(&asked, reader, now) };
-        Some(found.ok_or_else(|| cache.fetch(asked, reader, now)))
+    /// The answer that is kept, if it is fresh.
+    fn find(&self, asked: Asked, now: Moment) -> Option<Arc<str>> {
+        self.cache.as_ref()?.find(&Arc::new(asked), self.reader.number(), now)
+    }
+
+    /// It is asked for now, and may be kept.
+    fn fetch(&self, asked: Asked, now: Moment) -> Option<Fetch> {
+        Some(self.cache.as_ref()?.fetch(Arc::new(asked), self.reader.number(), now))
     }
 
     /// Keeps an answer for as long as the server said, and for whom.
