@@ -17,6 +17,7 @@ use super::headers::Kind;
 use super::listening::listen;
 use super::shared::{Shared, Wanted};
 use super::tasks::Carried;
+use crate::client::kept::Kept;
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
@@ -52,12 +53,13 @@ pub(crate) struct HttpDriver<S> {
 impl<S: Service> HttpDriver<S> {
     pub(crate) fn new(
         target: HttpTarget,
+        kept: Arc<Kept>,
         service: impl FnOnce(&Arc<Mailbox>) -> S,
         hello: Hello,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(target.resolve(limits.message_bytes, Arc::clone(&runtime))?);
+        let shared = Arc::new(target.resolve(kept, limits.message_bytes, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let engine = Engine::new(service, hello, limits, runtime);
         Ok(Self {
@@ -100,7 +102,7 @@ impl<S: Service> HttpDriver<S> {
         // What stays with the connection is bounded there, and a call that is given up there was never sent.
         while !self.held && self.messages.len() < MOST_MESSAGES {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
-            let kind = Kind::of(&transmit.body, &self.shared.tools);
+            let kind = Kind::of(&transmit.body, &self.shared.kept);
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
             if kind.method == Some(Method::Cancelled) && modern {

@@ -68,13 +68,6 @@ impl Exchange {
         let _ = self.driver.send(incoming).await;
     }
 
-    async fn hear(&self, message: Vec<u8>) {
-        if self.kind.method == Some(Method::ListTools) {
-            self.shared.tools.note(&message);
-        }
-        self.tell(Incoming::Message(message)).await;
-    }
-
     async fn post(&mut self, body: Vec<u8>) -> Result<(), Failure> {
         let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
         let wanted = Wanted {
@@ -114,7 +107,7 @@ impl Exchange {
             return Err(refused);
         }
         let answer = self.call.is_none() || self.is_answer(&body);
-        self.hear(body).await;
+        self.tell(Incoming::Message(body)).await;
         // What was heard is looked at first: if it holds the answer after all, this is of no effect.
         if answer { Ok(()) } else { Err(lost("the response is not an answer to the request".to_owned())) }
     }
@@ -130,7 +123,7 @@ impl Exchange {
                         return Err(refused);
                     }
                     let answer = self.is_answer(&message);
-                    self.hear(message).await;
+                    self.tell(Incoming::Message(message)).await;
                     if answer {
                         return Ok(());
                     }

@@ -21,7 +21,6 @@ mod listening;
 mod shared;
 mod target;
 mod tasks;
-mod tools;
 
 pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;

@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use steadfast_model::Revision;
 use steadfast_proto::http::name;
 
 use super::authorize::{Attempt, Authorize, Authorizing};
 use super::fetch::{Fetch, FetchError, FetchRequest, FetchResponse};
-use super::tools::Tools;
+use crate::client::kept::Kept;
 use crate::runtime::{Runtime, poll_quietly};
 
 /// How often one request is made again because it was not let in.
@@ -25,7 +25,8 @@ pub(super) struct Shared {
     authorize: Option<Arc<dyn Authorize>>,
     /// The longest message that is taken.
     pub(super) longest: usize,
-    pub(super) tools: Tools,
+    /// What the client knows of tools, and has to know of who it is.
+    pub(super) kept: Arc<Kept>,
     pub(super) runtime: Arc<dyn Runtime>,
     session: Mutex<Session>,
 }
@@ -43,11 +44,11 @@ impl Shared {
         headers: HeaderMap,
         fetch: Arc<dyn Fetch>,
         authorize: Option<Arc<dyn Authorize>>,
+        kept: Arc<Kept>,
         longest: usize,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
-        let (tools, session) = (Tools::default(), Mutex::default());
-        Self { url, headers, fetch, authorize, longest, tools, runtime, session }
+        Self { url, headers, fetch, authorize, longest, kept, runtime, session: Mutex::default() }
     }
 
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {
@@ -81,6 +82,8 @@ impl Shared {
         if let Some(attempt) = attempt {
             fenced(attempt.sign(&mut headers)).await.map_err(Unsent::Unauthorized)?;
         }
+        let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
+        self.kept.identify(credentials.map(HeaderValue::as_bytes));
         wanted.add_headers(&mut headers)?;
         headers.extend(wanted.mirrored.cloned().unwrap_or_else(|| self.session().headers()));
         let request = FetchRequest {

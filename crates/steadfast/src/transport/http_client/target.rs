@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use super::authorize::Authorize;
 use super::fetch::{Fetch, ReqwestFetch};
 use super::shared::Shared;
+use crate::client::kept::Kept;
 use crate::runtime::Runtime;
 
 /// A server at a URL.
@@ -88,7 +89,7 @@ impl HttpTarget {
     }
 
     /// What it takes to make requests, for messages of at most that length.
-    pub(super) fn resolve(self, longest: usize, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
+    pub(super) fn resolve(self, kept: Arc<Kept>, longest: usize, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
         let usage = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.map_err(usage)?;
         if let Some(problem) = self.problem {
@@ -98,7 +99,7 @@ impl HttpTarget {
             Some(fetch) => fetch,
             None => Arc::new(ReqwestFetch::new(self.client)?),
         };
-        Ok(Shared::new(url, self.headers, fetch, self.authorize, longest, runtime))
+        Ok(Shared::new(url, self.headers, fetch, self.authorize, kept, longest, runtime))
     }
 }
 
