@@ -1,8 +1,16 @@
 //! Clients of servers at a URL.
 
+mod cuts;
 mod faults;
 mod found;
+mod legacy;
+mod limits;
+mod own_headers;
+mod pool;
+mod proxies;
 mod served;
+mod streams;
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -27,6 +35,10 @@ impl Came {
     fn header(&self, name: &str) -> Option<&str> {
         let of = |line: &'_ str| line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name));
         self.head.lines().find(|line| of(line)).and_then(|line| line.split_once(':')).map(|(_, value)| value.trim())
+    }
+
+    fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
     }
 
     fn is(&self, method: &str) -> bool {
