@@ -71,6 +71,12 @@ pub trait Runtime: Send + Sync + 'static {
     /// Polls a task to its end on the workers.
     fn spawn(&self, task: Task);
 
+    /// Polls a task of a transport's to its end, where no handler is in its way if there is such a place.
+    #[doc(hidden)]
+    fn spawn_beside_drivers(&self, task: Task) {
+        self.spawn(task);
+    }
+
     /// Runs a job on a thread that may block. There may be a bound on them: then the job waits for one.
     fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>);
 

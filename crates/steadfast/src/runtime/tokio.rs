@@ -111,6 +111,13 @@ impl Runtime for TokioRuntime {
         self.spawn_task(task);
     }
 
+    fn spawn_beside_drivers(&self, task: Task) {
+        match super::io_thread::handle() {
+            Ok(io) => drop(io.spawn(task)),
+            Err(_) => self.spawn_task(task),
+        }
+    }
+
     fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>) {
         self.threads.run(job);
     }

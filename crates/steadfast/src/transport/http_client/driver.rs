@@ -10,13 +10,13 @@ use std::time::Duration;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
 
 use super::HttpTarget;
 use super::exchange::{Exchange, Incoming};
 use super::headers::Kind;
 use super::listening::listen;
 use super::shared::{Shared, Wanted};
+use super::tasks::Carried;
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
@@ -39,12 +39,12 @@ pub(crate) struct HttpDriver<S> {
     /// For the tasks.
     driver: mpsc::Sender<Incoming>,
     /// The calls that are on their way.
-    exchanges: BTreeMap<CallKey, AbortHandle>,
+    exchanges: BTreeMap<CallKey, Carried>,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
-    messages: JoinSet<()>,
+    messages: Vec<Carried>,
     /// A message has to arrive before any other.
     held: bool,
-    listening: Option<AbortHandle>,
+    listening: Option<Carried>,
     /// How it ended, and how long the server has to hear of it.
     leaving: Option<(Ended, Box<dyn Timer>)>,
 }
@@ -57,7 +57,7 @@ impl<S: Service> HttpDriver<S> {
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(target.resolve(limits.message_bytes)?);
+        let shared = Arc::new(target.resolve(limits.message_bytes, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let engine = Engine::new(service, hello, limits, runtime);
         Ok(Self {
@@ -66,7 +66,7 @@ impl<S: Service> HttpDriver<S> {
             incoming,
             driver,
             exchanges: BTreeMap::new(),
-            messages: JoinSet::new(),
+            messages: Vec::new(),
             held: false,
             listening: None,
             leaving: None,
@@ -123,9 +123,10 @@ impl<S: Service> HttpDriver<S> {
             self.engine.connection.handle_call_sent(call);
         }
         let exchange = Exchange { shared: Arc::clone(&self.shared), kind, call, driver: self.driver.clone() };
+        let carried = Carried::begin(&*self.engine.runtime, exchange.run(body));
         match call {
-            Some(call) => drop(self.exchanges.insert(call, tokio::spawn(exchange.run(body)).abort_handle())),
-            None => drop(self.messages.spawn(exchange.run(body))),
+            Some(call) => drop(self.exchanges.insert(call, carried)),
+            None => self.messages.push(carried),
         }
     }
 
@@ -133,33 +134,29 @@ impl<S: Service> HttpDriver<S> {
     fn release(&mut self) {
         self.held = false;
         if self.listening.is_none() && self.shared.session().revision.is_some() {
-            let task = tokio::spawn(listen(Arc::clone(&self.shared), self.driver.clone()));
-            self.listening = Some(task.abort_handle());
+            let listening = listen(Arc::clone(&self.shared), self.driver.clone());
+            self.listening = Some(Carried::begin(&*self.engine.runtime, listening));
         }
     }
 
     /// Gives up the responses of calls that nobody waits for.
     fn reap(&mut self, cx: &mut Context<'_>) {
-        while let Poll::Ready(Some(_)) = self.messages.poll_join_next(cx) {}
+        self.messages.retain(|message| message.poll_over(cx).is_pending());
         let connection = &self.engine.connection;
-        self.exchanges.retain(|call, task| {
-            let waiting = connection.is_waiting(*call);
-            if !waiting {
-                task.abort();
-            }
-            waiting
-        });
+        self.exchanges.retain(|call, _| connection.is_waiting(*call));
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.
     fn leave(&mut self, ended: Ended) {
         self.engine.wind_up();
-        self.abort();
+        self.exchanges.clear();
+        self.listening = None;
         if self.shared.session().id.is_some() {
             let shared = Arc::clone(&self.shared);
             let wanted = Wanted { method: http::Method::DELETE, ..Wanted::default() };
             // A server may not let its sessions be ended, and it may be gone.
-            self.messages.spawn(async move { drop(shared.send(wanted).await) });
+            let goodbye = async move { drop(shared.send(wanted).await) };
+            self.messages.push(Carried::begin(&*self.engine.runtime, goodbye));
         }
         let runtime = &self.engine.runtime;
         let mut timer = runtime.timer();
@@ -171,20 +168,9 @@ impl<S: Service> HttpDriver<S> {
     fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         // Their ends are what is waited for, and nothing is left to be told.
         while self.incoming.poll_recv(cx).is_ready() {}
-        while let Poll::Ready(Some(_)) = self.messages.poll_join_next(cx) {}
+        self.messages.retain(|message| message.poll_over(cx).is_pending());
         let Some((ended, timer)) = &mut self.leaving else { return Poll::Pending };
         if self.messages.is_empty() || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
-    }
-}
-
-impl<S> HttpDriver<S> {
-    fn abort(&mut self) {
-        for (_, task) in std::mem::take(&mut self.exchanges) {
-            task.abort();
-        }
-        if let Some(task) = self.listening.take() {
-            task.abort();
-        }
     }
 }
 
@@ -217,11 +203,5 @@ impl<S: Service> Future for HttpDriver<S> {
         // Others on this thread have their turn.
         cx.waker().wake_by_ref();
         Poll::Pending
-    }
-}
-
-impl<S> Drop for HttpDriver<S> {
-    fn drop(&mut self) {
-        self.abort();
     }
 }

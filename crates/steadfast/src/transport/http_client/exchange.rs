@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use reqwest::Response;
 use serde_json::json;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::{CallKey, Outcome};
@@ -12,8 +11,11 @@ use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::http::name;
 use tokio::sync::mpsc;
 
+use super::events::{Events, Heard, is_events};
+use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
-use super::shared::{Events, Heard, Shared, Unsent, Wanted, body_of, describe, is_events};
+use super::shared::{Shared, Unsent, Wanted};
+use super::tasks::sleep;
 use crate::error::HTTP_STATUS;
 
 /// What a task tells the driver.
@@ -97,7 +99,7 @@ impl Exchange {
         }
     }
 
-    async fn read(&mut self, response: Response) -> Result<(), Failure> {
+    async fn read(&mut self, response: FetchResponse) -> Result<(), Failure> {
         if is_events(&response) {
             return self.read_events(response).await;
         }
@@ -118,7 +120,7 @@ impl Exchange {
     }
 
     /// Reads until the answer has come. What breaks off before is resumed, in revisions that know how.
-    async fn read_events(&mut self, response: Response) -> Result<(), Failure> {
+    async fn read_events(&mut self, response: FetchResponse) -> Result<(), Failure> {
         let longest = self.shared.longest;
         let mut events = Events::new(response, longest);
         loop {
@@ -146,9 +148,10 @@ impl Exchange {
     }
 
     /// The rest of a stream that broke off; `None` if the server does not have it, or cannot be reached often enough.
-    async fn resume(&self, events: &mut Events) -> Option<Response> {
+    async fn resume(&self, events: &mut Events) -> Option<FetchResponse> {
         loop {
-            tokio::time::sleep(events.pause()?).await;
+            let runtime = &*self.shared.runtime;
+            sleep(runtime, events.pause(runtime)?).await;
             events.note_attempt();
             let wanted = Wanted { last_event_id: Some(events.last_event_id()?), ..Wanted::default() };
             match self.shared.send(wanted).await {
@@ -168,7 +171,7 @@ impl Exchange {
     }
 
     /// The server says no, in its own words or with a bare status.
-    async fn refused(&self, status: StatusCode, response: Response) -> Result<(), Failure> {
+    async fn refused(&self, status: StatusCode, response: FetchResponse) -> Result<(), Failure> {
         let body = body_of(response, self.shared.longest).await.unwrap_or_default();
         let message = envelope::read(&body, usize::MAX);
         if let Ok(Message::Answer { id, body: AnswerBody::Error(error) }) = message {
@@ -196,11 +199,7 @@ impl Exchange {
 fn unsent(unsent: Unsent) -> Failure {
     match unsent {
         Unsent::Unauthorized(why) => Outcome::Lost { sent: false, why: format!("not authorized: {why}") },
-        Unsent::Failed(error) => Outcome::Lost {
-            // What never reached the server's door was not seen by it.
-            sent: !(error.is_connect() || error.is_builder()),
-            why: describe(&error),
-        },
+        Unsent::Failed(error) => Outcome::Lost { sent: error.is_sent(), why: error.to_string() },
     }
 }
 

@@ -6,14 +6,17 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::mpsc;
 
+use super::events::{Events, Heard, is_events, pause};
 use super::exchange::Incoming;
-use super::shared::{Events, Heard, Shared, Wanted, is_events, pause};
+use super::shared::{Shared, Wanted};
+use super::tasks::sleep;
 
 /// A stream that lasted this long was not opened for nothing.
 const LASTED: Duration = Duration::from_secs(10);
 
 /// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
 pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
+    let runtime = &*shared.runtime;
     let mut events: Option<Events> = None;
     let mut attempt = 0;
     let mut opened = None;
@@ -21,7 +24,7 @@ pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
         let last_event_id = events.as_ref().and_then(Events::last_event_id);
         match shared.send(Wanted { last_event_id, ..Wanted::default() }).await {
             Ok(response) if response.status().is_success() && is_events(&response) => {
-                opened = Some(tokio::time::Instant::now());
+                opened = Some(runtime.now());
                 let longest = shared.longest;
                 match &mut events {
                     Some(events) => events.go_on(response, longest),
@@ -50,17 +53,17 @@ pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
                     Heard::End(_) => break,
                 }
             }
-            if opened.elapsed() >= LASTED {
+            if runtime.now().since(opened) >= LASTED {
                 // It has served its purpose, though there was nothing to say.
                 attempt = 0;
             }
         }
         let retry = events.as_ref().and_then(Events::retry);
-        let Some(pause) = pause(attempt, retry) else {
+        let Some(pause) = pause(attempt, retry, runtime) else {
             tracing::warn!("the server's stream cannot be opened again: what it says by itself is not heard any more");
             return;
         };
         attempt += 1;
-        tokio::time::sleep(pause).await;
+        sleep(runtime, pause).await;
     }
 }

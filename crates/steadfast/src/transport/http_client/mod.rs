@@ -13,13 +13,17 @@
 
 mod authorize;
 mod driver;
+mod events;
 mod exchange;
+mod fetch;
 mod headers;
 mod listening;
 mod shared;
 mod target;
+mod tasks;
 mod tools;
 
 pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;
+pub use fetch::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
 pub use target::HttpTarget;

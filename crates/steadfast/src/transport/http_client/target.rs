@@ -2,20 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::{Attempt, Policy};
-use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::authorize::Authorize;
+use super::fetch::{Fetch, ReqwestFetch};
 use super::shared::Shared;
-
-/// More redirects than this are a loop.
-const REDIRECTS: usize = 5;
-
-/// How long it may take to reach the server.
-const CONNECTING: Duration = Duration::from_secs(10);
+use crate::runtime::Runtime;
 
 /// A server at a URL.
 ///
@@ -35,6 +28,7 @@ pub struct HttpTarget {
     pub(super) url: Result<reqwest::Url, String>,
     pub(super) headers: HeaderMap,
     pub(super) client: Option<reqwest::Client>,
+    pub(super) fetch: Option<Arc<dyn Fetch>>,
     pub(super) authorize: Option<Arc<dyn Authorize>>,
     /// What was wrong with a header.
     pub(super) problem: Option<String>,
@@ -48,7 +42,7 @@ impl HttpTarget {
             "http" | "https" => Ok(url),
             other => Err(format!("`{other}:` is not a scheme of HTTP")),
         });
-        Self { url, headers: HeaderMap::new(), client: None, authorize: None, problem: None }
+        Self { url, headers: HeaderMap::new(), client: None, fetch: None, authorize: None, problem: None }
     }
 
     /// A header of every request. It is not shown in logs.
@@ -70,6 +64,13 @@ impl HttpTarget {
         self
     }
 
+    /// Something else than reqwest makes the requests. How redirects are followed is then its own matter, and the rest of what
+    /// is said here about connections too.
+    pub fn fetch(mut self, fetch: impl Fetch) -> Self {
+        self.fetch = Some(Arc::new(fetch));
+        self
+    }
+
     /// Who brings the headers that let requests in.
     pub fn authorize(mut self, authorize: impl Authorize) -> Self {
         self.authorize = Some(Arc::new(authorize));
@@ -77,17 +78,17 @@ impl HttpTarget {
     }
 
     /// What it takes to make requests, for messages of at most that length.
-    pub(super) fn resolve(self, longest: usize) -> io::Result<Shared> {
+    pub(super) fn resolve(self, longest: usize, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
         let usage = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.map_err(usage)?;
         if let Some(problem) = self.problem {
             return Err(usage(problem));
         }
-        let client = match self.client {
-            Some(client) => client,
-            None => default_client()?,
+        let fetch = match self.fetch {
+            Some(fetch) => fetch,
+            None => Arc::new(ReqwestFetch::new(self.client)?),
         };
-        Ok(Shared::new(url, self.headers, client, self.authorize, longest))
+        Ok(Shared::new(url, self.headers, fetch, self.authorize, longest, runtime))
     }
 }
 
@@ -97,27 +98,4 @@ impl std::fmt::Debug for HttpTarget {
         let origin = self.url.as_ref().map(|url| url.origin().ascii_serialization());
         formatter.debug_struct("HttpTarget").field("origin", &origin).finish_non_exhaustive()
     }
-}
-
-fn default_client() -> io::Result<reqwest::Client> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(rustls::ConfigBuilder::with_platform_verifier)
-        .map_err(io::Error::other)?
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(Policy::custom(follow))
-        .connect_timeout(CONNECTING)
-        .tcp_nodelay(true)
-        .build()
-        .map_err(io::Error::other)
-}
-
-/// Only where the method and the body stay what they are, and only to the origin that was asked.
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-    let same_request = matches!(attempt.status().as_u16(), 307 | 308);
-    if same_origin && same_request && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
 }

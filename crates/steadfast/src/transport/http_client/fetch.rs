@@ -1,0 +1,115 @@
+//! Who makes the requests: whatever can send one and read what comes back.
+//!
+//! [`reqwest`] does in programs, unless a target has one of its own. The simulator has one with a server behind it that cuts,
+//! repeats and delays.
+
+mod reqwest;
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+
+pub(super) use self::reqwest::ReqwestFetch;
+
+/// A request that is under way. Dropping it gives the request up.
+pub type Fetching = Pin<Box<dyn Future<Output = Result<FetchResponse, FetchError>> + Send>>;
+
+/// What a server says. Dropping the body gives up what has not been read of it.
+pub type FetchResponse = http::Response<Box<dyn FetchBody>>;
+
+/// Makes requests of HTTP.
+///
+/// ```
+/// use steadfast::transport::http_client::{Fetch, FetchError, FetchRequest, Fetching, HttpTarget};
+///
+/// /// There is no network here.
+/// struct Offline;
+///
+/// impl Fetch for Offline {
+///     fn fetch(&self, _: FetchRequest) -> Fetching {
+///         Box::pin(async { Err(FetchError::unsent("there is no network")) })
+///     }
+/// }
+///
+/// let target = HttpTarget::new("http://localhost/mcp").fetch(Offline);
+/// ```
+pub trait Fetch: Send + Sync + 'static {
+    /// Makes a request, and is ready when the head of its response is there.
+    fn fetch(&self, request: FetchRequest) -> Fetching;
+}
+
+/// The body of a response, in pieces as they come.
+pub trait FetchBody: Send {
+    /// The next piece; `None` at the end.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>>;
+}
+
+/// A request to be made.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FetchRequest {
+    /// GET, POST or DELETE.
+    pub method: Method,
+    /// Where to.
+    pub url: String,
+    /// All headers that are not those of the connection.
+    pub headers: HeaderMap,
+    /// What it carries.
+    pub body: Option<Bytes>,
+    /// How long it may take, with the body of its response.
+    pub timeout: Option<Duration>,
+}
+
+/// Why there is no response, or not all of it.
+#[derive(Debug)]
+pub struct FetchError {
+    sent: bool,
+    why: String,
+}
+
+impl FetchError {
+    /// The server cannot have seen a byte of the request: what it asked for was surely not done.
+    pub fn unsent(why: impl Into<String>) -> Self {
+        Self { sent: false, why: why.into() }
+    }
+
+    /// The server may have seen the request.
+    pub fn broken(why: impl Into<String>) -> Self {
+        Self { sent: true, why: why.into() }
+    }
+
+    /// Whether the server may have seen the request.
+    pub fn is_sent(&self) -> bool {
+        self.sent
+    }
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for FetchError {}
+
+/// The next piece of a response's body.
+pub(super) async fn piece_of(response: &mut FetchResponse) -> Option<Result<Bytes, FetchError>> {
+    std::future::poll_fn(|cx| response.body_mut().poll_piece(cx)).await
+}
+
+/// The body of a response, if it is not too long.
+pub(super) async fn body_of(mut response: FetchResponse, longest: usize) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    while let Some(piece) = piece_of(&mut response).await {
+        let piece = piece.map_err(|error| error.to_string())?;
+        if body.len().saturating_add(piece.len()) > longest {
+            return Err(format!("the answer is longer than {longest} bytes"));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
