@@ -1,4 +1,4 @@
-//! The events of a response: how they are read, and when a stream that broke off is opened again.
+//! The events of a response, and of those that go on where it stopped.
 
 use std::time::Duration;
 
@@ -6,21 +6,8 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 
 use super::fetch::{FetchResponse, piece_of};
+use super::pace::Pace;
 use crate::runtime::Runtime;
-
-/// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
-const PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
-/// A server that names less than this is asked less often when nothing comes of it.
-const SHORTEST_RETRY: Duration = Duration::from_millis(100);
-const LONGEST_EMPTY_PAUSE: Duration = Duration::from_secs(5);
-
-/// A server that asks to be left alone for longer than this has gone.
-const LONGEST_RETRY: Duration = Duration::from_secs(300);
-
-/// How often in a row a stream is opened again without anything coming of it.
-const ATTEMPTS: u32 = 8;
 
 /// Whether a response is a stream of events.
 pub(super) fn is_events(response: &FetchResponse) -> bool {
@@ -34,15 +21,15 @@ pub(super) struct Events {
     response: FetchResponse,
     decoder: SseDecoder,
     piece: Bytes,
-    /// How often in a row it could not be opened again.
-    attempts: u32,
-    /// How often in a row it was opened and nothing came of it: a server may have its client ask for as long as it works.
-    empty: u32,
+    /// It was said that the event that is being read is too long.
+    told_too_long: bool,
+    pace: Pace,
 }
 
 /// What comes of a stream.
 pub(super) enum Heard {
     Message(Vec<u8>),
+    /// A message that is not kept. It is said before its end, which may never come.
     TooLong,
     /// It has ended or broken off, and this is all that is known.
     End(String),
@@ -50,34 +37,53 @@ pub(super) enum Heard {
 
 impl Events {
     pub(super) fn new(response: FetchResponse, longest: usize) -> Self {
-        Self { response, decoder: SseDecoder::new(longest), piece: Bytes::new(), attempts: 0, empty: 0 }
+        let decoder = SseDecoder::new(longest);
+        Self { response, decoder, piece: Bytes::new(), told_too_long: false, pace: Pace::default() }
     }
 
     /// The next message.
     pub(super) async fn next(&mut self) -> Heard {
+        loop {
+            match self.event().await {
+                Ok(Decoded::TooLong) => return Heard::TooLong,
+                // Events without data set the id, and others are of no concern to us.
+                Ok(Decoded::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
+                Ok(Decoded::Message(event)) => {
+                    self.pace.note_message();
+                    return Heard::Message(event.data);
+                }
+                Err(why) => return Heard::End(why),
+            }
+        }
+    }
+
+    /// The next event of any name; an error at the end.
+    pub(super) async fn event(&mut self) -> Result<Decoded, String> {
         loop {
             let mut rest: &[u8] = &self.piece;
             let decoded = self.decoder.next(&mut rest);
             let taken = self.piece.len() - rest.len();
             self.piece = self.piece.split_off(taken);
             match decoded {
-                Some(Decoded::TooLong) => return Heard::TooLong,
-                // Events without data set the id, and others are of no concern to us.
-                Some(Decoded::Message(message)) => {
-                    if !message.data.is_empty() && matches!(&*message.name, "" | "message") {
-                        self.empty = 0;
-                        return Heard::Message(message.data);
-                    }
-                    continue;
-                }
+                Some(Decoded::TooLong) if std::mem::take(&mut self.told_too_long) => continue,
+                Some(decoded) => return Ok(decoded),
                 None => {}
+            }
+            if self.decoder.is_too_long() && !self.told_too_long {
+                self.told_too_long = true;
+                return Ok(Decoded::TooLong);
             }
             match piece_of(&mut self.response).await {
                 Some(Ok(piece)) => self.piece = piece,
-                None => return Heard::End("the server ended the stream".to_owned()),
-                Some(Err(error)) => return Heard::End(error.to_string()),
+                None => return Err("the server ended the stream".to_owned()),
+                Some(Err(error)) => return Err(error.to_string()),
             }
         }
+    }
+
+    /// Reads on to the end of the response, without looking at what comes.
+    pub(super) async fn finish(mut self) {
+        while let Some(Ok(_)) = piece_of(&mut self.response).await {}
     }
 
     /// The event to go on after, if the server has named one.
@@ -92,18 +98,12 @@ impl Events {
 
     /// How long to wait before going on; `None` if the server could not be reached often enough.
     pub(super) fn pause(&self, runtime: &dyn Runtime) -> Option<Duration> {
-        match (self.attempts, self.decoder.retry()) {
-            (0, Some(retry)) if retry >= SHORTEST_RETRY => Some(retry.min(LONGEST_RETRY)),
-            // One who is told to come at once, and finds nothing, comes less and less often.
-            (0, Some(retry)) if self.empty == 0 => Some(retry),
-            (0, Some(_)) => Some(jittered(grown(self.empty).min(LONGEST_EMPTY_PAUSE), runtime)),
-            (attempts, retry) => pause(attempts, retry, runtime),
-        }
+        self.pace.pause(self.decoder.retry(), runtime)
     }
 
     /// It is tried again.
     pub(super) fn note_attempt(&mut self) {
-        self.attempts += 1;
+        self.pace.note_attempt();
     }
 
     /// Goes on with another response. What was half read is forgotten: the server sends it again.
@@ -112,34 +112,12 @@ impl Events {
         // The id and the pace outlive the response.
         decoder.carry_over(&self.decoder);
         (self.response, self.decoder, self.piece) = (response, decoder, Bytes::new());
-        self.attempts = 0;
-        self.empty = self.empty.saturating_add(1);
+        self.told_too_long = false;
+        self.pace.note_opened();
     }
 }
 
-/// The pause before an attempt; `None` after the last.
-pub(super) fn pause(attempt: u32, retry: Option<Duration>, runtime: &dyn Runtime) -> Option<Duration> {
-    if attempt >= ATTEMPTS {
-        return None;
-    }
-    let grown = grown(attempt);
-    Some(match retry {
-        Some(retry) if attempt == 0 => retry.min(LONGEST_RETRY),
-        Some(retry) => retry.min(LONGEST_RETRY).max(jittered(grown, runtime)),
-        None => jittered(grown, runtime),
-    })
-}
-
-fn grown(attempt: u32) -> Duration {
-    PAUSE.saturating_mul(1 << attempt.min(10)).min(LONGEST_PAUSE)
-}
-
-/// Between half of it and all of it, so that many clients do not come back at the same moment.
-fn jittered(pause: Duration, runtime: &dyn Runtime) -> Duration {
-    let mut random = [0_u8; 1];
-    // Without random numbers, all of it.
-    if runtime.fill_random(&mut random).is_err() {
-        return pause;
-    }
-    pause / 2 + pause.mul_f64(f64::from(random[0]) / 512.0)
+/// Whether events of that name are messages.
+pub(super) fn is_message(name: &str) -> bool {
+    matches!(name, "" | "message")
 }

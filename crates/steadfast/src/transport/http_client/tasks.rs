@@ -103,3 +103,10 @@ pub(super) async fn sleep(runtime: &dyn Runtime, duration: Duration) {
     timer.reset(Some(runtime.now() + duration));
     std::future::poll_fn(|cx| timer.poll(cx)).await;
 }
+
+/// Does that, for so long at most.
+pub(super) async fn within(runtime: &dyn Runtime, duration: Duration, mut task: Task) {
+    let mut timer = runtime.timer();
+    timer.reset(Some(runtime.now() + duration));
+    std::future::poll_fn(|cx| if timer.poll(cx).is_ready() { Poll::Ready(()) } else { task.as_mut().poll(cx) }).await;
+}

@@ -133,3 +133,24 @@ fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
 async fn connect(url: &str, era: Era) -> Client {
     soon(Client::connect(url).era(era).into_future()).await.unwrap()
 }
+
+/// A server by hand: `serve` gets each request, and the connection that it came on.
+async fn by_hand<A>(serve: impl Fn(Came, TcpStream) -> A + Send + Sync + 'static) -> String
+where
+    A: Future<Output = ()> + Send,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let serve = Arc::new(serve);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let serve = Arc::clone(&serve);
+            tokio::spawn(async move {
+                if let Some(came) = read(&mut stream).await {
+                    serve(came, stream).await;
+                }
+            });
+        }
+    });
+    url
+}
