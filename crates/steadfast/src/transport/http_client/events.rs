@@ -121,3 +121,132 @@ impl Events {
 pub(super) fn is_message(name: &str) -> bool {
     matches!(name, "" | "message")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::task::{Context, Poll, Waker};
+
+    use proptest::prelude::*;
+
+    use super::super::fetch::{FetchBody, FetchError};
+    use super::*;
+
+    /// A body that comes in these pieces, and then ends or breaks off.
+    struct Pieces {
+        pieces: VecDeque<Bytes>,
+        breaks_off: bool,
+    }
+
+    impl FetchBody for Pieces {
+        fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+            Poll::Ready(match self.pieces.pop_front() {
+                Some(piece) => Some(Ok(piece)),
+                None if self.breaks_off => Some(Err(FetchError::broken("cut"))),
+                None => None,
+            })
+        }
+    }
+
+    fn split(bytes: &[u8], cuts: &[usize]) -> VecDeque<Bytes> {
+        let mut at: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+        at.extend([0, bytes.len()]);
+        at.sort_unstable();
+        at.windows(2).map(|pair| Bytes::copy_from_slice(&bytes[pair[0]..pair[1]])).collect()
+    }
+
+    /// The messages of a stream, and the event to go on after.
+    fn read(pieces: VecDeque<Bytes>, breaks_off: bool) -> (Vec<String>, Option<String>) {
+        let body: Box<dyn FetchBody> = Box::new(Pieces { pieces, breaks_off });
+        let mut events = Events::new(http::Response::new(body), 1024);
+        let mut messages = Vec::new();
+        loop {
+            let mut cx = Context::from_waker(Waker::noop());
+            let next = std::pin::pin!(events.next()).poll(&mut cx);
+            match next {
+                Poll::Ready(Heard::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
+                Poll::Ready(Heard::TooLong) => panic!("too long"),
+                Poll::Ready(Heard::End(_)) => break,
+                Poll::Pending => panic!("there was a piece"),
+            }
+        }
+        let last = events.last_event_id().map(str::to_owned);
+        (messages, last)
+    }
+
+    #[derive(Debug, Clone)]
+    struct Told {
+        data: Vec<String>,
+        id: Option<String>,
+        name: Option<&'static str>,
+        comment: bool,
+    }
+
+    fn told() -> impl Strategy<Value = Told> {
+        let data = proptest::collection::vec("[a-zäß€😀:{}\" ]{0,12}", 0..3);
+        let id = proptest::option::of("[a-z0-9]{1,4}");
+        let name = proptest::option::of(prop_oneof![Just("message"), Just("endpoint")]);
+        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| Told { data, id, name, comment })
+    }
+
+    fn write(told: &[Told], end: &str, mark: bool) -> String {
+        let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
+        for event in told {
+            if event.comment {
+                text += &format!(": größe{end}");
+            }
+            text.extend(event.id.iter().map(|id| format!("id: {id}{end}")));
+            text.extend(event.name.iter().map(|name| format!("event: {name}{end}")));
+            text.extend(event.data.iter().map(|line| format!("data: {line}{end}")));
+            text += end;
+        }
+        text
+    }
+
+    proptest! {
+        #[test]
+        fn messages_are_the_same_however_their_bytes_are_split(
+            all in proptest::collection::vec(told(), 0..8),
+            end in prop_oneof![Just("\n"), Just("\r"), Just("\r\n")],
+            mark: bool,
+            breaks_off: bool,
+            cuts in proptest::collection::vec(any::<usize>(), 0..24),
+        ) {
+            let is_one = |event: &&Told| event.name != Some("endpoint") && !event.data.concat().is_empty()
+                || event.name != Some("endpoint") && event.data.len() > 1;
+            let messages: Vec<String> = all.iter().filter(is_one).map(|event| event.data.join("\n")).collect();
+            let last = all.iter().rev().find_map(|event| event.id.clone());
+            let bytes = write(&all, end, mark).into_bytes();
+            prop_assert_eq!(read(split(&bytes, &cuts), breaks_off), (messages, last));
+        }
+
+        #[test]
+        fn a_stream_cut_anywhere_gives_what_was_whole(
+            all in proptest::collection::vec(told(), 1..6),
+            end in prop_oneof![Just("\n"), Just("\r\n")],
+            at: usize,
+            cuts in proptest::collection::vec(any::<usize>(), 0..8),
+        ) {
+            let bytes = write(&all, end, false).into_bytes();
+            let (whole, _) = read(split(&bytes, &[]), false);
+            let (some, _) = read(split(&bytes[..at % (bytes.len() + 1)], &cuts), true);
+            prop_assert_eq!(&some[..], &whole[..some.len()]);
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_said_once_and_before_its_end() {
+        let long = vec![b'x'; 2000];
+        let pieces = [&b"data: "[..], &long, &long, b"\n\ndata: a\n\n"].map(Bytes::copy_from_slice);
+        let body: Box<dyn FetchBody> = Box::new(Pieces { pieces: pieces.into(), breaks_off: false });
+        let mut events = Events::new(http::Response::new(body), 1024);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut next = || match std::pin::pin!(events.next()).poll(&mut cx) {
+            Poll::Ready(Heard::TooLong) => "too long".to_owned(),
+            Poll::Ready(Heard::Message(message)) => String::from_utf8(message).unwrap(),
+            Poll::Ready(Heard::End(_)) => "end".to_owned(),
+            Poll::Pending => "nothing".to_owned(),
+        };
+        assert_eq!([next(), next(), next()], ["too long", "a", "end"]);
+    }
+}

@@ -217,6 +217,7 @@ impl Exchange {
 
 /// How a body was made smaller, if it was.
 fn packed(response: &FetchResponse) -> Option<String> {
-    let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().unwrap_or("in an unreadable way").trim().to_owned();
+    let encoding =
+        response.headers().get(CONTENT_ENCODING)?.to_str().unwrap_or("in an unreadable way").trim().to_owned();
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
 }

@@ -84,12 +84,7 @@ impl Legacy {
 /// Whether a POST of `initialize` was refused as servers of this transport do. One that answers with an error that only newer
 /// servers know is not one of them.
 pub(super) fn is_refusal_of_its_kind(status: StatusCode, body: &[u8]) -> bool {
-    let newer = [
-        code::HEADER_MISMATCH,
-        code::MISSING_CAPABILITY,
-        code::UNSUPPORTED_VERSION,
-        code::METHOD_NOT_FOUND,
-    ];
+    let newer = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION, code::METHOD_NOT_FOUND];
     let is_newer = match envelope::read(body, usize::MAX) {
         Ok(Message::Answer { body: AnswerBody::Error(error), .. }) => {
             serde_json::from_str::<steadfast_model::ErrorObject>(error).is_ok_and(|error| newer.contains(&error.code))

@@ -82,10 +82,9 @@ impl Reach {
             .no_deflate()
             .no_zstd();
         let builder = match &self.proxy {
-            Proxy::Environment if is_this_machine(server) => builder.no_proxy(),
-            Proxy::Environment => builder,
-            Proxy::None => builder.no_proxy(),
             Proxy::Through(proxy) => builder.proxy(reqwest::Proxy::all(proxy.clone()).map_err(io::Error::other)?),
+            _ if self.may_meet_a_proxy(server) => builder,
+            _ => builder.no_proxy(),
         };
         builder.build().map_err(io::Error::other)
     }
@@ -114,11 +113,17 @@ impl Reach {
 
     fn may_meet_a_proxy(&self, server: &Url) -> bool {
         match self.proxy {
-            Proxy::Environment => !is_this_machine(server),
+            Proxy::Environment => !is_this_machine(server) && !exempts_everything(),
             Proxy::None => false,
             Proxy::Through(_) => true,
         }
     }
+}
+
+/// Whether the environment wants no proxy for anything. For names reqwest sees to that, and for addresses it does not.
+fn exempts_everything() -> bool {
+    let exceptions = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).unwrap_or_default();
+    exceptions.split(',').any(|exception| exception.trim() == "*")
 }
 
 /// Whether a URL leads to where this program runs: a proxy would look for the server at its own machine.

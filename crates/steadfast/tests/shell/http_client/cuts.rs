@@ -79,7 +79,11 @@ async fn a_stream_of_a_session_is_resumed_once_it_can_be_and_unknown_before() {
                 assert_eq!(text(&called.unwrap()), "größe", "{ends:?} at {at}");
             } else {
                 let error = called.unwrap_err();
-                assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{ends:?} at {at}");
+                assert_eq!(
+                    (error.kind(), error.outcome()),
+                    (ErrorKind::Transport, Outcome::Unknown),
+                    "{ends:?} at {at}"
+                );
             }
             let requests = requests.lock().unwrap();
             let resumed = requests.iter().filter(|came| came.header("last-event-id").is_some()).count();
@@ -95,7 +99,8 @@ async fn a_stream_of_2026_that_is_cut_is_unknown_wherever_it_is() {
         let length = all_told(&id_of_the_call()).len();
         for at in (0..=length).rev() {
             let (url, requests) =
-                raw(move |_, came| modern(came, || cut(all_told(&came.body["id"]).as_bytes(), at.min(length), ends))).await;
+                raw(move |_, came| modern(came, || cut(all_told(&came.body["id"]).as_bytes(), at.min(length), ends)))
+                    .await;
             let client = connect(&url, Era::Modern).await;
             let called = soon(client.call_tool("any", json!({})).into_future()).await;
             let calls = requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count();

@@ -146,7 +146,7 @@ async fn a_server_that_refuses_otherwise_is_not_asked_for_the_stream() {
     for refusal in ["401 Unauthorized", "403 Forbidden", "415 Unsupported", "500 Internal Server Error"] {
         let old = Old::new(ENDPOINT, refusal, echoes).await;
         let error = soon(Client::connect(&*old.url).era(OLDER).into_future()).await.unwrap_err();
-        assert!(error.to_string().contains(&refusal[..3]), "{error}");
+        assert!(why(&error).contains(&refusal[..3]), "{}", why(&error));
         assert_eq!(old.told(), ["POST /sse initialize"], "{refusal}");
     }
 }
@@ -201,7 +201,11 @@ async fn a_server_that_has_learned_something_newer_is_found_out_too() {
         async move {
             if learned.load(Ordering::SeqCst) == 1 {
                 let answer = older(&came, || {
-                    if came.method == "GET" { response("405 No", &[], "") } else { json_answer(&came, &json!({"content": []})) }
+                    if came.method == "GET" {
+                        response("405 No", &[], "")
+                    } else {
+                        json_answer(&came, &json!({"content": []}))
+                    }
                 });
                 let _ = stream.write_all(&answer).await;
                 return;
@@ -232,7 +236,8 @@ async fn a_server_that_has_learned_something_newer_is_found_out_too() {
 async fn nothing_is_sent_to_an_endpoint_of_another_origin() {
     let (elsewhere, visits) = raw(|_, _| response("202 Accepted", &[], "")).await;
     let port = elsewhere.trim_end_matches("/mcp").rsplit(':').next().unwrap().to_owned();
-    for endpoint in [elsewhere.clone(), format!("//127.0.0.1:{port}/messages"), "https://127.0.0.1/messages".to_owned()] {
+    for endpoint in [elsewhere.clone(), format!("//127.0.0.1:{port}/messages"), "https://127.0.0.1/messages".to_owned()]
+    {
         for demanded in [false, true] {
             let first = format!("event: endpoint\ndata: {endpoint}\n\n");
             let old = Old::new(first, "405 Method Not Allowed", echoes).await;
@@ -242,7 +247,7 @@ async fn nothing_is_sent_to_an_endpoint_of_another_origin() {
             }
             let error = soon(Client::connect(target).into_future()).await.unwrap_err();
             assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
-            assert!(error.to_string().contains("another origin"), "{error}");
+            assert!(why(&error).contains("another origin"), "{}", why(&error));
             assert!(old.told().iter().all(|told| !told.contains("/messages")));
         }
     }
@@ -265,7 +270,7 @@ async fn a_stream_that_is_elsewhere_is_not_followed() {
         }
         let error = soon(Client::connect(target).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
-        assert!(error.to_string().contains("another origin"), "{error}");
+        assert!(why(&error).contains("another origin"), "{}", why(&error));
     }
     assert!(visits.lock().unwrap().is_empty());
 }
@@ -284,7 +289,7 @@ async fn what_does_not_begin_with_an_endpoint_is_not_it_and_the_refusal_is_what_
         });
         let error = soon(Client::connect(&*old.url).era(OLDER).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::Refused, "{first:?}: {error:?}");
-        assert!(error.to_string().contains("405"), "{first:?}: {error}");
+        assert!(why(&error).contains("405"), "{first:?}: {}", why(&error));
         soon(ending).await.unwrap();
     }
 }
@@ -310,7 +315,7 @@ async fn where_there_is_no_stream_either_the_refusal_is_what_is_told() {
         .await;
         let error = soon(Client::connect(&*url).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::Refused, "{get}: {error:?}");
-        assert!(error.to_string().contains("400"), "{get}: {error}");
+        assert!(why(&error).contains("400"), "{get}: {}", why(&error));
         let error = soon(Client::connect(HttpTarget::new(&url).legacy_sse()).into_future()).await.unwrap_err();
         assert_ne!(error.outcome(), Outcome::Answered, "{get}: {error:?}");
     }

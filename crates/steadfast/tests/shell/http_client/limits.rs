@@ -92,7 +92,7 @@ async fn an_answer_as_long_as_may_be_is_taken_and_a_longer_one_is_not() {
             let called = soon(client.call_tool("any", json!({})).into_future()).await;
             assert_eq!(called.is_ok(), fits, "{length} {in_event}: {called:?}");
             if let Err(error) = called {
-                assert!(error.to_string().contains(&LONGEST.to_string()), "{error}");
+                assert!(why(&error).contains(&LONGEST.to_string()), "{}", why(&error));
             }
         }
     }
@@ -110,7 +110,7 @@ async fn what_is_packed_is_not_asked_for_and_not_unpacked() {
         let client = connect(&url, Era::Modern).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{error:?}");
-        assert!(error.to_string().contains(encoding), "{error}");
+        assert!(why(&error).contains(encoding), "{}", why(&error));
         assert!(requests.lock().unwrap().iter().all(|came| came.header("accept-encoding").is_none()));
     }
 }
@@ -158,7 +158,7 @@ async fn nothing_meant_for_a_server_goes_to_another_origin() {
             let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
             let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Transport, "{status} {location}: {error:?}");
-            assert!(error.to_string().contains("another origin"), "{status} {location}: {error}");
+            assert!(why(&error).contains("another origin"), "{status} {location}: {}", why(&error));
         }
     }
     assert!(visits.lock().unwrap().is_empty());

@@ -130,6 +130,17 @@ fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     answer()
 }
 
+/// An error with its causes.
+fn why(error: &steadfast::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
 async fn connect(url: &str, era: Era) -> Client {
     soon(Client::connect(url).era(era).into_future()).await.unwrap()
 }

@@ -67,7 +67,10 @@ async fn a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_unknown()
 #[tokio::test]
 async fn a_request_that_is_only_accepted_is_not_answered() {
     let (url, _) = raw(|_, came| {
-        older(came, || if came.method == "GET" { response("405 No", &[], "") } else { response("202 Accepted", &[], "") })
+        older(
+            came,
+            || if came.method == "GET" { response("405 No", &[], "") } else { response("202 Accepted", &[], "") },
+        )
     })
     .await;
     let client = connect(&url, OLDER).await;
@@ -88,7 +91,7 @@ async fn a_refusal_without_a_word_is_one() {
         let client = connect(&url, OLDER).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Refused, Outcome::Refused), "{status}");
-        assert!(error.to_string().contains(&status[..3]), "{error}");
+        assert!(why(&error).contains(&status[..3]), "{}", why(&error));
     }
 }
 

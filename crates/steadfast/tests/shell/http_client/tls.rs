@@ -120,7 +120,7 @@ async fn a_server_that_nobody_vouches_for_is_told_nothing() {
     for target in [HttpTarget::new(secure.url()), HttpTarget::new(secure.url()).trust_certificate(other.pem())] {
         let error = soon(Client::connect(target).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
-        assert!(error.to_string().contains("certificate"), "{error}");
+        assert!(why(&error).contains("certificate"), "{}", why(&error));
     }
     assert!(secure.versions().is_empty());
 }
@@ -132,7 +132,7 @@ async fn a_certificate_for_another_name_is_none() {
     let target = HttpTarget::new(secure.url()).trust_certificate(authority.pem());
     let error = soon(Client::connect(target).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
-    assert!(error.to_string().contains("certificate"), "{error}");
+    assert!(why(&error).contains("certificate"), "{}", why(&error));
     assert!(secure.versions().is_empty());
 }
 
@@ -141,7 +141,7 @@ async fn what_is_no_certificate_is_said_at_once() {
     let target = HttpTarget::new("https://127.0.0.1:1/mcp").trust_certificate("not one");
     let error = soon(Client::connect(target).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::NotSent);
-    assert!(error.to_string().contains("not a certificate"), "{error}");
+    assert!(why(&error).contains("not a certificate"), "{}", why(&error));
 }
 
 /// Answers when so many of its kind have begun.
