@@ -14,6 +14,7 @@ use steadfast_model::{
 use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
 
 use super::changes::Told;
+use super::declared::declared;
 use super::handlers::{Answers, Handlers};
 use super::{Client, Inner, result_of};
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
@@ -176,7 +177,8 @@ impl Connecting {
         self
     }
 
-    /// What the client says that it can do. Give it the handlers for it too.
+    /// What the client says that it can do. Roots, sampling and elicitation are declared only if there is a handler for
+    /// them.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
         self
@@ -285,14 +287,11 @@ impl Connecting {
 
     async fn open(self) -> Result<Client, Error> {
         let way = self.way.map_err(|error| Error::transport(Outcome::NotSent, error))?;
-        let mut capabilities = self.capabilities;
-        capabilities.roots = capabilities.roots.or(self.implied.roots);
-        capabilities.sampling = capabilities.sampling.or(self.implied.sampling);
-        capabilities.elicitation = capabilities.elicitation.or(self.implied.elicitation);
+        let capabilities = declared(self.capabilities, self.implied, |method| self.handlers.has(method));
         let hello = ClientHello::new(self.info.clone(), capabilities.clone());
-        let handlers = self.handlers;
+        let handlers = self.handlers.declaring(capabilities.clone());
         let told = Told::default();
-        let serving = Answers { handlers: handlers.clone(), told: told.clone() };
+        let serving = Answers { handlers: Arc::clone(&handlers), told: told.clone() };
         let (close, closed) = tokio::sync::watch::channel(false);
         let close = Closing { closed: close, told: told.clone() };
         let apart = self.runtime.is_none();

@@ -6,6 +6,7 @@
 mod call;
 mod changes;
 mod connect;
+mod declared;
 mod handlers;
 mod methods;
 mod pages;
@@ -61,7 +62,7 @@ struct Inner {
     decoration: Decoration,
     capabilities: ClientCapabilities,
     instructions: Option<String>,
-    handlers: Handlers,
+    handlers: Arc<Handlers>,
     told: Told,
     runtime: Arc<dyn Runtime>,
     over_http: bool,
