@@ -122,8 +122,8 @@ impl Client {
     /// Tells the server that the roots have changed, if it was declared that this is told. Since 2026-07-28 there is nothing
     /// to tell: a server asks when it needs them.
     pub fn roots_changed(&self) {
-        if self.inner.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
-            Notices::new(&self.inner.mailbox, None).post(Method::RootsListChanged, None);
+        if self.inner.line.opener.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
+            Notices::new(&self.inner.line.link().mailbox, None).post(Method::RootsListChanged, None);
         }
     }
 

@@ -22,8 +22,9 @@ use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
 use super::request::Wanted;
 use super::shared::Shared;
-use super::tasks::{Carried, sleep, within};
+use super::tasks::Carried;
 use crate::runtime::Task;
+use crate::runtime::waiting::{before, sleep};
 
 /// What a task tells the driver.
 pub(super) enum Incoming {
@@ -104,7 +105,7 @@ impl Exchange {
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
                 self.tell(Incoming::SessionLost).await;
-                Err(Outcome::Lost { sent: false, why: "the server does not know the session any more".to_owned() })
+                Err(Outcome::SessionLost)
             }
             status if status.is_success() => {
                 self.note_delivered().await;
@@ -201,7 +202,9 @@ impl Exchange {
         let ended = std::future::poll_fn(|cx| Poll::Ready(rest.as_mut().poll(cx).is_ready())).await;
         if !ended {
             let runtime = Arc::clone(&self.shared.runtime);
-            let reading = async move { within(&*runtime, LINGERING, rest).await };
+            let until = runtime.now() + LINGERING;
+            // Longer than that, it is not worth it.
+            let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
             let carried = Carried::begin(&*self.shared.runtime, reading);
             self.tell(Incoming::Lingering(carried)).await;
         }

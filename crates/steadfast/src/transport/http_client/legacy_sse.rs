@@ -13,7 +13,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -28,6 +27,7 @@ use super::exchange::Incoming;
 use super::fetch::FetchResponse;
 use super::request::{Unsent, Wanted};
 use super::shared::Shared;
+use crate::runtime::waiting::before;
 
 /// How long a server may take to say where to POST to. One that says nothing is of another kind, and its refusal is what
 /// is told.
@@ -123,14 +123,9 @@ pub(super) async fn open(shared: &Shared) -> Result<Events, NotOpened> {
 
 /// The first event, which names the endpoint.
 async fn first(shared: &Shared, events: &mut Events) -> Result<Vec<u8>, String> {
-    let mut patience = shared.runtime.timer();
-    patience.reset(Some(shared.runtime.now() + ENDPOINT));
-    let mut event = std::pin::pin!(events.event());
-    let first = std::future::poll_fn(|cx| match event.as_mut().poll(cx) {
-        Poll::Pending if patience.poll(cx).is_ready() => Poll::Ready(Err("the server did not name one".to_owned())),
-        polled => polled,
-    });
-    match first.await {
+    let until = shared.runtime.now() + ENDPOINT;
+    let first = before(&*shared.runtime, Some(until), events.event()).await;
+    match first.unwrap_or_else(|| Err("the server does not name one".to_owned())) {
         Ok(Decoded::Message(event)) if event.name == "endpoint" => Ok(event.data),
         Ok(_) => Err("the stream does not begin with an endpoint".to_owned()),
         Err(why) => Err(format!("the stream has no endpoint: {why}")),

@@ -11,7 +11,7 @@ use super::exchange::Incoming;
 use super::pace::pause;
 use super::request::Wanted;
 use super::shared::Shared;
-use super::tasks::sleep;
+use crate::runtime::waiting::sleep;
 
 /// A stream that lasted this long was not opened for nothing.
 const LASTED: Duration = Duration::from_secs(10);

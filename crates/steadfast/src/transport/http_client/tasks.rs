@@ -3,7 +3,6 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use crate::runtime::{Runtime, Task};
 
@@ -95,18 +94,4 @@ impl Drop for Carrying {
             owner.wake();
         }
     }
-}
-
-/// Waits.
-pub(super) async fn sleep(runtime: &dyn Runtime, duration: Duration) {
-    let mut timer = runtime.timer();
-    timer.reset(Some(runtime.now() + duration));
-    std::future::poll_fn(|cx| timer.poll(cx)).await;
-}
-
-/// Does that, for so long at most.
-pub(super) async fn within(runtime: &dyn Runtime, duration: Duration, mut task: Task) {
-    let mut timer = runtime.timer();
-    timer.reset(Some(runtime.now() + duration));
-    std::future::poll_fn(|cx| if timer.poll(cx).is_ready() { Poll::Ready(()) } else { task.as_mut().poll(cx) }).await;
 }

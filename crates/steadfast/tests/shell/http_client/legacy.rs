@@ -330,7 +330,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_connection() {
         "202 Accepted"
     })
     .await;
-    let client = soon(Client::connect(&*old.url).into_future()).await.unwrap();
+    let client = connect_once(HttpTarget::new(&old.url), Era::Any).await;
     let mut call = Box::pin(client.call_tool("any", json!({})).start());
     tokio::select! {
         ended = &mut call => panic!("{ended:?}"),
@@ -342,6 +342,20 @@ async fn the_end_of_the_stream_is_the_end_of_the_connection() {
     soon(client.closed()).await;
 }
 
+/// What was found out is not found out again.
+#[tokio::test]
+async fn a_client_comes_back_to_it_by_another_stream() {
+    let old = Old::good(echoes).await;
+    let client = soon(Client::connect(&*old.url).into_future()).await.unwrap();
+    echoed(&client, "before").await;
+    old.stream.end();
+    soon(client.closed()).await;
+    echoed(&client, "after").await;
+    let told = old.told();
+    assert_eq!(told.iter().filter(|told| *told == "GET /sse ").count(), 2, "{told:?}");
+    assert_eq!(told.iter().filter(|told| *told == "POST /sse initialize").count(), 1, "{told:?}");
+}
+
 #[tokio::test]
 async fn each_way_to_refuse_a_message_has_its_outcome() {
     for (status, outcome) in [
@@ -350,7 +364,7 @@ async fn each_way_to_refuse_a_message_has_its_outcome() {
         ("404 Not Found", Outcome::NotSent),
     ] {
         let old = Old::good(move |_, _| status).await;
-        let client = soon(Client::connect(&*old.url).into_future()).await.unwrap();
+        let client = connect_once(HttpTarget::new(&old.url), Era::Any).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), outcome, "{status}: {error:?}");
         if outcome == Outcome::NotSent {
@@ -368,7 +382,8 @@ async fn what_is_too_long_to_be_read_ends_the_connection_and_nobody_waits_for_it
     .await;
     let mut limits = Limits::default();
     limits.message_bytes = 10_000;
-    let client = soon(Client::connect(&*old.url).limits(limits).into_future()).await.unwrap();
+    let connecting = Client::connect(&*old.url).limits(limits).reconnect(Reconnect::never());
+    let client = soon(connecting.into_future()).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
     soon(client.closed()).await;
@@ -444,7 +459,7 @@ async fn our_own_server_is_spoken_to_and_speaks_back() {
 async fn when_our_own_server_stops_its_calls_have_ended() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let served = Served::with([forever(&begun, &dropped)], HttpOptions::new().legacy_sse("/sse"));
-    let client = soon(Client::connect(served.url.replace("/mcp", "/sse")).into_future()).await.unwrap();
+    let client = connect_once(HttpTarget::new(served.url.replace("/mcp", "/sse")), Era::Any).await;
     let mut call = Box::pin(client.call_tool("forever", json!({})).start());
     tokio::select! {
         ended = &mut call => panic!("{ended:?}"),

@@ -17,7 +17,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use steadfast::Revision;
-use steadfast::client::Era;
+use steadfast::client::{Era, Reconnect};
+use steadfast::transport::http_client::HttpTarget;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -145,6 +146,11 @@ fn why(error: &steadfast::Error) -> String {
 
 pub(super) async fn connect(url: &str, era: Era) -> Client {
     soon(Client::connect(url).era(era).into_future()).await.unwrap()
+}
+
+/// A client that does not come back when its connection is lost, nor makes a call again.
+async fn connect_once(target: HttpTarget, era: Era) -> Client {
+    soon(Client::connect(target).era(era).reconnect(Reconnect::never()).into_future()).await.unwrap()
 }
 
 /// A server by hand: `serve` gets each request, and the connection that it came on.

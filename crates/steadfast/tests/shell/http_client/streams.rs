@@ -45,7 +45,7 @@ async fn a_stream_that_does_not_know_the_session_ends_the_connection() {
         older(came, || if came.method == "GET" { response("404 Not Found", &[], "") } else { nothing(came) })
     })
     .await;
-    let client = connect(&url, OLDER).await;
+    let client = connect_once(HttpTarget::new(&url), OLDER).await;
     soon(client.closed()).await;
 }
 

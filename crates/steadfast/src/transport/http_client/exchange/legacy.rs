@@ -39,7 +39,7 @@ impl Exchange {
             }
             Err(NotOpened::Refused(response)) => Some(self.refused(response).await),
             Err(NotOpened::NotIt(why) | NotOpened::Elsewhere(why)) => Some(Err(not_sent(why))),
-            Err(NotOpened::Unsent(why)) => Some(Err(not_sent(reason(unsent(why))))),
+            Err(NotOpened::Unsent(why)) => Some(Err(unopened(unsent(why)))),
         }
     }
 
@@ -72,7 +72,7 @@ impl Exchange {
         match response.status() {
             StatusCode::NOT_FOUND => {
                 self.tell(Incoming::SessionLost).await;
-                Err(not_sent("the server does not know the endpoint that it named".to_owned()))
+                Err(Outcome::SessionLost)
             }
             status if status.is_success() => {
                 self.note_delivered().await;
@@ -88,9 +88,10 @@ fn not_sent(why: String) -> Failure {
     Outcome::Lost { sent: false, why }
 }
 
-fn reason(outcome: Outcome) -> String {
+/// Whatever became of the request for the stream, `initialize` was not sent.
+fn unopened(outcome: Outcome) -> Failure {
     match outcome {
-        Outcome::Lost { why, .. } => why,
-        other => format!("{other:?}"),
+        Outcome::Lost { why, .. } => not_sent(why),
+        other => other,
     }
 }

@@ -71,7 +71,9 @@ impl Exchange {
 /// Why a request could not be made.
 pub(super) fn unsent(unsent: Unsent) -> Failure {
     match unsent {
-        Unsent::Unauthorized(why) => Outcome::Lost { sent: false, why: format!("not authorized: {why}") },
+        // Whoever authorizes has tried what there is to try.
+        Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
+        Unsent::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
         Unsent::Failed(error) => Outcome::Lost { sent: error.is_sent(), why: error.to_string() },
     }
 }
