@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadfast::client::Era;
 use steadfast::transport::http::HttpOptions;
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
 
@@ -408,6 +408,39 @@ async fn answers_come_whatever_order_they_are_in() {
         (0..8).map(|number| client.call_tool("echo", json!({"text": number.to_string()})).start()).collect();
     for (number, call) in calls.into_iter().enumerate() {
         assert_eq!(text(&soon(call).await.unwrap()), number.to_string());
+    }
+}
+
+/// Signs each request with where it goes.
+struct Signs;
+
+struct Signature(String);
+
+impl Authorize for Signs {
+    fn attempt(&self, method: &::http::Method, url: &str) -> Box<dyn Attempt> {
+        let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+        Box::new(Signature(format!("{method} /{path}")))
+    }
+}
+
+impl Attempt for Signature {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async {
+            headers.insert("x-signed", self.0.parse()?);
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test]
+async fn each_request_is_authorized_for_where_it_goes() {
+    let old = Old::good(echoes).await;
+    let target = HttpTarget::new(&old.url).authorize(Signs);
+    let client = soon(Client::connect(target).into_future()).await.unwrap();
+    echoed(&client, "a").await;
+    for came in old.requests.lock().unwrap().iter() {
+        let goes = format!("{} {}", came.method, came.path());
+        assert_eq!(came.header("x-signed"), Some(&*goes));
     }
 }
 

@@ -176,6 +176,19 @@ async fn http_2_is_spoken_where_it_is_offered_and_all_calls_share_a_connection()
     assert_eq!(secure.connections.load(Ordering::SeqCst), 1);
 }
 
+/// The stream on which the server speaks first is one of many on its connection.
+#[tokio::test]
+async fn a_session_and_its_stream_share_a_connection_of_http_2() {
+    let authority = Authority::new();
+    let secure = Secure::new(&authority, "127.0.0.1", BOTH, [together(8)]).await;
+    let target = HttpTarget::new(secure.url()).trust_certificate(authority.pem());
+    let client = soon(Client::connect(target).era(OLDER).into_future()).await.unwrap();
+    all_at_once(&client, 8).await;
+    soon(client.close()).await;
+    assert!(secure.versions().iter().all(|version| *version == Version::HTTP_2));
+    assert_eq!(secure.connections.load(Ordering::SeqCst), 1);
+}
+
 #[tokio::test]
 async fn http_1_is_spoken_where_nothing_else_is_offered() {
     let authority = Authority::new();
