@@ -49,6 +49,7 @@ pub(crate) const ALL: &[Check] = &[
             })
         },
     ),
+    Check::new("subscribe", |session| Box::pin(subscribe(session)), || json!({ "listening": true, "told": RESOURCE })),
     Check::new(
         "prompts",
         |session| Box::pin(prompts(session)),
