@@ -239,13 +239,14 @@ impl Stream for Changes {
                     changes.link = link;
                     changes.begin();
                 }
-                Heard::Ended(error, loss) => match changes.after(loss) {
-                    Some(source) => changes.source = source,
-                    None => {
-                        changes.source = Source::Over;
+                Heard::Ended(error, loss) => {
+                    let next = changes.after(loss);
+                    let over = next.is_none();
+                    changes.source = next.unwrap_or(Source::Over);
+                    if over {
                         return Poll::Ready(error.map(Err));
                     }
-                },
+                }
             }
         }
     }

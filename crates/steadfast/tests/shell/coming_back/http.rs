@@ -14,10 +14,14 @@ fn count(requests: &Mutex<Vec<Came>>, method: &str) -> usize {
 async fn a_session_that_is_lost_is_opened_again_and_the_call_made_in_it() {
     let lost = AtomicUsize::new(0);
     let (url, requests) = raw(move |_, came| {
-        older(came, || match came.is("tools/call") {
-            true if lost.fetch_add(1, Ordering::SeqCst) == 0 => response("404 Not Found", &[], ""),
-            true => json_answer(came, &json!({"content": []})),
-            false => response("405 No", &[], ""),
+        older(came, || {
+            if !came.is("tools/call") {
+                response("405 No", &[], "")
+            } else if lost.fetch_add(1, Ordering::SeqCst) == 0 {
+                response("404 Not Found", &[], "")
+            } else {
+                json_answer(came, &json!({"content": []}))
+            }
         })
     })
     .await;
@@ -43,10 +47,12 @@ async fn a_session_that_is_lost_again_and_again_is_opened_again_once() {
 async fn an_answer_that_is_lost_is_asked_for_again_if_that_does_no_harm() {
     let lost = AtomicUsize::new(0);
     let (url, requests) = raw(move |_, came| {
-        modern(came, || match came.is("tools/list") && lost.fetch_add(1, Ordering::SeqCst) > 0 {
-            true => json_answer(came, &json!({"resultType": "complete", "tools": []})),
+        modern(came, || {
+            if came.is("tools/list") && lost.fetch_add(1, Ordering::SeqCst) > 0 {
+                return json_answer(came, &json!({"resultType": "complete", "tools": []}));
+            }
             // The connection ends.
-            false => Vec::new(),
+            Vec::new()
         })
     })
     .await;
@@ -61,14 +67,14 @@ async fn an_answer_that_is_lost_is_asked_for_again_if_that_does_no_harm() {
 #[tokio::test]
 async fn a_call_whose_headers_are_looked_up_is_cancelled_at_once() {
     let (url, requests) = raw(|_, came| {
-        modern(came, || match came.is("tools/call") {
-            true => {
-                let error = json!({"code": steadfast::code::HEADER_MISMATCH, "message": "no"});
-                let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "error": error});
-                response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
+        modern(came, || {
+            if !came.is("tools/call") {
+                // The list is lost again and again.
+                return Vec::new();
             }
-            // The list is lost again and again.
-            false => Vec::new(),
+            let error = json!({"code": steadfast::code::HEADER_MISMATCH, "message": "no"});
+            let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "error": error});
+            response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
         })
     })
     .await;
