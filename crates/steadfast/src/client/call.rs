@@ -49,7 +49,15 @@ impl<R: Request> Call<R> {
     }
 
     pub(super) fn failed(client: Client, error: Error) -> Self {
-        Self { client, params: Err(error), timeout: None, total_timeout: None, on_progress: None, idempotent: false, fresh: false }
+        Self {
+            client,
+            params: Err(error),
+            timeout: None,
+            total_timeout: None,
+            on_progress: None,
+            idempotent: false,
+            fresh: false,
+        }
     }
 
     /// How long to wait without an answer or progress. Five minutes unless told; with `None` only the

@@ -160,7 +160,8 @@ impl LogHearers {
     pub(super) fn restore(&self, link: &Link, timeout: Duration) {
         let Some(level) = self.lowest().filter(|_| !link.peer.revision.is_modern()) else { return };
         let mut text = Vec::new();
-        let written = era::write_params(link.peer.revision, &SetLevelParams::new(level), &Decoration::none(), &mut text);
+        let written =
+            era::write_params(link.peer.revision, &SetLevelParams::new(level), &Decoration::none(), &mut text);
         let Some(text) = written.ok().and_then(|()| String::from_utf8(text).ok()) else { return };
         let options = CallOptions { timeout: Some(timeout), keep_when_given_up: true, ..CallOptions::default() };
         drop(PendingCall::new(&link.mailbox, Method::SetLevel, Some(text.into()), options));
