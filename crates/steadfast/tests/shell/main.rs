@@ -14,6 +14,7 @@ mod http;
 mod http_client;
 mod isolation;
 mod kept;
+mod last_words;
 mod lists;
 mod outcomes;
 #[cfg(feature = "http")]
