@@ -217,7 +217,7 @@ impl Returning {
         }
         let opened = opener.open(Some(failed.peer.revision), |end| self.line.note_begun(end)).await?;
         opener.kept.begin_anew();
-        opener.kept.logs.restore(&opened, opener.timeout);
+        opener.kept.logs.restore(&opened, opener);
         Ok(Arc::new(opened))
     }
 
