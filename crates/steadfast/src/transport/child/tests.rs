@@ -435,9 +435,9 @@ async fn what_was_written_before_the_end_is_read_although_nobody_was_told_of_it(
     let mut buf = [0; 64];
     let first = std::future::poll_fn(|cx| Poll::Ready(child.poll_read(cx, &mut buf).is_pending())).await;
     assert!(first, "it has said something before it was asked");
-    write_all(&mut child, b"go\n").await;
+    write_all(&mut child, b"go\n").await.unwrap();
     // On this thread, so that the runtime cannot tell of anything that is there to be read.
-    let _ = block(child.exit());
+    block(child.exit());
     let last = std::future::poll_fn(|cx| Poll::Ready(child.poll_read(cx, &mut buf))).await;
     assert!(matches!(last, Poll::Ready(Ok(11))), "{last:?}");
 }
