@@ -7,6 +7,7 @@ mod http;
 mod lifecycle;
 mod lists;
 mod messages;
+mod ping;
 mod roots;
 mod rounds;
 mod sampling;
