@@ -26,7 +26,7 @@ pub(crate) struct Check {
 pub(crate) const ALL: &[Check] = &[
     Check::new(
         "open",
-        |session| Box::pin(lists::open(session)),
+        |session| Box::pin(async { Ok(lists::open(session)) }),
         || json!({ "instructions": "Be kind.", "declared": ["tools", "resources", "prompts", "completions", "logging"] }),
     ),
     Check::new(
