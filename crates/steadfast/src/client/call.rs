@@ -2,7 +2,6 @@
 
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -70,7 +69,7 @@ impl<R: Request> Call<R> {
     pub fn start(self) -> PendingResult<R> {
         let prepared = self.params.and_then(|params| {
             let mut decoration = self.client.inner.decoration.clone();
-            let progress = self.on_progress.map(|callback| (next_token(), callback));
+            let progress = self.on_progress.map(|callback| (self.client.inner.mailbox.next_token(), callback));
             if let Some((token, _)) = &progress {
                 decoration = decoration.with_progress_token(token);
             }
@@ -96,12 +95,6 @@ fn params_text<R: Request>(client: &Client, params: &R::Params, decoration: &Dec
     let mut text = Vec::new();
     era::write_params(client.revision(), params, decoration, &mut text).map_err(Error::encode)?;
     String::from_utf8(text).map(String::into_boxed_str).map_err(Error::encode)
-}
-
-/// Tokens are unique in the process, and so on each connection.
-fn next_token() -> ProgressToken {
-    static NEXT: AtomicI64 = AtomicI64::new(1);
-    ProgressToken(NEXT.fetch_add(1, Ordering::Relaxed).into())
 }
 
 impl<R: Request> IntoFuture for Call<R> {

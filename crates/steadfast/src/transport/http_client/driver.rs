@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
+use steadfast_proto::mutant;
 use tokio::sync::mpsc;
 
 use super::HttpTarget;
@@ -88,6 +89,7 @@ impl<S: Service> HttpDriver<S> {
                 Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
                 Incoming::Initialized => self.release(),
+                Incoming::SessionLost if mutant!(KeepLostSession) => {}
                 Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
             }
             self.engine.act();
@@ -104,6 +106,11 @@ impl<S: Service> HttpDriver<S> {
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
             if kind.method == Some(Method::Cancelled) && modern {
+                continue;
+            }
+            // A server of 2026-07-28 asks nothing, and has no place where it could be answered.
+            let known = self.engine.connection.peer().is_some_and(|peer| peer.revision.is_modern());
+            if kind.method.is_none() && transmit.call.is_none() && known {
                 continue;
             }
             self.carry(transmit, kind);
@@ -143,7 +150,7 @@ impl<S: Service> HttpDriver<S> {
     fn reap(&mut self, cx: &mut Context<'_>) {
         self.messages.retain(|message| message.poll_over(cx).is_pending());
         let connection = &self.engine.connection;
-        self.exchanges.retain(|call, _| connection.is_waiting(*call));
+        self.exchanges.retain(|call, _| connection.is_waiting(*call) || mutant!(KeepResponses));
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.

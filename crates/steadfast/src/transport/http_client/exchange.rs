@@ -9,6 +9,7 @@ use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::{CallKey, Outcome};
 use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::http::name;
+use steadfast_proto::mutant;
 use tokio::sync::mpsc;
 
 use super::events::{Events, Heard, is_events};
@@ -85,7 +86,11 @@ impl Exchange {
             timeout: self.call.is_none().then_some(DELIVERING),
             ..Wanted::default()
         };
-        let response = self.shared.send(wanted).await.map_err(unsent)?;
+        let mut sent = self.shared.send(wanted.clone()).await;
+        if mutant!(SendAgain) && matches!(&sent, Err(Unsent::Failed(error)) if error.is_sent()) {
+            sent = self.shared.send(wanted).await;
+        }
+        let response = sent.map_err(unsent)?;
         if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
             self.shared.session().id = response.headers().get(name::SESSION_ID).cloned();
         }
@@ -199,7 +204,9 @@ impl Exchange {
 fn unsent(unsent: Unsent) -> Failure {
     match unsent {
         Unsent::Unauthorized(why) => Outcome::Lost { sent: false, why: format!("not authorized: {why}") },
-        Unsent::Failed(error) => Outcome::Lost { sent: error.is_sent(), why: error.to_string() },
+        Unsent::Failed(error) => {
+            Outcome::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
+        }
     }
 }
 

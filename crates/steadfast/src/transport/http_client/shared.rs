@@ -103,7 +103,7 @@ async fn fenced<T>(mut step: Authorizing<'_, T>) -> Result<T, Box<dyn std::error
 }
 
 /// A request to be made.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Wanted<'a> {
     pub(super) method: http::Method,
     /// The headers that a message of 2026-07-28 is mirrored in. Others have those of the session.
