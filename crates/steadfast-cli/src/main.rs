@@ -11,7 +11,7 @@ mod welcome;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use client::Ending;
+use client::{Ending, Failure};
 
 /// Model Context Protocol servers and clients that keep their promises when connections do not.
 #[derive(Parser)]
@@ -33,24 +33,40 @@ enum Command {
     Read(client::read::Options),
     /// Fills in a prompt of a server.
     Prompt(client::prompt::Options),
+    /// Forgets the tokens of a server.
+    Logout(client::logout::Options),
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
     log::start();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("steadfast: there is no runtime: {error}");
+            return Ending::NotSent.into();
+        }
+    };
+    let code = runtime.block_on(run(arguments));
+    // Nothing that blocks a thread keeps a command that has ended.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(arguments: Arguments) -> ExitCode {
     let ended = match arguments.command {
-        Command::Serve(options) => serve::run(options).await.map(|()| Ending::Done),
+        Command::Serve(options) => serve::run(options).await.map(|()| Ending::Done).map_err(Failure::from),
         Command::List(options) => client::list::run(options).await,
         Command::Call(options) => client::call::run(options).await,
         Command::Read(options) => client::read::run(options).await,
         Command::Prompt(options) => client::prompt::run(options).await,
+        Command::Logout(options) => client::logout::run(options).await,
     };
     match ended {
         Ok(ending) => ending.into(),
-        Err(error) => {
-            eprintln!("steadfast: {error:?}");
-            Ending::of(&error).into()
+        Err(failure) => {
+            client::complain(&failure);
+            failure.ending().into()
         }
     }
 }

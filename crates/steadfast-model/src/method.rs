@@ -99,6 +99,8 @@ pub struct Row {
     pub name: &'static str,
     /// True if it has no answer.
     pub notification: bool,
+    /// True if it only asks: nothing is different after it, however often it is made.
+    pub only_asks: bool,
     /// What its receiver has to have declared.
     pub capability: Option<Capability>,
     /// Where it stands, by revision in the order of [`Revision::ALL`].
@@ -154,6 +156,7 @@ macro_rules! methods {
                         method: Self::$variant,
                         name: $name,
                         notification: methods!(@notification $kind),
+                        only_asks: methods!(@only_asks $kind),
                         capability: $capability,
                         places: [$($place),+],
                     } },)+
@@ -161,34 +164,38 @@ macro_rules! methods {
             }
         }
     };
-    (@notification Request) => { false };
     (@notification Notification) => { true };
+    (@notification $request:ident) => { false };
+    (@only_asks Question) => { true };
+    (@only_asks $other:ident) => { false };
 }
 
 use Capability::{Completions, Elicitation, Logging, Prompts, Resources, Roots, Sampling, Tasks, Tools};
 
+// A question is a request that only asks: whoever does not know whether it arrived may ask again. What changes something
+// is none, though making it twice were harmless: a subscription and a level belong to their connection.
 // Columns: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28.
 methods! {
     /// Opens a connection.
     Initialize "initialize" Request None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Asks whether the other side is there.
-    Ping "ping" Request None, [EITHER, EITHER, EITHER, EITHER, ABSENT];
+    Ping "ping" Question None, [EITHER, EITHER, EITHER, EITHER, ABSENT];
     /// Asks what a server is.
-    Discover "server/discover" Request None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
+    Discover "server/discover" Question None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// Lists the tools.
-    ListTools "tools/list" Request Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListTools "tools/list" Question Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Calls a tool.
     CallTool "tools/call" Request Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the prompts.
-    ListPrompts "prompts/list" Request Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListPrompts "prompts/list" Question Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Fills in a prompt.
-    GetPrompt "prompts/get" Request Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    GetPrompt "prompts/get" Question Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the resources.
-    ListResources "resources/list" Request Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListResources "resources/list" Question Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the resource templates.
-    ListResourceTemplates "resources/templates/list" Request Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListResourceTemplates "resources/templates/list" Question Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Reads a resource.
-    ReadResource "resources/read" Request Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ReadResource "resources/read" Question Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Asks to be told when a resource changes.
     Subscribe "resources/subscribe" Request Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Takes that back.
@@ -196,21 +203,21 @@ methods! {
     /// Opens a stream of notifications.
     Listen "subscriptions/listen" Request None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// Completes an argument.
-    Complete "completion/complete" Request Some(Completions), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    Complete "completion/complete" Question Some(Completions), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Asks for log messages of a severity and above.
     SetLevel "logging/setLevel" Request Some(Logging), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Asks for the folders that the client works in.
-    ListRoots "roots/list" Request Some(Roots), [SERVER, SERVER, SERVER, SERVER, INPUT];
+    ListRoots "roots/list" Question Some(Roots), [SERVER, SERVER, SERVER, SERVER, INPUT];
     /// Asks the client's model.
     CreateMessage "sampling/createMessage" Request Some(Sampling), [SERVER, SERVER, SERVER, SERVER, INPUT];
     /// Asks the client's user.
     Elicit "elicitation/create" Request Some(Elicitation), [ABSENT, ABSENT, SERVER, SERVER, INPUT];
     /// Asks how a task is doing.
-    GetTask "tasks/get" Request Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
+    GetTask "tasks/get" Question Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
     /// Waits for a task's result.
-    GetTaskPayload "tasks/result" Request Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
+    GetTaskPayload "tasks/result" Question Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// Lists the tasks.
-    ListTasks "tasks/list" Request Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
+    ListTasks "tasks/list" Question Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// Gives up a task.
     CancelTask "tasks/cancel" Request Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
     /// Gives a task the input that it waits for.
@@ -255,6 +262,11 @@ impl Method {
     /// True if it has no answer.
     pub const fn is_notification(self) -> bool {
         self.row().notification
+    }
+
+    /// True if it only asks: nothing is different after it, however often it is made.
+    pub const fn only_asks(self) -> bool {
+        self.row().only_asks
     }
 
     /// What its receiver has to have declared; where the revision has no way to declare it
@@ -302,6 +314,17 @@ mod tests {
             assert_eq!(method.row().method, method);
             assert_eq!(method.is_notification(), method.name().starts_with("notifications/"));
         }
+    }
+
+    #[test]
+    fn what_changes_something_does_not_only_ask() {
+        let asks: Vec<_> = Method::ALL.iter().filter(|method| method.only_asks()).map(|method| method.name()).collect();
+        assert!(!asks.iter().any(|name| name.starts_with("notifications/")));
+        for changes in [Method::Initialize, Method::CallTool, Method::UpdateTask, Method::CancelTask, Method::Elicit] {
+            assert!(!changes.only_asks(), "{changes}");
+        }
+        assert!(Method::ReadResource.only_asks() && Method::GetPrompt.only_asks() && Method::GetTask.only_asks());
+        assert_eq!(asks.len(), 13);
     }
 
     fn names(revision: Revision, may_send: fn(Sender) -> bool, notification: bool) -> Vec<&'static str> {

@@ -31,7 +31,7 @@ use crate::task::{CancelTaskResult, DetailedTask, ListTasksResult, TaskParams, U
 use crate::tool::{CallToolParams, CallToolResult, ListToolsResult};
 
 /// A request: its method, its parameters and its result.
-pub trait Request {
+pub trait Request: 'static {
     /// The method.
     const METHOD: Method;
     /// What it is sent with.

@@ -65,6 +65,9 @@ pub enum ErrorKind {
     Incompatible,
     /// A value could not be written as JSON.
     Encode,
+    /// A message could not be sent at all: it cannot be written as the transport wants it, or nobody would authorize it.
+    /// Making the call again changes nothing.
+    Unsendable,
     /// What the peer answered is not what the method's answer looks like.
     Decode,
     /// Reading, writing, starting or stopping failed below the protocol.
@@ -234,6 +237,20 @@ impl Error {
         Self::local(ErrorKind::Transport, outcome, "the connection failed").with_source(source)
     }
 
+    /// A message could not be sent, and cannot be.
+    pub fn unsendable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::local(ErrorKind::Unsendable, Outcome::NotSent, "the message cannot be sent").with_source(source)
+    }
+
+    /// The server could not be reached again, for this reason, which others who wait are told too.
+    pub(crate) fn unreachable(why: std::sync::Arc<Self>) -> Self {
+        let kind = match why.kind() {
+            kind @ (ErrorKind::Closed | ErrorKind::Incompatible | ErrorKind::Unsendable) => kind,
+            _ => ErrorKind::Transport,
+        };
+        Self::local(kind, Outcome::NotSent, "the server could not be reached again").with_source(why)
+    }
+
     /// The server asked back in place of a result, and was not answered. It waits for nothing.
     pub fn unanswered(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Unanswered, Outcome::Answered, message)
@@ -251,8 +268,13 @@ impl Error {
     }
 
     /// This error, where nobody knows what became of what it is about.
-    pub(crate) fn with_outcome_unknown(mut self) -> Self {
-        self.0.outcome = Outcome::Unknown;
+    pub(crate) fn with_outcome_unknown(self) -> Self {
+        self.with_outcome(Outcome::Unknown)
+    }
+
+    /// This error, where something else is known of what it is about.
+    pub(crate) fn with_outcome(mut self, outcome: Outcome) -> Self {
+        self.0.outcome = outcome;
         self
     }
 
@@ -284,7 +306,9 @@ impl Error {
     pub fn fault(&self) -> Fault {
         match self.0.kind {
             ErrorKind::Answer if self.0.object.code == code::INTERNAL_ERROR => Fault::Here,
-            ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Usage | ErrorKind::Unanswered => Fault::Here,
+            ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Unsendable | ErrorKind::Usage | ErrorKind::Unanswered => {
+                Fault::Here
+            }
             ErrorKind::Answer
             | ErrorKind::Refused
             | ErrorKind::Unsupported

@@ -223,8 +223,8 @@ impl Ledger {
         !self.ready && method != "ping"
     }
 
-    /// Whether a cancellation from the peer names a call of ours rather than a request of its.
-    pub(crate) fn cancels_name_calls(&self) -> bool {
+    /// Whether this is a client of 2026-07-28: it answers nothing, and a cancellation from its peer names a call of its own.
+    pub(crate) fn only_asks(&self) -> bool {
         self.settings.side == Side::Client && self.opened.is_some_and(Revision::is_modern)
     }
 
@@ -365,6 +365,9 @@ impl Ledger {
     }
 
     fn note_received(&mut self, message: &Message) {
+        if self.only_asks() {
+            return;
+        }
         if message.batch && !self.takes_apart(message) {
             self.refusals_due += 1;
             return;
@@ -372,7 +375,7 @@ impl Ledger {
         for part in &message.parts {
             match part {
                 Part::Request { id, method, token } => self.note_request(id, method, token.as_ref(), message.batch),
-                Part::Cancel { id: Some(id) } if !self.cancels_name_calls() => self.note_cancel(id),
+                Part::Cancel { id: Some(id) } => self.note_cancel(id),
                 Part::Unreadable { answer, id } => {
                     // What a server sends under the id of a call may be its answer, and answers are not answered.
                     let waited_for = id.as_ref().is_none_or(|id| self.open_call(id).is_some());

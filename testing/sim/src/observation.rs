@@ -124,6 +124,7 @@ impl From<Outcome> for Ended {
             Outcome::TimedOut { sent } => Self::TimedOut { sent },
             // Streams carry all calls together, so none is lost alone.
             Outcome::Closed { sent } | Outcome::Lost { sent, .. } => Self::Closed { sent },
+            Outcome::SessionLost | Outcome::Unsendable(_) => Self::Closed { sent: false },
             Outcome::Unreadable(_) => Self::Unreadable,
             Outcome::EndedByPeer => Self::ByPeer,
         }

@@ -5,6 +5,7 @@
 
 mod client;
 mod excused;
+mod exercised;
 mod requirements;
 mod results;
 mod serving;

@@ -68,6 +68,11 @@ impl Requirements {
         self.0.retain(|scenario| scenario.name == name);
     }
 
+    /// Whether this one is among them.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|scenario| scenario.name == name)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -12,6 +12,8 @@ use crate::failure::{Outcome, While};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Check {
     pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) name: Option<String>,
     pub(crate) status: Status,
     #[serde(default)]
     pub(crate) description: Option<String>,

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::excused::excused;
+use super::exercised::missing;
 use super::requirements::Scenario;
 use super::results::{Check, Status};
 
@@ -30,7 +31,13 @@ impl Row {
     /// server did not do what it is about, has not passed.
     pub(crate) fn passed(&self) -> bool {
         let checked = |check: &Check| check.status == Status::Success || excused(&self.scenario.name, check);
-        self.content && self.checks.iter().any(checked) && self.complaints().next().is_none()
+        let whole = self.complaints().next().is_none() && self.missing().next().is_none();
+        self.content && self.checks.iter().any(checked) && whole
+    }
+
+    /// The checks that should have been made, and were not.
+    fn missing(&self) -> impl Iterator<Item = &'static str> {
+        missing(&self.scenario.name, &self.checks)
     }
 
     fn complaints(&self) -> impl Iterator<Item = &Check> {
@@ -89,8 +96,11 @@ pub(crate) fn report(rows: &[Row], alive: bool) -> String {
         push(&mut text, format_args!("\n{} ({}):", row.scenario.name, row.revision));
         if !row.content {
             push(&mut text, format_args!("- the suite was not content: see its output"));
-        } else if row.complaints().next().is_none() {
+        } else if row.complaints().next().is_none() && row.missing().next().is_none() {
             push(&mut text, format_args!("- nothing was checked"));
+        }
+        for check in row.missing() {
+            push(&mut text, format_args!("- `{check}` was not exercised"));
         }
         for check in row.complaints() {
             let words = check.error_message.as_deref().or(check.description.as_deref()).unwrap_or_default();
@@ -112,6 +122,7 @@ mod tests {
     fn row(statuses: &[Status]) -> Row {
         let check = |status: &Status| Check {
             id: "a-check".to_owned(),
+            name: None,
             status: *status,
             description: Some("what it looks at".to_owned()),
             error_message: None,
@@ -136,6 +147,15 @@ mod tests {
             assert!(!row.passed());
             assert!(report(&[row], true).contains("nothing was checked"));
         }
+    }
+
+    #[test]
+    fn a_scenario_that_was_not_exercised_does_not_pass() {
+        let mut idle = row(&[Status::Success]);
+        assert!(idle.passed());
+        idle.scenario.name = "http-standard-headers".to_owned();
+        assert!(!idle.passed());
+        assert!(report(&[idle], true).contains("- `ClientMcpNameHeader_tools_call` was not exercised"));
     }
 
     #[test]

@@ -1,43 +1,41 @@
 //! What a server asks the user, asked at the terminal.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
-
 use serde_json::Value;
 use steadfast::{ElicitFormParams, ElicitParams, ElicitResult, Error, FormField, FormKind, JsonObject};
 
-/// Whether there is a person to be asked.
-pub(super) fn somebody_is_there() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
+use super::terminal::{self, Person};
+
+/// What is typed to say no to a whole form.
+const DECLINE: &str = "/decline";
 
 /// Asks. An empty line takes what is proposed; the end of input is no answer.
 pub(super) async fn elicit(asked: ElicitParams) -> Result<ElicitResult, Error> {
-    // Reading a line blocks, and a blocked thread cannot be given up: it ends with the process.
-    let answered = tokio::task::spawn_blocking(move || match asked {
-        ElicitParams::Form(form) => fill_in(&form),
-        ElicitParams::Url(url) => visit(&url.message, &url.url),
+    let mut person = terminal::person().await;
+    Ok(match asked {
+        ElicitParams::Form(form) => fill_in(&mut person, &form).await,
+        ElicitParams::Url(url) => visit(&mut person, &url.message, &url.url).await,
         _ => ElicitResult::cancel(),
-    });
-    answered.await.map_err(|error| Error::internal(error.to_string()))
+    })
 }
 
-fn visit(message: &str, url: &str) -> ElicitResult {
-    eprintln!("\nThe server asks: {message}\n  {url}");
-    match line("Have you visited it? [y/N] ").as_deref() {
+async fn visit(person: &mut Person, message: &str, url: &str) -> ElicitResult {
+    person.tell(&format!("\nThe server asks: {message}\n  {url}"));
+    match person.ask("Have you visited it? [y/N] ").await.as_deref() {
         Some("y" | "Y" | "yes") => ElicitResult::agree(),
         Some(_) => ElicitResult::decline(),
         None => ElicitResult::cancel(),
     }
 }
 
-fn fill_in(form: &ElicitFormParams) -> ElicitResult {
-    eprintln!("\nThe server asks: {}", form.message);
+async fn fill_in(person: &mut Person, form: &ElicitFormParams) -> ElicitResult {
+    person.tell(&format!("\nThe server asks: {}\n  ({DECLINE} says no)", form.message));
     let mut answers = JsonObject::new();
     for (name, field) in form.requested_schema.fields() {
         let required = form.requested_schema.is_required(name);
-        match answer(name, &field, required) {
+        match answer(person, name, &field, required).await {
             Typed::Value(value) => drop(answers.insert(name.to_owned(), value)),
             Typed::Nothing => {}
+            Typed::Refusal => return ElicitResult::decline(),
             Typed::End => return ElicitResult::cancel(),
         }
     }
@@ -49,24 +47,28 @@ enum Typed {
     Value(Value),
     /// It stays empty, or as it was proposed.
     Nothing,
+    /// No to the whole form.
+    Refusal,
     /// The end of input.
     End,
 }
 
-fn answer(name: &str, field: &FormField, required: bool) -> Typed {
+async fn answer(person: &mut Person, name: &str, field: &FormField, required: bool) -> Typed {
     let title = field.title.as_deref().unwrap_or(name);
     if let Some(description) = &field.description {
-        eprintln!("  {description}");
+        person.tell(&format!("  {description}"));
     }
     loop {
-        let Some(typed) = line(&format!("{title}{}: ", proposal(&field.kind))) else { return Typed::End };
+        let question = format!("{title}{}: ", proposal(&field.kind));
+        let Some(typed) = person.ask(&question).await else { return Typed::End };
         match (typed.as_str(), default(&field.kind)) {
+            (DECLINE, _) => return Typed::Refusal,
             ("", Some(_)) => return Typed::Nothing,
             ("", None) if !required => return Typed::Nothing,
-            ("", None) => eprintln!("  It has to be filled in."),
+            ("", None) => person.tell("  It has to be filled in."),
             (text, _) => match read(&field.kind, text) {
                 Ok(value) => return Typed::Value(value),
-                Err(why) => eprintln!("  {why}"),
+                Err(why) => person.tell(&format!("  {why}")),
             },
         }
     }
@@ -116,18 +118,6 @@ fn read(kind: &FormKind, text: &str) -> Result<Value, String> {
             Ok(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
         }
         _ => Ok(text.into()),
-    }
-}
-
-/// A line of what is typed; `None` at the end of input.
-fn line(question: &str) -> Option<String> {
-    eprint!("{question}");
-    // A terminal that cannot be written to cannot be read from either, which is seen next.
-    let _ = std::io::stderr().flush();
-    let mut text = String::new();
-    match std::io::stdin().lock().read_line(&mut text) {
-        Ok(read) if read > 0 => Some(text.trim().to_owned()),
-        _ => None,
     }
 }
 

@@ -1,57 +1,90 @@
 //! `steadfast list`: what a server has.
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
+use steadfast::model::{Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool};
 use steadfast::{Client, Error, ErrorKind};
 
-use super::{Connect, Ending, show};
+use super::{Connect, Ending, Failure, Launch, ending, harmless, session, show};
 
 /// Lists what a server has: its tools, resources, templates and prompts
 #[derive(Args)]
+#[command(
+    after_help = ending::CODES,
+    override_usage = "steadfast list [OPTIONS] <TARGET>\n       steadfast list [OPTIONS] -- <COMMAND>..."
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     connect: Connect,
+    #[command(flatten)]
+    launch: Launch,
 }
 
-pub(crate) async fn run(options: Options) -> Result<Ending, Error> {
-    let client = options.connect.open().await?;
-    let tools = present(client.tools().all().await)?;
-    let resources = present(client.resources().all().await)?;
-    let templates = present(client.resource_templates().all().await)?;
-    let prompts = present(client.prompts().all().await)?;
+pub(crate) async fn run(options: Options) -> Result<Ending, Failure> {
+    let listed = session::with(&options.connect, &options.launch, Listed::of).await?;
+    let Some(listed) = listed else { return Ok(Ending::Cancelled) };
     if options.connect.json {
-        let all = json!({
-            "revision": client.revision().as_str(), "server": client.server().info, "tools": tools,
-            "resources": resources, "resourceTemplates": templates, "prompts": prompts,
-        });
-        println!("{all:#}");
+        show::as_json(&listed.as_json())?;
     } else {
-        greet(&client);
-        section("TOOL", tools.into_iter().map(|tool| [tool.name, tool.description.unwrap_or_default()]));
-        section("RESOURCE", resources.into_iter().map(|item| [item.uri, item.description.unwrap_or(item.name)]));
-        section(
-            "TEMPLATE",
-            templates.into_iter().map(|item| [item.uri_template, item.description.unwrap_or(item.name)]),
-        );
-        section("PROMPT", prompts.into_iter().map(|prompt| [prompt.name, prompt.description.unwrap_or_default()]));
+        print!("{}", listed.as_tables());
     }
-    client.close().await;
     Ok(Ending::Done)
 }
 
-fn greet(client: &Client) {
-    let (name, version) = match &client.server().info {
-        Some(info) => (info.title.as_deref().unwrap_or(&info.name), &*info.version),
-        None => ("A server without a name", ""),
-    };
-    println!("{name} {version} (revision {})", client.revision());
+/// All that a server has.
+struct Listed {
+    revision: Revision,
+    server: Option<Implementation>,
+    tools: Vec<Tool>,
+    resources: Vec<Resource>,
+    templates: Vec<ResourceTemplate>,
+    prompts: Vec<Prompt>,
 }
 
-fn section(heading: &str, items: impl Iterator<Item = [String; 2]>) {
-    let rows: Vec<Vec<String>> = items.map(Vec::from).collect();
-    if !rows.is_empty() {
-        print!("\n{}", show::table(&[heading, ""], &rows));
+impl Listed {
+    async fn of(client: &Client) -> Result<Self, Error> {
+        Ok(Self {
+            revision: client.revision(),
+            server: client.server().info.clone(),
+            tools: present(client.tools().all().await)?,
+            resources: present(client.resources().all().await)?,
+            templates: present(client.resource_templates().all().await)?,
+            prompts: present(client.prompts().all().await)?,
+        })
     }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "revision": self.revision.as_str(), "server": self.server, "tools": self.tools,
+            "resources": self.resources, "resourceTemplates": self.templates, "prompts": self.prompts,
+        })
+    }
+
+    fn as_tables(&self) -> String {
+        let (name, version) = match &self.server {
+            Some(info) => (info.title.as_deref().unwrap_or(&info.name), &*info.version),
+            None => ("A server without a name", ""),
+        };
+        let greeting = harmless::line(&format!("{name} {version} (revision {})", self.revision));
+        let tools = self.tools.iter().map(|tool| [&*tool.name, tool.description.as_deref().unwrap_or_default()]);
+        let resources =
+            self.resources.iter().map(|item| [&*item.uri, item.description.as_deref().unwrap_or(&item.name)]);
+        let templates =
+            self.templates.iter().map(|item| [&*item.uri_template, item.description.as_deref().unwrap_or(&item.name)]);
+        let prompts = self.prompts.iter().map(|item| [&*item.name, item.description.as_deref().unwrap_or_default()]);
+        let sections = [
+            section("TOOL", tools),
+            section("RESOURCE", resources),
+            section("TEMPLATE", templates),
+            section("PROMPT", prompts),
+        ];
+        format!("{greeting}\n{}", sections.concat())
+    }
+}
+
+fn section<'a>(heading: &str, items: impl Iterator<Item = [&'a str; 2]>) -> String {
+    let rows: Vec<Vec<String>> = items.map(|item| item.map(harmless::line).into()).collect();
+    if rows.is_empty() { String::new() } else { format!("\n{}", show::table(&[heading, ""], &rows)) }
 }
 
 /// What there is; nothing if the server does not have such a list.

@@ -3,30 +3,37 @@
 use clap::Args;
 use steadfast::{Error, Role};
 
-use super::{Connect, Ending, ending, show};
+use super::{Connect, Ending, Failure, Launch, ending, session, show};
 
 /// Fills in a prompt
 #[derive(Args)]
-#[command(after_help = ending::CODES)]
+#[command(
+    after_help = ending::CODES,
+    override_usage = "steadfast prompt [OPTIONS] <TARGET> <PROMPT>\n       steadfast prompt [OPTIONS] <PROMPT> -- <COMMAND>..."
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     connect: Connect,
     /// The prompt
-    prompt: String,
+    prompt: Option<String>,
     /// An argument, as name=value. May be given more than once
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     arguments: Vec<String>,
+    #[command(flatten)]
+    launch: Launch,
 }
 
-pub(crate) async fn run(options: Options) -> Result<Ending, Error> {
+pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
     let pairs: Result<Vec<(&str, &str)>, Error> = options.arguments.iter().map(|argument| pair(argument)).collect();
     let pairs = pairs?;
-    let client = options.connect.open().await?;
-    let filled = client.get_prompt(&options.prompt, pairs).timeout(options.connect.timeout()).await;
-    client.close().await;
-    let result = filled?;
+    let prompt = options.connect.sort(options.prompt.take(), &options.launch, "the prompt")?;
+    let timeout = options.connect.timeout();
+    let filling = session::with(&options.connect, &options.launch, async |client| {
+        client.get_prompt(&prompt, pairs).timeout(timeout).await
+    });
+    let Some(result) = filling.await? else { return Ok(Ending::Cancelled) };
     if options.connect.json {
-        println!("{:#}", serde_json::to_value(&result).map_err(Error::encode)?);
+        show::as_json(&result)?;
     } else {
         for message in &result.messages {
             let role = if message.role == Role::User { "user" } else { "assistant" };

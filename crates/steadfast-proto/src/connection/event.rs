@@ -156,6 +156,10 @@ pub enum Outcome {
         /// What happened.
         why: String,
     },
+    /// The peer does not know the session that it belongs to, and has not begun it. The connection ends.
+    SessionLost,
+    /// It cannot be written or may not be: making it again changes nothing. The connection goes on.
+    Unsendable(String),
 }
 
 /// Why a connection closed.

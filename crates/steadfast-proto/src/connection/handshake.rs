@@ -207,6 +207,12 @@ impl Connection {
         self.peer.as_ref().map_or(self.modern.is_some(), |peer| peer.revision.is_modern())
     }
 
+    /// Whether whatever the peer sends stays without an answer: since 2026-07-28 servers send no requests, and clients no
+    /// answers.
+    pub(super) fn answers_nothing(&self) -> bool {
+        matches!(*self.hello, Hello::Client(_)) && self.peer.as_ref().is_some_and(|peer| peer.revision.is_modern())
+    }
+
     /// Whether an error without an id says so with `null`: until 2025-11-25 made the member optional.
     pub(super) fn writes_null_id(&self) -> bool {
         match &self.peer {

@@ -93,6 +93,11 @@ impl Connection {
         params: &Params<'_>,
         batch: Option<BatchKey>,
     ) {
+        if self.answers_nothing() {
+            self.statistics.refused += 1;
+            let why = format!("a server of this revision sends no requests, and this one sent {method}");
+            return self.odd(Oddity::Refused { id: Some(id), why });
+        }
         if self.inbound.contains_key(&id) && !crate::mutant!(AcceptDuplicateId) {
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             self.statistics.refused += 1;

@@ -451,6 +451,9 @@ impl Connection {
 
     /// Puts an answer, or an error that answers nothing, in the queue, or with the other answers of its batch.
     fn commit(&mut self, body: Vec<u8>, batch: Option<BatchKey>, about: Option<Key>) {
+        if self.answers_nothing() {
+            return;
+        }
         match batch {
             Some(batch) => self.batches.add(batch, body),
             None => {

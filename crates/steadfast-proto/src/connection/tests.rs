@@ -949,6 +949,27 @@ fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
 }
 
 #[test]
+fn a_client_of_2026_answers_nothing() {
+    let mut world = client();
+    // Before it is known which revision is spoken, somebody may ask whether we are there.
+    world.say(&json!({"jsonrpc":"2.0","id":"early","method":"ping"}));
+    assert_eq!(world.wire()[0]["id"], "early");
+    world.say(&json!({"jsonrpc":"2.0","id":"open","method":"roots/list"}));
+    let key = world.started[0].key;
+    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.respond(key);
+    for method in ["ping", "roots/list", "sampling/createMessage", "elicitation/create", "nothing"] {
+        world.say(&json!({"jsonrpc":"2.0","id":1,"method":method,"params":{"_meta":modern_meta()}}));
+        world.say(&json!({"jsonrpc":"2.0","id":1,"method":method}));
+    }
+    world.say(&json!([{"jsonrpc":"2.0","id":2,"method":"ping"}]));
+    world.raw(b"no message at all");
+    world.raw(br#"{"jsonrpc":"2.0","id":3,"method":7}"#);
+    assert_eq!((world.wire(), world.started.len()), (Vec::<Value>::new(), 1));
+    assert_eq!(world.connection.statistics().refused, 13);
+}
+
+#[test]
 fn a_message_says_which_request_it_belongs_to() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(7);

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use steadfast_model::era;
 use steadfast_model::request::Request;
-use steadfast_model::{ErrorObject, Method, Revision};
+use steadfast_model::{ClientCapabilities, ErrorObject, Method, Revision};
 use steadfast_proto::connection;
 use steadfast_proto::encode::Answer;
 use steadfast_proto::envelope::OwnedParams;
 
 use super::changes::Told;
+use super::declared::Asked;
 use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch};
 
@@ -25,13 +26,16 @@ pub(super) type Answering = Pin<Box<dyn Future<Output = Written> + Send>>;
 /// Takes the text of the parameters, and the revision to answer in.
 type Handler = Arc<dyn Fn(&str, Revision) -> Answering + Send + Sync>;
 
-/// The handlers of a client, by method.
-#[derive(Clone, Default)]
-pub(super) struct Handlers(BTreeMap<Method, Handler>);
+/// The handlers of a client, and what it has declared.
+#[derive(Default)]
+pub(super) struct Handlers {
+    by_method: BTreeMap<Method, Handler>,
+    declared: ClientCapabilities,
+}
 
 /// What a client does when a server asks or tells something by itself.
 pub(super) struct Answers {
-    pub(super) handlers: Handlers,
+    pub(super) handlers: Arc<Handlers>,
     pub(super) told: Told,
 }
 
@@ -55,27 +59,50 @@ impl Handlers {
                 Ok(out)
             })
         });
-        self.0.insert(R::METHOD, boxed);
+        self.by_method.insert(R::METHOD, boxed);
+    }
+
+    /// Holds servers to what was declared.
+    pub(super) fn declaring(mut self, declared: ClientCapabilities) -> Arc<Self> {
+        self.declared = declared;
+        Arc::new(self)
+    }
+
+    pub(super) fn has(&self, method: Method) -> bool {
+        self.by_method.contains_key(&method)
     }
 
     /// The answer to a request with these parameters; `None`: there is no handler for it.
     pub(super) fn answer(&self, method: Method, params: &str, revision: Revision) -> Option<Answering> {
-        self.0.get(&method).map(|handler| handler(params, revision))
+        let handler = self.by_method.get(&method)?;
+        let asked = match Asked::read(&self.declared, method, params) {
+            Ok(asked) => asked,
+            Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
+        };
+        let answering = handler(params, revision);
+        Some(Box::pin(async move {
+            let written = answering.await?;
+            asked.check(&written)?;
+            Ok(written)
+        }))
     }
 }
 
 impl Service for Answers {
     fn start(&mut self, request: connection::Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
-        let Some(handler) = self.handlers.0.get(&request.method) else {
-            return Started::Answered(Answer::error(
-                &request.id,
-                &ErrorObject::method_not_found(request.method.name()),
-            ));
-        };
+        let not_found = ErrorObject::method_not_found(request.method.name());
+        if !self.handlers.has(request.method) {
+            return Started::Answered(Answer::error(&request.id, &not_found));
+        }
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
-        let handler = Arc::clone(handler);
+        let handlers = Arc::clone(&self.handlers);
         // The handler itself is called where it may block or panic, not here.
-        let job = Job::Future(Box::pin(async move { handler(request.params.text(), request.peer.revision).await }));
+        let job = Job::Future(Box::pin(async move {
+            match handlers.answer(request.method, request.params.text(), request.peer.revision) {
+                Some(answering) => answering.await,
+                None => Err(Error::refused(request.method, not_found)),
+            }
+        }));
         launch(Arc::clone(&execution), job, encode, None);
         Started::Running(execution)
     }

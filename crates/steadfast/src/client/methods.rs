@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast_model::{
-    CallToolParams, CompleteParams, EmptyParams, GetPromptParams, LoggingLevel, ReadResourceParams, Reference,
+    CallToolParams, CompleteParams, EmptyParams, GetPromptParams, LoggingLevel, Method, ReadResourceParams, Reference,
     ResourceParams, SetLevelParams, Tool, request,
 };
 
@@ -13,6 +13,7 @@ use super::Client;
 use super::call::Call;
 use super::pages::Items;
 use crate::error::Error;
+use crate::runtime::Notices;
 
 /// Tools.
 impl Client {
@@ -116,6 +117,14 @@ impl Client {
     /// Asks whether the server is there (revisions up to 2025-11-25).
     pub async fn ping(&self) -> Result<(), Error> {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
+    }
+
+    /// Tells the server that the roots have changed, if it was declared that this is told. Since 2026-07-28 there is nothing
+    /// to tell: a server asks when it needs them.
+    pub fn roots_changed(&self) {
+        if self.inner.line.opener.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
+            Notices::new(&self.inner.line.link().mailbox, None).post(Method::RootsListChanged, None);
+        }
     }
 
     /// Asks for log messages of that severity and above (revisions up to 2025-11-25).

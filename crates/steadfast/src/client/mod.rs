@@ -1,38 +1,68 @@
 //! Clients: calls to a server, and answers to what it asks.
 //!
-//! A [`Client`] is one connection. Every call ends in a result or in an [`Error`] whose [`Outcome`] says what is known:
-//! never sent, refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
+//! ```text
+//!   Client --> Line --> Link --> driver --> the server
+//!     |          |        one connection, until it is lost
+//!     |          +-- opens another, when it is needed
+//!     +--> Call --> PendingResult --> Course: the requests that one call takes
+//! ```
+//!
+//! Every call ends in a result or in an [`Error`] whose [`Outcome`](crate::Outcome) says what is known: never sent,
+//! refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
 
+mod attempts;
 mod call;
+mod canceller;
 mod changes;
 mod connect;
+mod course;
+mod declared;
+mod ending;
 mod handlers;
+mod line;
+mod link;
+mod lookup;
 mod methods;
+mod opening;
 mod pages;
+mod pending;
 mod questions;
+mod reconnect;
 mod rounds;
+mod settled;
+mod target;
 mod tasks;
 
+use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use steadfast_model::era::Decoration;
 use steadfast_model::request::Request;
-use steadfast_model::{ClientCapabilities, Revision};
-use steadfast_proto::connection::{CallRefused, Outcome as Ending, Peer};
+use steadfast_model::{ProgressToken, Revision};
+use steadfast_proto::connection::Peer;
 
-pub use call::{Call, PendingResult};
+pub use call::Call;
+pub use canceller::Canceller;
 pub use changes::{Change, Changes};
-#[cfg(feature = "http-client")]
-pub use connect::ViaHttp;
-pub use connect::{Connecting, Era, Target, ViaChild, ViaMemory, ViaTransport, Way};
+pub use connect::Connecting;
+pub use opening::Era;
 pub use pages::{Items, Listing};
+pub use pending::PendingResult;
+pub use reconnect::Reconnect;
+pub use settled::{Settled, Unknown};
+#[cfg(feature = "http-client")]
+pub use target::ViaHttp;
+pub use target::{Target, ViaChild, ViaFunction, ViaMemory, ViaTransport, Way};
 
-use crate::error::{Error, Outcome};
-use crate::runtime::{CallEnding, Letter, Mailbox, Runtime};
-use changes::Told;
-use handlers::Handlers;
+pub(crate) use ending::result_of;
 
-/// A connection to a server. Cheap to clone; the connection closes when the last clone is dropped.
+use crate::runtime::Runtime;
+use attempts::Trusted;
+use line::Line;
+
+/// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
+///
+/// A connection that is lost is opened again when it is needed, if the client was [told to](Connecting::reconnect).
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -56,48 +86,60 @@ pub struct Client {
 }
 
 struct Inner {
-    mailbox: Arc<Mailbox>,
-    peer: Arc<Peer>,
-    decoration: Decoration,
-    capabilities: ClientCapabilities,
-    instructions: Option<String>,
-    handlers: Handlers,
-    told: Told,
-    runtime: Arc<dyn Runtime>,
+    line: Arc<Line>,
     over_http: bool,
-    closed: tokio::sync::watch::Receiver<bool>,
+    /// Set if the server is believed what it says of its tools.
+    trusted: Option<Trusted>,
+    /// The next token for progress: a call has one on whatever connection it is made.
+    next_token: AtomicI64,
+}
+
+impl Inner {
+    fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.line.opener.runtime
+    }
+
+    fn next_token(&self) -> ProgressToken {
+        ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
+    }
+
+    /// Takes note of a result.
+    fn note(&self, result: &dyn Any) {
+        if let Some(trusted) = &self.trusted {
+            trusted.note(result);
+        }
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // If the connection is closed already, so much the better.
-        let _ = self.mailbox.post(Letter::ShutDown { at_once: true });
+        self.line.close();
     }
 }
 
 /// Who is there.
 impl Client {
-    /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), any transport, or a URL
-    /// (feature `http-client`).
+    /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), any transport, a function
+    /// that opens one, or a URL (feature `http-client`).
     ///
     /// [`transport::child::Command`]: crate::transport::child::Command
     pub fn connect<Via>(target: impl Target<Via>) -> Connecting {
         Connecting::new(target)
     }
 
-    /// The revision that is spoken.
+    /// The revision that is spoken, or was last.
     pub fn revision(&self) -> Revision {
-        self.inner.peer.revision
+        self.inner.line.link().peer.revision
     }
 
-    /// What the server said of itself.
-    pub fn server(&self) -> &Peer {
-        &self.inner.peer
+    /// What the server said of itself when it was last connected to.
+    pub fn server(&self) -> Arc<Peer> {
+        Arc::clone(&self.inner.line.link().peer)
     }
 
     /// How to use the server, for a model.
-    pub fn instructions(&self) -> Option<&str> {
-        self.inner.instructions.as_deref()
+    pub fn instructions(&self) -> Option<String> {
+        self.inner.line.link().instructions.clone()
     }
 }
 
@@ -108,18 +150,18 @@ impl Client {
         Call::new(self.clone(), params)
     }
 
-    /// Closes the connection and waits until it is closed. Calls that wait end; a child process is ended.
+    /// Closes the client for good, and waits until its connection is closed and a child process is gone. Calls that wait end,
+    /// and nothing is opened again.
     pub async fn close(self) {
-        // If it is closed already, the wait is over at once.
-        let _ = self.inner.mailbox.post(Letter::ShutDown { at_once: true });
-        self.closed().await;
+        self.inner.line.close();
+        self.inner.line.is_over().await;
     }
 
-    /// Completes when the connection is closed, by whichever side.
+    /// Completes when the connection that there is now is closed, by whichever side. A client that comes back opens another
+    /// when it is needed.
     pub async fn closed(&self) {
-        let mut closed = self.inner.closed.clone();
-        // An error means that the driver is gone, and with it the connection.
-        let _ = closed.wait_for(|closed| *closed).await;
+        let closed = self.inner.line.link().closed();
+        link::is_closed(closed).await;
     }
 }
 
@@ -127,50 +169,8 @@ impl std::fmt::Debug for Client {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Client")
-            .field("server", &self.inner.peer.info)
+            .field("server", &self.server().info)
             .field("revision", &self.revision())
             .finish()
-    }
-}
-
-/// What a call came to, where nothing but the result will do.
-pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Error> {
-    complete::<R>(answer_of::<R>(ending)?)
-}
-
-/// What a call was answered with.
-fn answer_of<R: Request>(ending: CallEnding) -> Result<steadfast_model::Outcome<R::Result>, Error> {
-    let text = text_of(ending, R::METHOD.name())?;
-    steadfast_model::Outcome::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
-}
-
-/// The result, if that is what it is. Results of 2026-07-28 say what kind they are, and a kind that is not known must not be
-/// taken for another.
-fn complete<R: Request>(answer: steadfast_model::Outcome<R::Result>) -> Result<R::Result, Error> {
-    match answer {
-        steadfast_model::Outcome::Complete(result) => Ok(result),
-        _ => Err(Error::unreadable(R::METHOD, "a result of a kind that this client does not take")),
-    }
-}
-
-fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
-    let known = |sent: bool| if sent { Outcome::Unknown } else { Outcome::NotSent };
-    match ending {
-        CallEnding::Ended(Ending::Answered(text)) => Ok(text),
-        CallEnding::Ended(Ending::Refused(object)) => Err(Error::refused(method, object)),
-        CallEnding::Ended(Ending::Unreadable(why)) => Err(Error::unreadable(method, why)),
-        CallEnding::Ended(Ending::Cancelled { sent }) => Err(Error::cancelled(known(sent))),
-        CallEnding::Ended(Ending::TimedOut { sent }) => Err(Error::timed_out(known(sent))),
-        CallEnding::Ended(Ending::Closed { sent }) => Err(Error::closed(known(sent))),
-        CallEnding::Ended(Ending::Lost { sent, why }) => Err(Error::transport(known(sent), why)),
-        CallEnding::Ended(Ending::EndedByPeer) => Err(Error::cancelled(Outcome::Answered)),
-        CallEnding::Refused(CallRefused::TooMany) => Err(Error::limit("too many calls wait for an answer")),
-        CallEnding::Refused(CallRefused::NotInRevision) => {
-            Err(Error::unsupported(format!("the revision that the peer speaks has no {method} from this side")))
-        }
-        CallEnding::Refused(CallRefused::MissingCapability(capability)) => {
-            Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
-        }
-        CallEnding::Refused(_) => Err(Error::closed(Outcome::NotSent)),
     }
 }

@@ -14,7 +14,7 @@ use steadfast_model::{
 use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
-use super::call::PendingResult;
+use super::pending::PendingResult;
 use crate::error::Error;
 
 /// A server that gives out cursors for ever would keep us for ever.

@@ -5,20 +5,17 @@
 //! gives the call up has the task cancelled.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use steadfast_model::{
     DetailedTask, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task, TaskParams, TaskStatus, UpdateTaskParams,
     request,
 };
-use steadfast_proto::Moment;
 
 use super::Client;
 use super::questions::Questions;
 use crate::error::{Error, Outcome};
-use crate::runtime::Runtime;
+use crate::runtime::waiting::sleep;
 
 /// How long to wait before asking, if the server does not say, and whatever it says.
 const PACE: Duration = Duration::from_secs(1);
@@ -29,27 +26,20 @@ const CANCELLING: Duration = Duration::from_secs(10);
 
 /// Whether the client has said that it takes tasks for results.
 pub(super) fn are_taken(client: &Client) -> bool {
-    client.inner.capabilities.has_extension(TASKS_EXTENSION)
+    client.inner.line.opener.capabilities.has_extension(TASKS_EXTENSION)
 }
 
-/// Follows a task to its end.
-pub(super) async fn follow(
-    client: Client,
-    method: Method,
-    task: Task,
-    end: Option<Moment>,
-) -> Result<JsonObject, Error> {
-    let mut timer = client.inner.runtime.timer();
-    timer.reset(end);
-    let mut following = Following { client, method, task, answered: BTreeSet::new(), over: false };
-    let mut followed = pin!(following.until_the_end());
-    std::future::poll_fn(|cx| {
-        if let Poll::Ready(ended) = followed.as_mut().poll(cx) {
-            return Poll::Ready(ended);
-        }
-        timer.poll(cx).map(|()| Err(Error::timed_out(Outcome::Unknown)))
-    })
-    .await
+/// Follows a task to its end. Dropping this has it cancelled.
+pub(super) async fn follow(client: Client, method: Method, task: Task) -> Result<JsonObject, Error> {
+    Following { client, method, task, answered: BTreeSet::new(), over: false }.until_the_end().await
+}
+
+/// Has a task cancelled that nobody waits for.
+pub(super) fn cancel(client: &Client, task_id: &str) {
+    let call = client.call::<request::CancelTask>(TaskParams::new(task_id));
+    let cancel = call.timeout(CANCELLING).total_timeout(CANCELLING).start();
+    // Nobody is left to be told how it went.
+    client.inner.runtime().spawn(Box::pin(async move { drop(cancel.await) }));
 }
 
 struct Following {
@@ -95,22 +85,15 @@ impl Following {
             return Ok(());
         }
         self.answered.extend(new.keys().cloned());
-        let responses = Questions::put(&self.client.inner.handlers, new)?.await?;
+        let responses = Questions::put(&self.client.inner.line.opener.handlers, new)?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
         self.client.call::<request::UpdateTask>(params).await.map(drop).map_err(Error::with_outcome_unknown)
     }
 
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);
-        let runtime = &*self.client.inner.runtime;
-        sleep(runtime, pace.clamp(*PACES.start(), *PACES.end())).await;
+        sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end())).await;
     }
-}
-
-async fn sleep(runtime: &dyn Runtime, duration: Duration) {
-    let mut timer = runtime.timer();
-    timer.reset(Some(runtime.now() + duration));
-    std::future::poll_fn(|cx| timer.poll(cx)).await;
 }
 
 /// Has the task cancelled when nobody waits for it any more.
@@ -119,9 +102,6 @@ impl Drop for Following {
         if self.over {
             return;
         }
-        let params = TaskParams::new(&self.task.task_id);
-        let cancel = self.client.call::<request::CancelTask>(params).timeout(CANCELLING).start();
-        // Nobody is left to be told how it went.
-        self.client.inner.runtime.spawn(Box::pin(async move { drop(cancel.await) }));
+        cancel(&self.client, &self.task.task_id);
     }
 }

@@ -168,6 +168,18 @@ impl PendingCall {
         Poll::Ready(Err(ending))
     }
 
+    /// The way to the driver, and the name under which it knows the call.
+    pub(crate) fn handle(&self) -> (Arc<Mailbox>, CallKey) {
+        (Arc::clone(&self.mailbox), self.key)
+    }
+
+    /// How it ended, if it has and nobody has looked.
+    pub(crate) fn take_unread(&mut self) -> Option<CallEnding> {
+        let ending = self.slot.lock().ending.take();
+        self.ended |= ending.is_some();
+        ending
+    }
+
     /// What is called with progress, for another call.
     pub(crate) fn take_on_progress(&mut self) -> Option<OnProgress> {
         self.on_progress.take()

@@ -44,6 +44,8 @@ pub(crate) struct Driver<T, S> {
     flushing: bool,
     /// The connection has ended, and the transport is being closed.
     closing: bool,
+    /// The transport is closed, or has had the time for it.
+    closed: bool,
 }
 
 /// Bytes on their way to the transport.
@@ -75,6 +77,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             peer_gone: false,
             flushing: false,
             closing: false,
+            closed: false,
         }
     }
 
@@ -176,12 +179,13 @@ impl<T: Transport, S: Service> Driver<T, S> {
         wrote
     }
 
-    /// Ends our writing side, so that the peer reads the last of it and then the end.
+    /// Ends our writing side, so that the peer reads the last of it and then the end, and waits for what the transport
+    /// has started.
     fn close(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         let Some(ended) = self.engine.ended() else { return Poll::Pending };
         // A transport that cannot be closed is dropped, which closes it too.
-        let closed = self.transport.poll_close(cx).is_ready() || self.engine.timer.poll(cx).is_ready();
-        if closed { Poll::Ready(ended) } else { Poll::Pending }
+        self.closed |= self.transport.poll_close(cx).is_ready() || self.engine.timer.poll(cx).is_ready();
+        if self.closed { self.transport.poll_gone(cx).map(|()| ended) } else { Poll::Pending }
     }
 
     fn fail_output(&mut self) {

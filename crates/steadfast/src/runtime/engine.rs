@@ -228,10 +228,8 @@ impl<S: Service> Engine<S> {
                 self.enter_call(key, slot, made);
             }
             Letter::SpeakModern(peer) => self.connection.speak_modern(*peer),
-            Letter::CancelCall(call) => {
-                self.calls.remove(&call);
-                self.connection.cancel_call(call, None);
-            }
+            // Whoever still waits for it learns whether it was sent.
+            Letter::CancelCall(call) => self.connection.cancel_call(call, None),
             Letter::Notices(notices) => notices.hand_over(&mut self.connection),
             Letter::ReleaseStream { key } => {
                 if let Some(released) = &mut self.released_streams {

@@ -1,11 +1,11 @@
 //! What handlers and callers tell the driver: in order, without waiting, without awaiting.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Waker};
 
 use serde_json::Value;
-use steadfast_model::{LoggingLevel, Principal, ProgressToken, Revision};
+use steadfast_model::{LoggingLevel, Principal, Revision};
 use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
 use steadfast_proto::encode::Answer;
 
@@ -46,7 +46,6 @@ pub(crate) struct Mailbox {
     state: Mutex<State>,
     room: Room,
     next_call: AtomicU64,
-    next_token: AtomicI64,
     /// Whose connection it is, if the transport knows, as the newest message said it: a token may have been renewed since.
     principal: OnceLock<Mutex<Principal>>,
     /// Buffers of large answers that were written, for the next ones.
@@ -76,7 +75,6 @@ impl Mailbox {
             state: Mutex::default(),
             room: Room::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
-            next_token: AtomicI64::new(1),
             principal: OnceLock::new(),
             spare: Mutex::default(),
             #[cfg(feature = "http")]
@@ -135,11 +133,6 @@ impl Mailbox {
     /// A key for a call that nobody else has.
     pub(crate) fn next_call(&self) -> CallKey {
         CallKey::new(self.next_call.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// A token for progress that no other call on this connection has.
-    pub(crate) fn next_token(&self) -> ProgressToken {
-        ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
     }
 
     /// An empty buffer for an answer of about that size.

@@ -30,6 +30,7 @@ mod notices;
 mod room;
 mod threads;
 mod tokio;
+pub(crate) mod waiting;
 mod watchdog;
 
 use std::pin::Pin;

@@ -444,7 +444,7 @@ fn fresh_id() -> Result<String, Error> {
 }
 
 /// Each use of a tool is answered by the message that follows, which holds nothing else: models are refused otherwise.
-fn check_tool_uses(messages: &[SamplingMessage]) -> Result<(), Error> {
+pub(crate) fn check_tool_uses(messages: &[SamplingMessage]) -> Result<(), Error> {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
         let results = message.content.iter().filter_map(|content| match content {

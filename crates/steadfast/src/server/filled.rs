@@ -9,7 +9,7 @@ use steadfast_model::error::excerpt;
 use steadfast_model::{FormKind, FormSchema, JsonObject};
 
 /// Checks a filled-in form; the complaint names the field.
-pub(super) fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
+pub(crate) fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
     for (name, field) in form.fields() {
         let required = form.is_required(name);
         if !required && content.get(name).is_some_and(Value::is_null) {

@@ -74,7 +74,9 @@ pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
 
 pub(crate) use arguments::Arguments;
+pub(crate) use ask::check_tool_uses;
 pub(crate) use catalog::{Catalog, Item, Live};
+pub(crate) use filled::check as check_form;
 pub(crate) use handler::Run;
 #[cfg(feature = "http")]
 pub(crate) use serve::not_begun;

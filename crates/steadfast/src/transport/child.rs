@@ -51,6 +51,8 @@ pub struct Child {
     watch: life::Watch,
     input_reported: bool,
     output_reported: bool,
+    /// Its end was begun by us.
+    leaving: bool,
 }
 
 impl Child {
@@ -60,7 +62,11 @@ impl Child {
     ///
     /// When there is no such program, or the system cannot start it, or a thread to look after it. Nothing is left
     /// running then.
-    pub fn spawn(command: Command) -> io::Result<Self> {
+    pub fn spawn(mut command: Command) -> io::Result<Self> {
+        command.spawn()
+    }
+
+    fn start(command: &mut Command) -> io::Result<Self> {
         let keeper::Started { input, output, handle } = keeper::start(command)?;
         let watch = handle.watch();
         Ok(Self {
@@ -70,6 +76,7 @@ impl Child {
             watch,
             input_reported: false,
             output_reported: false,
+            leaving: false,
         })
     }
 
@@ -109,8 +116,10 @@ impl Child {
     }
 
     fn begin_end(&mut self) {
-        self.output = None;
-        keeper::end(&self.handle, self.input.take());
+        if !std::mem::replace(&mut self.leaving, true) {
+            self.output = None;
+            keeper::end(&self.handle, self.input.take());
+        }
     }
 }
 
@@ -179,6 +188,12 @@ impl Transport for Child {
             self.output = None;
         }
         closed
+    }
+
+    /// Begins the ending, and waits for the process to be reaped and its group to be gone.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.begin_end();
+        self.watch.poll_ended(cx)
     }
 }
 

@@ -67,6 +67,12 @@ pub trait Transport: Send + 'static {
 
     /// Ends our writing side: `shutdown(2)` of a socket, the close of a pipe. What was written before still arrives.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Completes when nothing is left of what the transport has started: a process, for one. Asked after the close, and it
+    /// has to come about by itself.
+    fn poll_gone(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
 }
 
 /// Which way a peer has gone.
@@ -97,6 +103,10 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         (**self).poll_close(cx)
+    }
+
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        (**self).poll_gone(cx)
     }
 }
 

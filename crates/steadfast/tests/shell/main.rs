@@ -3,6 +3,7 @@
 mod asks;
 mod cancellation;
 mod changes;
+mod client_demands;
 mod demands;
 mod eras;
 mod followed;

@@ -61,10 +61,14 @@ async fn one_set_of_handlers_answers_servers_of_both_eras() {
 
 #[tokio::test]
 async fn a_question_without_a_handler_ends_the_call_and_says_which() {
-    let client = Client::connect(server([tour()])).era(Era::Modern).capabilities(everything()).await.unwrap();
+    let question = json!({"method": "elicitation/create", "params": {"message": "Name?",
+        "requestedSchema": {"type": "object", "properties": {}}}});
+    let asks = json!({"resultType": "input_required", "inputRequests": {"name": question}});
+    let (connecting, _) = scripted(move |_, _| asks.clone());
+    let client = connecting.capabilities(everything()).await.unwrap();
     let error = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Answered));
-    assert!(error.to_string().contains("elicitation/create under `elicit-1`"), "{error}");
+    assert!(error.to_string().contains("elicitation/create under `name`"), "{error}");
 }
 
 #[tokio::test]

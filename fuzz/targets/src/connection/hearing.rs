@@ -48,7 +48,15 @@ impl Hearing {
         }
     }
 
+    /// Whether it is answered at all: a client of 2026-07-28 answers nothing.
+    pub(super) fn is_answered(&self) -> bool {
+        self.side == Side::Server || self.revision.is_none_or(|revision| !revision.is_modern())
+    }
+
     fn enter_one(&self, message: Result<Message<'_>, Refusal>, made: &mut Made<'_>, ledger: &mut Ledger) {
+        if !self.is_answered() {
+            return;
+        }
         match message {
             Ok(Message::Request { id, .. }) if ledger.is_open(&id) => ledger.owe_without_id(),
             Ok(Message::Request { id, method, params }) => match made.take_started(&id, &method, params.text()) {
@@ -71,11 +79,10 @@ impl Hearing {
         }
     }
 
-    /// A cancellation silences a request, unless the peer is a server that may only cancel calls.
+    /// A cancellation silences a request.
     fn may_cancel(&self, key: Key, made: &Made<'_>) -> bool {
         match (self.side, self.revision) {
-            (Side::Server, _) => true,
-            (Side::Client, Some(revision)) => !revision.is_modern(),
+            (Side::Server, _) | (Side::Client, Some(_)) => true,
             // Nobody said yet what is spoken here. Either will do.
             (Side::Client, None) => made.cancelled.contains(&key),
         }

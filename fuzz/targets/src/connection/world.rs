@@ -77,7 +77,8 @@ impl World {
             }
             Operation::Initialize { revision } => self.initialize(*revision),
             Operation::SpeakModern => {
-                if self.side == Side::Client {
+                // A client asks before it is asked. What it owes from before that would not be said any more.
+                if self.side == Side::Client && self.ledger.owed() == 0 {
                     let peer = Peer::new(Revision::V2026_07_28);
                     self.step(0, |connection, _| connection.speak_modern(peer));
                 }
@@ -136,9 +137,10 @@ impl World {
         }
         let id = serde_json::from_value::<RequestId>(request_id(id)).ok();
         let salvaged = Salvaged { id: id.clone(), shape: Shape::Call };
+        let hearing = Hearing::of(&self.connection, self.side);
         let listens = self.connection.statistics().messages_in;
         let events = self.act(2 * ONE_MESSAGE, |connection, now| connection.handle_too_long(now, salvaged));
-        if self.connection.statistics().messages_in > listens {
+        if self.connection.statistics().messages_in > listens && hearing.is_answered() {
             match id {
                 Some(id) if !self.ledger.is_open(&id) => self.ledger.owe(id),
                 _ => self.ledger.owe_without_id(),

@@ -65,7 +65,7 @@ fn late_message(facts: &Ledger, message: &Message) -> Option<&'static str> {
     }
     match part {
         Part::Cancel { id: None } => Some("a cancellation of nothing"),
-        Part::Cancel { id: Some(id) } if facts.cancels_name_calls() => {
+        Part::Cancel { id: Some(id) } if facts.only_asks() => {
             let listens = facts.open_call(id).is_some_and(|call| call.called.method == "subscriptions/listen");
             (!listens).then_some("a cancellation of what a server may not cancel")
         }

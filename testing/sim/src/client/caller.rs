@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::Connecting;
+use steadfast::client::{Connecting, Reconnect};
 use steadfast::{Client, ListRootsResult};
 
 use super::journal::{End, Journal};
@@ -47,6 +47,7 @@ impl Caller {
         connecting
             .era(script.era)
             .limits(script.limits.clone())
+            .reconnect(if script.returns { Reconnect::default() } else { Reconnect::never() })
             .opening_timeout(OPENING)
             .with_runtime(Arc::new(executor.clone()))
             .on_roots(move || {
@@ -123,7 +124,7 @@ impl Caller {
             Act::Close => {
                 let client = self.state().client.take();
                 if let Some(client) = client {
-                    self.journal.close("close");
+                    self.journal.close();
                     client.close().await;
                     self.journal.note("closed", 0, b"");
                 }
@@ -155,6 +156,9 @@ impl Caller {
         self.journal.began(tag);
         let mut made = client.call_tool("work", json!({ "tag": tag }));
         made = made.timeout(call.timeout).total_timeout(call.total);
+        if call.idempotent {
+            made = made.idempotent();
+        }
         if call.progress {
             let journal = Arc::clone(&self.journal);
             made = made.on_progress(move |progress| journal.progressed(tag, progress.progress));

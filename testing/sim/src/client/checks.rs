@@ -48,9 +48,12 @@ pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
 }
 
 /// A request: its id is new (L8).
-pub(super) fn at_request(facts: &mut Facts, id: Id, method: &str, params: &Value) {
+pub(super) fn at_request(facts: &mut Facts, link: usize, raw: Id, method: &str, params: &Value) {
     let tag = params["arguments"]["tag"].as_u64().filter(|_| method == "tools/call");
-    if let Some(known) = facts.requests.get_mut(&id) {
+    // Over HTTP it cannot be told which connection of a client that comes back it is.
+    let unknown = facts.over == Over::Http && facts.returns && facts.trouble;
+    let known = facts.keys.get(&(link, raw.clone())).filter(|_| !unknown).cloned();
+    if let Some((id, known)) = known.and_then(|id| Some((id.clone(), facts.requests.get_mut(&id)?))) {
         // Who was not let in has not been served.
         let again = matches!(known.faults.last(), Some(Fault::Status(401 | 403))) && known.again < ASKED_AGAIN;
         known.again += 1;
@@ -59,6 +62,8 @@ pub(super) fn at_request(facts: &mut Facts, id: Id, method: &str, params: &Value
         }
         return;
     }
+    let id = Id::from(format!("{link}:{raw}:{}", facts.requests.len()));
+    facts.keys.insert((link, raw), id.clone());
     if let Some(call) = tag.and_then(|tag| facts.calls.get_mut(&tag)) {
         call.ids.push(id.clone());
         if matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent)))) {
@@ -69,9 +74,15 @@ pub(super) fn at_request(facts: &mut Facts, id: Id, method: &str, params: &Value
 }
 
 /// A cancellation names a request that was written before it (L9), and never the opening of the connection.
-pub(super) fn at_cancellation(facts: &mut Facts, params: &Value) {
+pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
     facts.counts.cancellations += 1;
-    let id = id_text(&params["requestId"]);
+    let raw = id_text(&params["requestId"]);
+    let id = raw.and_then(|raw| facts.keys.get(&(link, raw)).cloned());
+    // Over HTTP each message has a way of its own: one that was given up before it set out is cancelled all the same. And of a
+    // client that comes back it cannot be told which connection it is.
+    if facts.over == Over::Http && (facts.returns || id.is_none()) {
+        return;
+    }
     match id.as_ref().and_then(|id| facts.requests.get_mut(id)) {
         Some(request) if request.tag.is_some() => {
             let again = std::mem::replace(&mut request.cancelled, true);
@@ -84,9 +95,9 @@ pub(super) fn at_cancellation(facts: &mut Facts, params: &Value) {
     }
 }
 
-/// An answer of the client's: to a question (L8), once (L1), and in 2026-07-28 nothing that the server could use.
-pub(super) fn at_answer(facts: &mut Facts, id: &Id, message: &Value) {
-    if facts.modern && (message.get("result").is_some() || facts.over == Over::Http) {
+/// An answer of the client's: to a question (L8), once (L1), and none in 2026-07-28.
+pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
+    if facts.modern {
         return facts.broken(Law::Silence, format!("a client of 2026-07-28 answers {id}"));
     }
     match facts.questions.get_mut(id) {
@@ -112,15 +123,17 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
     let (Some(call), Some(plan)) = (facts.calls.get(&tag), facts.plans.get(&tag)) else { return };
     let (said, faults) = first_answer(facts, way, call);
     let decided = said.is_some_and(Said::decides);
+    let answered = call.ids.last().and_then(|id| facts.requests.get(id)).is_some_and(|last| !last.answers.is_empty());
     let lied = match end {
         End::Done(text) => said != Some(Said::Result) || *text != format!("tag:{tag};"),
         End::Failed(kind, _) => match kind {
             ErrorKind::Refused => !refused(said, faults),
-            ErrorKind::Decode => !matches!(said, Some(Said::Unreadable | Said::Torn)),
+            // Who dies in the middle of a word has torn it.
+            ErrorKind::Decode => !matches!(said, Some(Said::Unreadable | Said::Torn)) && !(facts.trouble && answered),
             ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
-            ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none(),
-            ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none()),
-            ErrorKind::Limit => !call.crowded && !call.prolonged,
+            ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
+            ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),
+            ErrorKind::Limit => !call.crowded && !call.prolonged && !facts.returns,
             _ => true,
         },
         End::Dropped => false,
@@ -149,12 +162,13 @@ fn refused(said: Option<Said>, faults: &[Fault]) -> bool {
 fn overdue(facts: &Facts, now: Moment, tag: u64) -> Option<String> {
     let (call, plan) = (facts.calls.get(&tag)?, facts.plans.get(&tag)?);
     let took = now.since(call.began);
-    let most = deadline(call, plan);
+    let most = deadline(call, plan, facts.returns);
     (took > most + SLACK).then(|| format!("call {tag} takes {took:?}, and may take {most:?}"))
 }
 
-fn deadline(call: &CallFacts, plan: &Call) -> Duration {
-    if call.prolonged { plan.total } else { plan.timeout.min(plan.total) }
+fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
+    // One that is made again has the time of each.
+    if call.prolonged || returns { plan.total } else { plan.timeout.min(plan.total) }
 }
 
 /// Nothing can run: what takes no time has happened.
@@ -172,18 +186,20 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
             return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
         }
         // One that has been asked back waits for the program, not for the server.
-        if (too_long || way.is_heard_out()) && said != Some(Said::AskBack) {
+        if (too_long || (way.is_heard_out() && !facts.returns)) && said != Some(Said::AskBack) {
             return facts.broken(Law::Closing, format!("call {tag} waits, and the connection is over"));
         }
     }
     let asked = facts.calls.values().any(|call| call.ended.is_none());
-    if too_long && !asked && !way.is_dropped() {
+    // Over HTTP the door is kept for as long as there is a client; nobody may be in it.
+    let over = if facts.over == Over::Http { facts.requesting == 0 } else { way.is_dropped() };
+    if too_long && !asked && !over {
         return facts.broken(Law::Closing, "the connection should have ended by now");
     }
     if facts.left.is_some_and(|left| now > left + most + SLACK) && !way.is_dropped() {
         return facts.broken(Law::Closing, "nobody has the client any more, and the connection goes on");
     }
-    if facts.closing.is_none() && facts.left.is_none() && way.is_quiet() {
+    if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
         over_are_taken_back(facts, way);
         questions_are_answered(facts, way, now);
     }
@@ -197,6 +213,7 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way) {
             return false;
         };
         let told = match (facts.over, facts.modern) {
+            (Over::Http, false) if facts.returns => true,
             (Over::Http, true) => request.given_up,
             // Where nobody took it there is nothing to take back.
             (Over::Http, false) => request.cancelled || !request.faults.is_empty(),
@@ -246,13 +263,13 @@ pub(super) fn at_last(facts: &mut Facts, way: &dyn Way, executor: &Executor) {
 
 /// L10: of a call that is said not to have been sent, not even a part is on the wire.
 fn not_sent_in_part(facts: &mut Facts) {
-    let text = String::from_utf8_lossy(&facts.partial);
-    let begun = usize::from(text.contains("\"method\":\"tools/call"));
+    let is_call = |bytes: &&Vec<u8>| String::from_utf8_lossy(bytes).contains("\"method\":\"tools/call");
+    let begun = facts.partial.values().filter(is_call).count();
     let whole = facts.calls.values().filter(|call| !call.ids.is_empty()).count();
     let unsent = |call: &&CallFacts| matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent))));
     let unsent = facts.calls.values().filter(unsent).count();
     let made = facts.calls.len();
-    if facts.over == Over::Stream && begun + whole + unsent > made {
+    if facts.over == Over::Stream && !facts.returns && begun + whole + unsent > made {
         let what = format!("{whole} calls and {begun} in part are on the wire, and {unsent} of {made} were not sent");
         facts.broken(Law::Outcome, what);
     }

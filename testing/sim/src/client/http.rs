@@ -30,6 +30,7 @@ pub(super) struct Web {
     journal: Arc<Journal>,
     server: Arc<Server>,
     modern: bool,
+    returns: bool,
     state: Arc<Mutex<State>>,
 }
 
@@ -43,7 +44,8 @@ impl Web {
         let state = Arc::new(Mutex::new(State::new(Random::new(script.seed, 35))));
         journal.set_way(Arc::new(Reads(Arc::clone(&state))));
         let (executor, journal, server) = (executor.clone(), Arc::clone(journal), Arc::clone(server));
-        let web = Self { executor, journal, server, modern: script.handshake.is_none(), state };
+        let (modern, returns) = (script.handshake.is_none(), script.returns);
+        let web = Self { executor, journal, server, modern, returns, state };
         let target = HttpTarget::new("http://localhost/mcp").fetch(Door(web.clone()));
         (web, if script.stubborn { target.authorize(Stubborn) } else { target })
     }
@@ -57,7 +59,7 @@ impl Web {
         }
         let in_session = request.headers.contains_key("mcp-session-id");
         if in_session && self.state().lost {
-            self.journal.close("session lost");
+            self.journal.lose("session lost");
             return Ok(self.status(404, gone));
         }
         match (&request.method, message) {
@@ -100,11 +102,11 @@ impl Web {
             }
             Manner::Status(status) => {
                 if status == 404 && in_session {
-                    self.journal.close("session lost");
+                    self.journal.lose("session lost");
                 }
                 Ok(self.status(status, gone))
             }
-            Manner::Refused { named } => Ok(self.refuse(named, gone)),
+            Manner::Refused { named } => Ok(self.refuse(message, named, gone)),
             Manner::Accepted => Ok(self.status(202, gone)),
             Manner::Silent => std::future::pending().await,
             Manner::Json => self.serve_json(message, gone).await,
@@ -127,6 +129,8 @@ impl Web {
         let session = message["method"] == "initialize" && self.draw(|random| random.chance(80));
         let mut response = self.body(200, "application/json", stream, 0, gone);
         if session {
+            // A new one is remembered.
+            self.state().lost = false;
             response.headers_mut().insert("mcp-session-id", http::HeaderValue::from_static("s1"));
         }
         Ok(response)
@@ -134,17 +138,18 @@ impl Web {
 
     fn take(&self, message: &Value, stream: usize) {
         let voice: Arc<dyn Voice> = Arc::new(Reply { web: self.clone(), stream });
-        self.server.take(message, &voice);
+        self.server.take(0, message, &voice);
     }
 
-    fn refuse(&self, named: bool, gone: Gone) -> FetchResponse {
+    fn refuse(&self, message: &Value, named: bool, gone: Gone) -> FetchResponse {
         let Some(id) = gone.id.clone() else { return self.status(400, gone) };
-        let shown = if named { id.to_string() } else { "null".to_owned() };
+        let shown = if named { message["id"].to_string() } else { "null".to_owned() };
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{shown},\"error\":{{\"code\":-32600,\"message\":\"no\"}}}}");
         let mut state = self.state();
         let stream = state.open(Stream { json: true, ..Stream::default() });
         let receipt = state.push(stream, text.as_bytes(), true);
         drop(state);
+        self.journal.fault(Some(&id), Fault::Status(400));
         self.journal.answered(&id, receipt, Said::Error);
         self.body(400, "application/json", stream, 0, gone)
     }
@@ -256,10 +261,10 @@ impl Fetch for Door {
             let what = format!("a client of 2026-07-28 makes a {}", request.method);
             web.journal.facts().broken(Law::Silence, what);
         }
-        let message = request.body.as_ref().and_then(|body| web.journal.wrote_message(body));
+        let message = request.body.as_ref().and_then(|body| web.journal.wrote_message(0, body));
         let asks = message.as_ref().filter(|message| message.get("method").is_some());
-        let id = asks.and_then(|message| id_text(&message["id"]));
-        let gone = Gone { journal: Arc::clone(&web.journal), id };
+        let id = asks.and_then(|message| id_text(&message["id"])).map(|id| web.journal.key(0, &id));
+        let gone = Gone::new(&web.journal, id);
         Box::pin(web.respond(request, message, gone))
     }
 }
@@ -332,6 +337,14 @@ impl Voice for Web {
         self.journal.note("die", 0, b"");
         self.state().down = true;
         self.end(|_| true);
+        if self.returns {
+            self.journal.facts().trouble = true;
+            let (web, nap) = (self.clone(), self.draw(|random| random.delay(Duration::from_secs(4))));
+            self.executor.spawn_scenery(async move {
+                web.executor.sleep(nap).await;
+                web.state().down = false;
+            });
+        }
     }
 
     fn pause(&self, _duration: Duration) {}

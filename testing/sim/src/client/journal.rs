@@ -47,18 +47,26 @@ pub(super) struct Facts {
     pub(super) most_calls: usize,
     pub(super) calls: BTreeMap<u64, CallFacts>,
     pub(super) plans: BTreeMap<u64, Call>,
-    /// Requests of the client, by their ids.
+    /// Requests of the client.
     pub(super) requests: BTreeMap<Id, RequestFacts>,
+    /// What they are called here, by their connection: each has ids of its own.
+    pub(super) keys: BTreeMap<(usize, Id), Id>,
     /// Questions of the server's: when, with which receipt, and how often they were answered.
     pub(super) questions: BTreeMap<Id, (Moment, Option<usize>, usize)>,
+    /// The client comes back.
+    pub(super) returns: bool,
+    /// A connection was lost.
+    pub(super) trouble: bool,
     /// The client could see that it is over.
     pub(super) closing: Option<Moment>,
     /// The program is done with the client, and no call waits.
     pub(super) left: Option<Moment>,
+    /// Requests of HTTP that are under way.
+    pub(super) requesting: usize,
     /// How it began, once it has.
     pub(super) opened: Option<Result<(), ErrorKind>>,
-    /// Bytes of a line that has not ended.
-    pub(super) partial: Vec<u8>,
+    /// Bytes of lines that have not ended, by their connection.
+    pub(super) partial: BTreeMap<usize, Vec<u8>>,
     pub(super) counts: Counts,
 }
 
@@ -68,6 +76,7 @@ pub(super) struct Counts {
     pub(super) cancellations: u64,
     pub(super) resumed: u64,
     pub(super) messages: u64,
+    pub(super) links: u64,
 }
 
 /// A call of the program's.
@@ -152,11 +161,15 @@ impl Journal {
             calls: BTreeMap::new(),
             plans: plans.collect(),
             requests: BTreeMap::new(),
+            keys: BTreeMap::new(),
             questions: BTreeMap::new(),
+            returns: script.returns,
+            trouble: false,
             closing: None,
             left: None,
+            requesting: 0,
             opened: None,
-            partial: Vec::new(),
+            partial: BTreeMap::new(),
             counts: Counts::default(),
         };
         Arc::new(Self { executor, facts: Mutex::new(facts), way: OnceLock::new() })
@@ -180,11 +193,22 @@ impl Journal {
         self.facts().record.note(now, event, number, bytes);
     }
 
-    /// From now on the client can see that it is over.
-    pub(super) fn close(&self, event: &'static str) {
+    /// From now on the client can see that a connection is over; and that is all, unless it comes back.
+    pub(super) fn lose(&self, event: &'static str) {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, event, 0, b"");
+        facts.trouble = true;
+        if !facts.returns {
+            facts.closing.get_or_insert(now);
+        }
+    }
+
+    /// The program closes the client.
+    pub(super) fn close(&self) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "close", 0, b"");
         facts.closing.get_or_insert(now);
     }
 }
@@ -235,22 +259,28 @@ impl Journal {
 /// The server's side.
 impl Journal {
     /// The client has written some bytes of its stream.
-    pub(super) fn wrote(&self, bytes: &[u8]) {
+    pub(super) fn wrote(&self, link: usize, bytes: &[u8]) {
         for byte in bytes {
             let line = {
-                let partial = &mut self.facts().partial;
+                let mut facts = self.facts();
+                let partial = facts.partial.entry(link).or_default();
                 if *byte != b'\n' {
                     partial.push(*byte);
                     continue;
                 }
                 std::mem::take(partial)
             };
-            self.wrote_message(&line);
+            self.wrote_message(link, &line);
         }
     }
 
+    /// What a request is called here.
+    pub(super) fn key(&self, link: usize, id: &Id) -> Id {
+        self.facts().keys.get(&(link, id.clone())).unwrap_or(id).clone()
+    }
+
     /// The client has written a message. Returns it, if it is one.
-    pub(super) fn wrote_message(&self, bytes: &[u8]) -> Option<Value> {
+    pub(super) fn wrote_message(&self, link: usize, bytes: &[u8]) -> Option<Value> {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "->", 0, bytes);
@@ -260,11 +290,11 @@ impl Journal {
             return None;
         };
         match (id_text(&message["id"]), message["method"].as_str()) {
-            (Some(id), Some(method)) => checks::at_request(&mut facts, id, method, &message["params"]),
+            (Some(id), Some(method)) => checks::at_request(&mut facts, link, id, method, &message["params"]),
             (None, Some("notifications/cancelled")) => {
-                checks::at_cancellation(&mut facts, &message["params"]);
+                checks::at_cancellation(&mut facts, link, &message["params"]);
             }
-            (Some(id), None) => checks::at_answer(&mut facts, &id, &message),
+            (Some(id), None) => checks::at_answer(&mut facts, &id),
             _ => {}
         }
         drop(facts);
@@ -276,7 +306,8 @@ impl Journal {
         let mut facts = self.facts();
         if let Some(call) = facts.calls.get_mut(&tag) {
             call.executions += 1;
-            if call.executions > 1 {
+            let twice = call.executions > 1;
+            if twice && !facts.plans.get(&tag).is_some_and(|plan| plan.idempotent) {
                 facts.broken(Law::Outcome, format!("call {tag} was made twice"));
             }
         }

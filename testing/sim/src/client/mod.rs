@@ -28,7 +28,7 @@ use http::Web;
 use journal::{End, Journal};
 use script::{Over, Script};
 use server::{Server, Voice};
-use stream::Pipe;
+use stream::{Newest, Pipes};
 
 /// What a run, or many, came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct Totals {
     pub questions: u64,
     /// Streams that were resumed.
     pub resumed: u64,
+    /// Streams that were opened.
+    pub links: u64,
     /// Messages that the client wrote.
     pub messages: u64,
     /// Polls of tasks.
@@ -67,6 +69,7 @@ impl std::ops::AddAssign for Totals {
         self.cancellations += other.cancellations;
         self.questions += other.questions;
         self.resumed += other.resumed;
+        self.links += other.links;
         self.messages += other.messages;
         self.steps += other.steps;
         self.trace = self.trace.rotate_left(1) ^ other.trace;
@@ -76,10 +79,10 @@ impl std::ops::AddAssign for Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { runs, opened, calls, done, dropped, cancellations, .. } = self;
-        let Self { questions, resumed, messages, steps, trace, .. } = self;
+        let Self { questions, resumed, links, messages, steps, trace, .. } = self;
         write!(
             formatter,
-            "{runs} runs of the client, {opened} opened, {steps} steps, {calls} calls, {done} done, {dropped} dropped, {cancellations} cancellations, {questions} questions, {resumed} resumed, {messages} messages, trace {trace:016x}"
+            "{runs} runs of the client, {opened} opened, {steps} steps, {calls} calls, {done} done, {dropped} dropped, {cancellations} cancellations, {questions} questions, {resumed} resumed, {links} streams, {messages} messages, trace {trace:016x}"
         )
     }
 }
@@ -140,9 +143,10 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
         let server = Server::new(executor.clone(), Arc::clone(&journal), script);
         let (voice, connecting): (Arc<dyn Voice>, _) = match script.over {
             Over::Stream => {
-                let (pipe, end) = Pipe::new(&executor, &journal, script.seed);
-                pipe.start(Arc::clone(&server));
-                (Arc::new(pipe), Client::connect(end))
+                let pipes = Pipes::new(&executor, &journal, &server, script);
+                let newest = Newest(Arc::clone(&pipes));
+                let opens = move || std::future::ready(pipes.open());
+                (Arc::new(newest), Client::connect(opens))
             }
             Over::Http => {
                 let (web, target) = Web::new(&executor, &journal, &server, script);
@@ -191,6 +195,7 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
             cancellations: facts.counts.cancellations,
             questions: count(facts.questions.len()),
             resumed: facts.counts.resumed,
+            links: facts.counts.links,
             messages: facts.counts.messages,
             steps: self.executor.steps(),
             trace,

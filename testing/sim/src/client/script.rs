@@ -22,6 +22,8 @@ pub(super) struct Script {
     /// The program does not wait for longer than this until the client is there.
     pub(super) give_up: Option<Duration>,
     pub(super) limits: Limits,
+    /// The client comes back to a server that it has lost, and the server comes back from the dead.
+    pub(super) returns: bool,
     /// Somebody asks for another try whenever a request is not let in (HTTP).
     pub(super) stubborn: bool,
     pub(super) steps: Vec<Step>,
@@ -88,6 +90,8 @@ pub(super) struct Call {
     pub(super) timeout: Duration,
     pub(super) total: Duration,
     pub(super) progress: bool,
+    /// It does no harm if the server does it twice.
+    pub(super) idempotent: bool,
     /// What the server does when it has the call.
     pub(super) plan: Vec<Say>,
     /// How it responds, over HTTP.
@@ -173,10 +177,10 @@ impl Script {
         if random.chance(10) {
             limits.calls = usize::try_from(random.between(1, 4)).unwrap_or(1);
         }
-        let stubborn = random.chance(50);
-        let mut writer = Writer { random, over, tag: 0, steps: Vec::new() };
+        let (stubborn, returns) = (random.chance(50), random.chance(40));
+        let mut writer = Writer { random, over, returns, tag: 0, steps: Vec::new() };
         writer.write();
-        Self { seed, over, era, handshake, opening, give_up, limits, stubborn, steps: writer.steps }
+        Self { seed, over, era, handshake, opening, give_up, limits, returns, stubborn, steps: writer.steps }
     }
 
     /// Whether the client has to come to terms with the server.
@@ -191,6 +195,7 @@ impl Script {
 struct Writer {
     random: Random,
     over: Over,
+    returns: bool,
     tag: u64,
     steps: Vec<Step>,
 }
@@ -216,6 +221,9 @@ impl Writer {
     }
 
     fn act(&mut self) -> Act {
+        if self.returns && self.random.chance(12) {
+            return self.random.pick(&[Act::Die, Act::EndOutput, Act::StopReading]).clone();
+        }
         match self.random.below(100) {
             0..65 => Act::Call(self.call()),
             65..80 => Act::Drop { back: self.random.index(4) },
@@ -244,6 +252,7 @@ impl Writer {
             timeout: Duration::from_secs(timeout),
             total: Duration::from_secs(total),
             progress: self.random.chance(50),
+            idempotent: self.random.chance(30),
             plan,
             manner: self.manner(),
         }
@@ -321,9 +330,13 @@ impl crate::world::Script for Script {
 
 impl fmt::Display for Script {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { over, era, opening, give_up, limits, .. } = self;
+        let Self { over, era, opening, give_up, limits, returns, .. } = self;
         let speaks = self.handshake.map_or("2026-07-28", Revision::as_str);
-        writeln!(formatter, "{over:?}, {era:?} to {speaks}, {opening:?}, {give_up:?}, {} calls", limits.calls)?;
+        writeln!(
+            formatter,
+            "{over:?}, {era:?} to {speaks}, {opening:?}, {give_up:?}, {} calls, returns: {returns}",
+            limits.calls
+        )?;
         for step in &self.steps {
             writeln!(formatter, "  +{:?} {:?}", step.delay, step.act)?;
         }

@@ -54,6 +54,8 @@ struct State {
 #[derive(Clone)]
 pub(super) struct Busy {
     id: Id,
+    /// What it is called in the journal.
+    key: Id,
     tag: u64,
     token: Option<Id>,
     /// The client has answered what was asked in place of a result.
@@ -68,7 +70,7 @@ impl Server {
     }
 
     /// Takes a message of the client's.
-    pub(super) fn take(self: &Arc<Self>, message: &Value, voice: &Arc<dyn Voice>) {
+    pub(super) fn take(self: &Arc<Self>, link: usize, message: &Value, voice: &Arc<dyn Voice>) {
         let Some(id) = id_text(&message["id"]) else { return };
         let params = &message["params"];
         match message["method"].as_str() {
@@ -78,7 +80,8 @@ impl Server {
                 let tag = params["arguments"]["tag"].as_u64().unwrap_or_default();
                 let later = params.get("requestState").is_some();
                 let token = id_text(&params["_meta"]["progressToken"]);
-                self.serve(Busy { id, tag, token, later }, voice);
+                let key = self.journal.key(link, &id);
+                self.serve(Busy { id, key, tag, token, later }, voice);
             }
             Some(_) => voice.tell(&refusal(&id, -32601), true),
             None => {}
@@ -150,7 +153,7 @@ impl Server {
             Say::Torn => {
                 if let Some(busy) = busy {
                     let receipt = voice.tear(&result(&busy.id, &self.done(busy)));
-                    self.journal.answered(&busy.id, receipt, Said::Torn);
+                    self.journal.answered(&busy.key, receipt, Said::Torn);
                 }
             }
             Say::Die => voice.die(),
@@ -186,7 +189,7 @@ impl Server {
         };
         let receipt = voice.say(&message, true);
         self.journal.note("<-", busy.tag, format!("{said:?}").as_bytes());
-        self.journal.answered(&busy.id, receipt, said);
+        self.journal.answered(&busy.key, receipt, said);
     }
 
     fn done(&self, busy: &Busy) -> Value {

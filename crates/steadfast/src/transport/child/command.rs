@@ -1,11 +1,13 @@
 //! How a server process is to be started and ended.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::Path;
 use std::process;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::{fmt, io};
 
+use super::Child;
 use super::lines::LINE_LIMIT;
 
 /// What to start, where, with which environment, and how long to wait for it when it has to end.
@@ -23,9 +25,11 @@ pub struct Command {
 pub(super) type Deliver = Box<dyn FnMut(&str) + Send>;
 
 /// Where standard error goes.
+#[derive(Clone)]
 pub(super) enum Stderr {
     Log,
-    Lines(Deliver),
+    /// Of every process that is started, one after the other.
+    Lines(Arc<Mutex<Deliver>>),
     Inherit,
     Null,
 }
@@ -107,7 +111,7 @@ impl Command {
     /// Calls `callback` with each line of standard error, without its line break, on a thread of its own. Bytes that
     /// are not UTF-8 arrive as replacement characters. A callback that panics is not called again.
     pub fn on_stderr_line(mut self, callback: impl FnMut(&str) + Send + 'static) -> Self {
-        self.stderr = Stderr::Lines(Box::new(callback));
+        self.stderr = Stderr::Lines(Arc::new(Mutex::new(Box::new(callback))));
         self
     }
 
@@ -141,6 +145,15 @@ impl Command {
     pub fn terminate_within(mut self, time: Duration) -> Self {
         self.patience.terminate = time;
         self
+    }
+
+    /// Starts a process. It may be done again: what reads the standard error of one reads that of the next too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Child::spawn`].
+    pub fn spawn(&mut self) -> io::Result<Child> {
+        Child::start(self)
     }
 }
 

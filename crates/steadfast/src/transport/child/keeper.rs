@@ -46,8 +46,9 @@ pub(super) struct Reach {
 
 /// Starts the process and the threads that look after it. The threads come first: a process that nobody looks after must
 /// not exist.
-pub(super) fn start(command: Command) -> io::Result<Started> {
-    let Command { mut process, stderr, line_limit, patience } = command;
+pub(super) fn start(command: &mut Command) -> io::Result<Started> {
+    let Command { process, stderr, line_limit, patience } = command;
+    let (stderr, line_limit, patience) = (stderr.clone(), *line_limit, *patience);
     let (over, last_hold) = io::pipe()?;
     let over = Arc::new(over);
     let (keep, kept) = mpsc::channel::<(process::Child, Arc<Life>)>();

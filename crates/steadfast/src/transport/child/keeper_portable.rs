@@ -28,8 +28,9 @@ pub(super) struct Started {
 pub(super) struct Reach(process::Child);
 
 /// Starts the process and the threads that look after it.
-pub(super) fn start(command: Command) -> io::Result<Started> {
-    let Command { mut process, stderr, line_limit, patience } = command;
+pub(super) fn start(command: &mut Command) -> io::Result<Started> {
+    let Command { process, stderr, line_limit, patience } = command;
+    let (stderr, line_limit, patience) = (stderr.clone(), *line_limit, *patience);
     process.stdin(Stdio::piped()).stdout(Stdio::piped());
     process.stderr(match &stderr {
         Stderr::Log | Stderr::Lines(_) => Stdio::piped(),

@@ -135,6 +135,11 @@ impl Watch {
         seen
     }
 
+    /// Ready when nothing is left of the process and its group.
+    pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll(cx, Phase::Ended).map(drop)
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>, phase: Phase) -> Poll<Option<ExitStatus>> {
         let state = self.life.lock();
         if state.phase >= phase {

@@ -17,11 +17,16 @@ pub(super) struct Lines {
 impl Lines {
     /// `None` when nobody wants the lines.
     pub(super) fn new(stderr: Stderr, limit: usize, id: u32) -> Option<Self> {
-        let deliver = match stderr {
+        let deliver: Deliver = match stderr {
             Stderr::Log => {
                 Box::new(move |line: &str| tracing::info!(target: "steadfast::child", process = id, "{line}"))
             }
-            Stderr::Lines(deliver) => deliver,
+            Stderr::Lines(shared) => Box::new(move |line: &str| {
+                // One that has panicked is not called again.
+                if let Ok(mut deliver) = shared.lock() {
+                    deliver(line);
+                }
+            }),
             Stderr::Inherit | Stderr::Null => return None,
         };
         // A character has at most four bytes, so that every piece makes progress.
@@ -105,10 +110,14 @@ mod tests {
 
     use super::*;
 
+    fn shared(callback: impl FnMut(&str) + Send + 'static) -> Arc<Mutex<Deliver>> {
+        Arc::new(Mutex::new(Box::new(callback)))
+    }
+
     fn collect(limit: usize, parts: &[&[u8]]) -> Vec<String> {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&seen);
-        let deliver = Stderr::Lines(Box::new(move |line| sink.lock().unwrap().push(line.to_owned())));
+        let deliver = Stderr::Lines(shared(move |line| sink.lock().unwrap().push(line.to_owned())));
         let mut lines = Lines::new(deliver, limit, 1).unwrap();
         for part in parts {
             lines.push(part);
@@ -148,7 +157,7 @@ mod tests {
     fn a_callback_that_panics_is_not_called_again() {
         let calls = Arc::new(Mutex::new(0));
         let counter = Arc::clone(&calls);
-        let deliver = Stderr::Lines(Box::new(move |_| {
+        let deliver = Stderr::Lines(shared(move |_| {
             *counter.lock().unwrap() += 1;
             std::panic::resume_unwind(Box::new("wrong"));
         }));

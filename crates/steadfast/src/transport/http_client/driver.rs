@@ -108,11 +108,6 @@ impl<S: Service> HttpDriver<S> {
             if kind.method == Some(Method::Cancelled) && modern {
                 continue;
             }
-            // A server of 2026-07-28 asks nothing, and has no place where it could be answered.
-            let known = self.engine.connection.peer().is_some_and(|peer| peer.revision.is_modern());
-            if kind.method.is_none() && transmit.call.is_none() && known {
-                continue;
-            }
             self.carry(transmit, kind);
         }
         self.engine.connection.handle_flushed();

@@ -8,6 +8,7 @@ use steadfast_proto::mutant;
 
 use super::fetch::{FetchResponse, piece_of};
 use crate::runtime::Runtime;
+use crate::runtime::waiting::{doubled, jittered};
 
 /// How long to wait before a stream is opened again, if the server does not say; it doubles up to the ceiling.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -97,7 +98,7 @@ impl Events {
             (0, Some(retry)) if retry >= SHORTEST_RETRY => Some(retry.min(LONGEST_RETRY)),
             // One who is told to come at once, and finds nothing, comes less and less often.
             (0, Some(retry)) if self.empty == 0 => Some(retry),
-            (0, Some(_)) => Some(jittered(grown(self.empty).min(LONGEST_EMPTY_PAUSE), runtime)),
+            (0, Some(_)) => Some(jittered(runtime, grown(self.empty).min(LONGEST_EMPTY_PAUSE))),
             (attempts, retry) => pause(attempts, retry, runtime),
         }
     }
@@ -130,21 +131,11 @@ pub(super) fn pause(attempt: u32, retry: Option<Duration>, runtime: &dyn Runtime
     let grown = grown(attempt);
     Some(match retry {
         Some(retry) if attempt == 0 => retry.min(LONGEST_RETRY),
-        Some(retry) => retry.min(LONGEST_RETRY).max(jittered(grown, runtime)),
-        None => jittered(grown, runtime),
+        Some(retry) => retry.min(LONGEST_RETRY).max(jittered(runtime, grown)),
+        None => jittered(runtime, grown),
     })
 }
 
 fn grown(attempt: u32) -> Duration {
-    PAUSE.saturating_mul(1 << attempt.min(10)).min(LONGEST_PAUSE)
-}
-
-/// Between half of it and all of it, so that many clients do not come back at the same moment.
-fn jittered(pause: Duration, runtime: &dyn Runtime) -> Duration {
-    let mut random = [0_u8; 1];
-    // Without random numbers, all of it.
-    if runtime.fill_random(&mut random).is_err() {
-        return pause;
-    }
-    pause / 2 + pause.mul_f64(f64::from(random[0]) / 512.0)
+    doubled(PAUSE, attempt, LONGEST_PAUSE)
 }

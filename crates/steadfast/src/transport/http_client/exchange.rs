@@ -16,8 +16,8 @@ use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
 use super::shared::{Shared, Unsent, Wanted};
-use super::tasks::sleep;
 use crate::error::HTTP_STATUS;
+use crate::runtime::waiting::sleep;
 
 /// What a task tells the driver.
 pub(super) enum Incoming {
@@ -97,7 +97,7 @@ impl Exchange {
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
                 self.tell(Incoming::SessionLost).await;
-                Err(Outcome::Lost { sent: false, why: "the server does not know the session any more".to_owned() })
+                Err(Outcome::SessionLost)
             }
             status if status.is_success() => self.read(response).await,
             status => self.refused(status, response).await,
@@ -203,7 +203,9 @@ impl Exchange {
 
 fn unsent(unsent: Unsent) -> Failure {
     match unsent {
-        Unsent::Unauthorized(why) => Outcome::Lost { sent: false, why: format!("not authorized: {why}") },
+        // Whoever authorizes has tried what there is to try.
+        Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
+        Unsent::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
         Unsent::Failed(error) => {
             Outcome::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
         }

@@ -68,23 +68,34 @@ pub struct FetchRequest {
 #[derive(Debug)]
 pub struct FetchError {
     sent: bool,
+    unwritable: bool,
     why: String,
 }
 
 impl FetchError {
     /// The server cannot have seen a byte of the request: what it asked for was surely not done.
     pub fn unsent(why: impl Into<String>) -> Self {
-        Self { sent: false, why: why.into() }
+        Self { sent: false, unwritable: false, why: why.into() }
+    }
+
+    /// There is no such request in HTTP: making it again changes nothing.
+    pub fn unwritable(why: impl Into<String>) -> Self {
+        Self { sent: false, unwritable: true, why: why.into() }
     }
 
     /// The server may have seen the request.
     pub fn broken(why: impl Into<String>) -> Self {
-        Self { sent: true, why: why.into() }
+        Self { sent: true, unwritable: false, why: why.into() }
     }
 
     /// Whether the server may have seen the request.
     pub fn is_sent(&self) -> bool {
         self.sent
+    }
+
+    /// Whether there is no such request in HTTP.
+    pub fn is_unwritable(&self) -> bool {
+        self.unwritable
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::events::{Events, Heard, is_events, pause};
 use super::exchange::Incoming;
 use super::shared::{Shared, Wanted};
-use super::tasks::sleep;
+use crate::runtime::waiting::sleep;
 
 /// A stream that lasted this long was not opened for nothing.
 const LASTED: Duration = Duration::from_secs(10);

@@ -24,6 +24,7 @@ use crate::runtime::Runtime;
 ///
 /// Certificates are checked with what the operating system trusts. A redirect is followed only to the same origin, so that
 /// nobody else is sent what was meant for this server.
+#[derive(Clone)]
 pub struct HttpTarget {
     pub(super) url: Result<reqwest::Url, String>,
     pub(super) headers: HeaderMap,
@@ -74,6 +75,15 @@ impl HttpTarget {
     /// Who brings the headers that let requests in.
     pub fn authorize(mut self, authorize: impl Authorize) -> Self {
         self.authorize = Some(Arc::new(authorize));
+        self
+    }
+
+    /// One pool of connections for all that clone it.
+    pub(crate) fn with_one_pool(mut self) -> Self {
+        // What is wrong with it is said when it is opened.
+        if self.fetch.is_none() {
+            self.fetch = ReqwestFetch::new(self.client.clone()).ok().map(|fetch| Arc::new(fetch) as Arc<dyn Fetch>);
+        }
         self
     }
 

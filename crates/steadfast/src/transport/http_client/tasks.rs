@@ -3,7 +3,6 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use steadfast_proto::mutant;
 
@@ -97,11 +96,4 @@ impl Drop for Carrying {
             owner.wake();
         }
     }
-}
-
-/// Waits.
-pub(super) async fn sleep(runtime: &dyn Runtime, duration: Duration) {
-    let mut timer = runtime.timer();
-    timer.reset(Some(runtime.now() + duration));
-    std::future::poll_fn(|cx| timer.poll(cx)).await;
 }

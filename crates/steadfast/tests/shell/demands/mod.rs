@@ -133,10 +133,10 @@ fn said(answer: &Value) -> &str {
 
 /// Lines of the log, as this thread writes them.
 #[derive(Clone, Default)]
-struct Heard(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+pub(super) struct Heard(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
 
 impl Heard {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.0.lock().unwrap().join("\n")
     }
 }

@@ -211,7 +211,8 @@ async fn what_is_too_long_is_not_fetched_again_for_ever() {
 #[tokio::test]
 async fn changes_of_a_closed_connection_end() {
     let (url, _) = raw(|_, came| older(came, || response("404 Not Found", &[], ""))).await;
-    let client = connect(&url, OLDER).await;
+    let connecting = Client::connect(&*url).era(OLDER).reconnect(steadfast::client::Reconnect::never());
+    let client = soon(connecting.into_future()).await.unwrap();
     let _ = soon(client.call_tool("any", json!({})).into_future()).await;
     soon(client.closed()).await;
     let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));

@@ -17,25 +17,27 @@ use super::*;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-struct Came {
-    method: String,
-    head: String,
-    body: serde_json::Value,
+pub(super) struct Came {
+    pub(super) method: String,
+    pub(super) head: String,
+    pub(super) body: serde_json::Value,
 }
 
 impl Came {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let of = |line: &'_ str| line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name));
         self.head.lines().find(|line| of(line)).and_then(|line| line.split_once(':')).map(|(_, value)| value.trim())
     }
 
-    fn is(&self, method: &str) -> bool {
+    pub(super) fn is(&self, method: &str) -> bool {
         self.body["method"] == method
     }
 }
 
 /// A server that answers each request with the bytes that `answer` gives, and closes the connection behind them.
-async fn raw(answer: impl Fn(usize, &Came) -> Vec<u8> + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Came>>>) {
+pub(super) async fn raw(
+    answer: impl Fn(usize, &Came) -> Vec<u8> + Send + Sync + 'static,
+) -> (String, Arc<Mutex<Vec<Came>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     let requests = Arc::new(Mutex::new(Vec::new()));
@@ -77,26 +79,26 @@ async fn read(stream: &mut TcpStream) -> Option<Came> {
     }
 }
 
-fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+pub(super) fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let (headers, length) = (headers.concat(), body.len());
     format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}").into_bytes()
 }
 
-fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
+pub(super) fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
     let body = serde_json::json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result});
     response("200 OK", &[("content-type", "application/json")], &body.to_string())
 }
 
 /// The beginning of a stream that ends when the connection does.
-fn events(body: &str) -> Vec<u8> {
+pub(super) fn events(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes()
 }
 
-const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
+pub(super) const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
 
 /// Answers the handshake of an older revision, and leaves the rest to `answer`.
-fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+pub(super) fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     if came.is("initialize") {
         let result = json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "raw", "version": "1"},
             "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}}});
@@ -109,7 +111,7 @@ fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     answer()
 }
 
-fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+pub(super) fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     if came.is("server/discover") {
         let result =
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
@@ -118,6 +120,6 @@ fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     answer()
 }
 
-async fn connect(url: &str, era: Era) -> Client {
+pub(super) async fn connect(url: &str, era: Era) -> Client {
     soon(Client::connect(url).era(era).into_future()).await.unwrap()
 }

@@ -29,12 +29,20 @@ pub(super) struct Body {
 
 /// Whoever waits for the response to a request has this, until nobody does.
 pub(super) struct Gone {
-    pub(super) journal: Arc<Journal>,
+    journal: Arc<Journal>,
     pub(super) id: Option<Id>,
+}
+
+impl Gone {
+    pub(super) fn new(journal: &Arc<Journal>, id: Option<Id>) -> Self {
+        journal.facts().requesting += 1;
+        Self { journal: Arc::clone(journal), id }
+    }
 }
 
 impl Drop for Gone {
     fn drop(&mut self) {
+        self.journal.facts().requesting -= 1;
         if let Some(id) = &self.id {
             self.journal.given_up(id);
         }

@@ -163,7 +163,10 @@ impl State {
         let bytes = rest.get(..count).unwrap_or_default().to_vec();
         place.1 += count;
         if place.1 == event.len() {
-            stream.whole = stream.whole.max(place.0 + 1);
+            // What was torn has no end.
+            if receipt.is_some() {
+                stream.whole = stream.whole.max(place.0 + 1);
+            }
             // One message is read when its end is.
             if let Some(read) = receipt.filter(|_| !stream.json).and_then(|receipt| self.read.get_mut(receipt)) {
                 *read = true;

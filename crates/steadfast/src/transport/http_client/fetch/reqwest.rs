@@ -70,8 +70,11 @@ impl FetchBody for Pieces {
 
 fn failed(error: &reqwest::Error) -> FetchError {
     let why = describe(error);
+    if error.is_builder() {
+        return FetchError::unwritable(why);
+    }
     // What never reached the server's door was not seen by it.
-    if error.is_connect() || error.is_builder() { FetchError::unsent(why) } else { FetchError::broken(why) }
+    if error.is_connect() { FetchError::unsent(why) } else { FetchError::broken(why) }
 }
 
 /// An error with its causes, without its URL, which may hold secrets.

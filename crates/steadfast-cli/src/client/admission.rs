@@ -1,0 +1,64 @@
+//! Whether the server lets us in: what signs requests, and what is remembered of those that were turned away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::{HeaderMap, Method, StatusCode};
+use steadfast::transport::http_client::{Attempt, Authorize, Authorizing};
+use steadfast_auth::client::Authorizer;
+
+/// Signs requests if somebody can, and remembers whether the last message was turned away for who sent it.
+#[derive(Clone, Default)]
+pub(super) struct Admission {
+    authorizer: Option<Authorizer>,
+    locked_out: Arc<AtomicBool>,
+}
+
+impl Admission {
+    pub(super) fn new(authorizer: Option<Authorizer>) -> Self {
+        Self { authorizer, locked_out: Arc::default() }
+    }
+
+    pub(super) fn is_locked_out(&self) -> bool {
+        self.locked_out.load(Ordering::Relaxed)
+    }
+}
+
+impl Authorize for Admission {
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn Attempt> {
+        let attempt = self.authorizer.as_ref().map(|authorizer| Authorize::attempt(authorizer, method, url));
+        // A stream that is not to be had says nothing of the messages.
+        let noted = (method == Method::POST).then(|| Arc::clone(&self.locked_out)).unwrap_or_default();
+        Box::new(Watched { attempt, locked_out: noted })
+    }
+}
+
+struct Watched {
+    attempt: Option<Box<dyn Attempt>>,
+    locked_out: Arc<AtomicBool>,
+}
+
+impl Attempt for Watched {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async move {
+            let Some(attempt) = &mut self.attempt else { return Ok(()) };
+            let signed = attempt.sign(headers).await;
+            if signed.is_err() {
+                self.locked_out.store(true, Ordering::Relaxed);
+            }
+            signed
+        })
+    }
+
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> Authorizing<'a, bool> {
+        Box::pin(async move {
+            let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            // Noted first: whoever waits for this may be gone before there is an answer.
+            self.locked_out.store(refused, Ordering::Relaxed);
+            match &mut self.attempt {
+                Some(attempt) => attempt.answered(status, headers).await,
+                None => Ok(false),
+            }
+        })
+    }
+}

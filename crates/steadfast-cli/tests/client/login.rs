@@ -1,0 +1,86 @@
+//! Logging in to a server, staying in, and getting out again.
+
+use crate::kit::{Scratch, Spoken, run, text};
+use crate::site::Site;
+
+const REVISION: [&str; 2] = ["--revision", "2026-07-28"];
+
+fn call<'a>(url: &'a str, store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["call", url, "whoami", "--token-store", store], &REVISION[..], more].concat()
+}
+
+#[test]
+fn who_has_logged_in_stays_in_until_they_log_out() {
+    let (site, folder) = (Site::locked(), Scratch::new("login"));
+    let (url, store) = (site.url(), folder.path("tokens"));
+    let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+    let shown = logging_in.wait_for("\n\n  http://") + &logging_in.wait_for("\n");
+    site.log_in(&shown);
+    let (code, printed, said) = logging_in.end();
+    assert_eq!((code, printed.trim()), (Some(0), "ada"), "{said}");
+    assert!(!said.contains("browser"), "nobody is there to be asked: {said}");
+
+    let again = run(&call(&url, &store, &[]));
+    assert_eq!((again.status.code(), text(&again.stdout).trim()), (Some(0), "ada"), "{}", text(&again.stderr));
+    assert_eq!(site.count("/authorize"), 1);
+
+    let out = run(&["logout", &url, "--token-store", &store]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let after = run(&call(&url, &store, &[]));
+    assert_eq!(after.status.code(), Some(6), "{}", text(&after.stderr));
+    assert_eq!(site.count("/authorize"), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn tokens_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (site, folder) = (Site::locked(), Scratch::new("rights"));
+    let (url, store) = (site.url(), folder.path("tokens"));
+    let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+    let shown = logging_in.wait_for("\n\n  http://") + &logging_in.wait_for("\n");
+    site.log_in(&shown);
+    assert_eq!(logging_in.end().0, Some(0));
+    let rights = |path: &std::path::Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let store = std::path::Path::new(&store);
+    assert_eq!(rights(store), 0o700);
+    let kept: Vec<_> = std::fs::read_dir(store).expect("it is there").map_while(Result::ok).collect();
+    assert!(!kept.is_empty());
+    for file in kept {
+        assert_eq!(rights(&file.path()), 0o600, "{}", file.path().display());
+    }
+}
+
+#[test]
+fn one_who_does_not_log_in_is_locked_out_and_asks_nobody() {
+    let (site, folder) = (Site::locked(), Scratch::new("outside"));
+    let (url, store) = (site.url(), folder.path("tokens"));
+    for revision in [&[][..], &REVISION[..]] {
+        let refused = run(&[&["call", &url, "whoami", "--token-store", &store], revision].concat());
+        assert_eq!(refused.status.code(), Some(6), "{}", text(&refused.stderr));
+    }
+    assert_eq!(site.count("/.well-known/oauth-protected-resource/mcp"), 0);
+    assert!(!std::path::Path::new(&store).exists());
+}
+
+#[test]
+fn a_client_with_a_secret_acts_for_itself() {
+    let (site, folder) = (Site::locked(), Scratch::new("alone"));
+    let (url, store) = (site.url(), folder.path("tokens"));
+    let alone = ["--client-id", "me", "--client-secret-env", "PATH", "--client-credentials"];
+    let called = run(&call(&url, &store, &alone));
+    assert_eq!((called.status.code(), text(&called.stdout).trim()), (Some(0), "ada"), "{}", text(&called.stderr));
+    assert_eq!((site.count("/authorize"), site.count("/register")), (0, 0));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_login() {
+    let (site, folder) = (Site::locked(), Scratch::new("given-up"));
+    let (url, store) = (site.url(), folder.path("tokens"));
+    let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+    logging_in.wait_for("/authorize?");
+    logging_in.interrupt();
+    assert_eq!(logging_in.end().0, Some(130));
+}

@@ -1,0 +1,258 @@
+//! What a server tells of its changes, as a stream, in every revision.
+//!
+//! Since 2026-07-28 a client asks for it with `subscriptions/listen`, and each such request is a stream of its own. Before,
+//! a server tells every client of changes of its lists, and of resources that were subscribed to.
+//!
+//! On a client that comes back, a stream whose connection is lost begins again on the next one.
+
+mod subscribe;
+mod told;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use steadfast_model::era;
+use steadfast_model::{DetailedTask, Method, ResourceParams, SubscriptionFilter, SubscriptionParams, request};
+use steadfast_proto::Moment;
+use steadfast_proto::envelope::OwnedParams;
+
+use super::Client;
+use super::ending::{Loss, Lost, result_of};
+use super::line::Failed;
+use super::link::Link;
+use super::reconnect::Streak;
+use crate::error::Error;
+use crate::runtime::waiting::sleep_until;
+use crate::runtime::{CallOptions, PendingCall};
+use subscribe::hear;
+use told::{Failure, Listener};
+
+pub(super) use told::Told;
+
+/// Something that has changed at the server.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The server tells of changes from here on: of these, which may be less than was asked for. Look once at what you
+    /// want to keep up with. It comes again when the connection was lost: what changed in between was not told.
+    Listening(SubscriptionFilter),
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources or of templates.
+    Resources,
+    /// The resource at this URI.
+    Resource(String),
+    /// A task.
+    Task(Box<DetailedTask>),
+}
+
+impl Change {
+    /// What a notification says; `None` if it says something else.
+    fn read(method: Method, params: &OwnedParams) -> Option<Self> {
+        let text = params.text();
+        match method {
+            Method::SubscriptionAcknowledged => {
+                let params: SubscriptionParams = serde_json::from_str(text).ok()?;
+                Some(Self::Listening(params.notifications))
+            }
+            Method::ToolListChanged => Some(Self::Tools),
+            Method::PromptListChanged => Some(Self::Prompts),
+            Method::ResourceListChanged => Some(Self::Resources),
+            Method::ResourceUpdated => {
+                let params: ResourceParams = serde_json::from_str(text).ok()?;
+                Some(Self::Resource(params.uri))
+            }
+            Method::TaskUpdated | Method::TaskStatus => serde_json::from_str(text).ok().map(Box::new).map(Self::Task),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody who asked for `filter` wants to hear it.
+    fn is_wanted(&self, filter: &SubscriptionFilter) -> bool {
+        match self {
+            Self::Listening(_) => true,
+            Self::Tools => filter.tools(),
+            Self::Prompts => filter.prompts(),
+            Self::Resources => filter.resources(),
+            Self::Resource(uri) => filter.resource_subscriptions.contains(uri),
+            Self::Task(task) => filter.task_ids.contains(&task.task.task_id),
+        }
+    }
+}
+
+/// What a server tells of its changes: see [`Client::changes`]. Dropping it ends the subscription.
+#[must_use = "nothing is heard unless this is polled"]
+pub struct Changes {
+    client: Client,
+    filter: SubscriptionFilter,
+    /// What is listened to, over what, and since when.
+    source: Source,
+    link: Arc<Link>,
+    since: Moment,
+    /// How often in a row it was listened to in vain.
+    streak: Streak,
+}
+
+enum Source {
+    /// A subscription of 2026-07-28.
+    Call(Box<PendingCall>),
+    /// What the server tells everyone.
+    Told(Arc<Listener>),
+    /// The connection was lost, and there will be another.
+    Returning(Pin<Box<dyn Future<Output = Result<Arc<Link>, Error>> + Send>>),
+    /// It could not begin.
+    Failed(Error),
+    Over,
+}
+
+/// What comes of a source.
+enum Heard {
+    Change(Change),
+    /// Nothing of interest.
+    Nothing,
+    /// Another link.
+    Back(Arc<Link>),
+    /// It has ended: by itself, or because the way to the server was lost.
+    Ended(Option<Error>, Option<Loss>),
+}
+
+impl Client {
+    /// Listens to the server's changes.
+    ///
+    /// The first thing to come is [`Change::Listening`]: what was changed before is not told. It comes again when the
+    /// connection was lost and the client has come back. The stream ends when the server ends it or cannot be reached any
+    /// more, with an error if that is why. Who leaves more than a thousand changes unread loses the oldest.
+    ///
+    /// ```
+    /// # use steadfast::{Client, SubscriptionFilter, client::Change};
+    /// # async fn example(client: Client) -> Result<(), steadfast::Error> {
+    /// let wanted = SubscriptionFilter::new()
+    ///     .with_tools_list_changed(true)
+    ///     .with_resource_subscriptions(vec!["file:///log".to_owned()]);
+    /// let mut changes = client.changes(wanted);
+    /// while let Some(change) = changes.next().await {
+    ///     match change? {
+    ///         Change::Tools => println!("{} tools", client.list_tools().await?.len()),
+    ///         Change::Resource(uri) => println!("{uri} has changed"),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
+        let link = self.inner.line.link();
+        let since = self.inner.runtime().now();
+        let mut changes =
+            Changes { client: self.clone(), filter, source: Source::Over, link, since, streak: Streak::default() };
+        changes.begin();
+        changes
+    }
+}
+
+impl Changes {
+    /// The next change; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<Change, Error>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// Listens on the link that there is.
+    fn begin(&mut self) {
+        self.since = self.client.inner.runtime().now();
+        self.source = if self.link.peer.revision.is_modern() {
+            self.listen().map_or_else(Source::Failed, |call| Source::Call(Box::new(call)))
+        } else {
+            Source::Told(hear(&self.client, &self.link, self.filter.clone()))
+        };
+    }
+
+    fn listen(&self) -> Result<PendingCall, Error> {
+        let mut text = Vec::new();
+        let params = SubscriptionParams::new(self.filter.clone());
+        let decoration = &self.client.inner.line.opener.decoration;
+        era::write_params(self.link.peer.revision, &params, decoration, &mut text).map_err(Error::encode)?;
+        let text = String::from_utf8(text).map_err(Error::encode)?;
+        // It lasts as long as it is wanted.
+        Ok(PendingCall::new(&self.link.mailbox, Method::Listen, Some(text.into()), CallOptions::default()))
+    }
+
+    /// What is to be listened to after a loss: another link, if the client comes back and this was not in vain too often.
+    fn after(&mut self, loss: Option<Loss>) -> Option<Source> {
+        let (loss, line) = (loss?, Arc::clone(&self.client.inner.line));
+        let runtime = Arc::clone(self.client.inner.runtime());
+        let now = runtime.now();
+        self.streak.lost(now, now.since(self.since));
+        if self.streak.is_spent(line.policy()) {
+            return None;
+        }
+        // A link that is lost has the line wait; one that lives is not to be asked again and again.
+        let when = if loss.of == Lost::Call { self.streak.next(line.policy(), &*runtime) } else { now };
+        let failed = Failed { link: Arc::clone(&self.link), at: self.since, lost: loss.of };
+        Some(Source::Returning(Box::pin(async move {
+            sleep_until(&*runtime, when).await;
+            line.another(failed).await
+        })))
+    }
+}
+
+impl Source {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
+        Poll::Ready(match self {
+            Self::Call(call) => match std::task::ready!(call.poll_notice(cx)) {
+                Ok((method, params)) => Change::read(method, &params).map_or(Heard::Nothing, Heard::Change),
+                Err(ending) => {
+                    let loss = Loss::of(&ending);
+                    Heard::Ended(result_of::<request::Listen>(ending).err(), loss)
+                }
+            },
+            Self::Told(listener) => match std::task::ready!(listener.poll(cx)) {
+                Some(Ok(change)) => Heard::Change(change),
+                Some(Err(Failure { error, loss })) => Heard::Ended(Some(error), loss),
+                None => Heard::Ended(None, Some(Loss { sent: true, of: Lost::Link })),
+            },
+            Self::Returning(returning) => match std::task::ready!(returning.as_mut().poll(cx)) {
+                Ok(link) => Heard::Back(link),
+                Err(error) => Heard::Ended(Some(error), None),
+            },
+            Self::Failed(_) => match std::mem::replace(self, Self::Over) {
+                Self::Failed(error) => Heard::Ended(Some(error), None),
+                _ => Heard::Ended(None, None),
+            },
+            Self::Over => Heard::Ended(None, None),
+        })
+    }
+}
+
+impl Stream for Changes {
+    type Item = Result<Change, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let changes = &mut *self;
+        loop {
+            match std::task::ready!(changes.source.poll(cx)) {
+                Heard::Change(change) => return Poll::Ready(Some(Ok(change))),
+                Heard::Nothing => {}
+                Heard::Back(link) => {
+                    changes.link = link;
+                    changes.begin();
+                }
+                Heard::Ended(error, loss) => match changes.after(loss) {
+                    Some(source) => changes.source = source,
+                    None => {
+                        changes.source = Source::Over;
+                        return Poll::Ready(error.map(Err));
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Changes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Changes").field("client", &self.client).finish_non_exhaustive()
+    }
+}

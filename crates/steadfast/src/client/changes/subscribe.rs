@@ -1,0 +1,89 @@
+//! Subscriptions of the older revisions: each resource is subscribed to, and taken back when nobody listens any more. They
+//! belong to their connection, and are never made on another.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use steadfast_model::request::{self, Request};
+use steadfast_model::{ResourceParams, SubscriptionFilter, era};
+use tokio::sync::oneshot;
+
+use super::told::{Failure, Listener};
+use crate::client::ending::{Loss, result_of};
+use crate::client::link::Link;
+use crate::client::{Client, Inner};
+use crate::error::{Error, Outcome};
+use crate::runtime::waiting::unless;
+use crate::runtime::{CallEnding, CallOptions, PendingCall};
+
+/// How long the server may take for each.
+const SUBSCRIBING: Duration = Duration::from_secs(60);
+
+/// Begins to listen on a connection.
+pub(super) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter) -> Arc<Listener> {
+    let (listener, gone) = Listener::new(filter);
+    link.told.add(&listener);
+    let subscriptions =
+        Subscriptions { client: Arc::downgrade(&client.inner), link: Arc::clone(link), made: Vec::new() };
+    let filter = listener.filter.clone();
+    client.inner.runtime().spawn(Box::pin(subscriptions.keep(Arc::downgrade(&listener), filter, gone)));
+    listener
+}
+
+struct Subscriptions {
+    client: Weak<Inner>,
+    link: Arc<Link>,
+    /// Those that the server may have.
+    made: Vec<String>,
+}
+
+impl Subscriptions {
+    /// Makes them, says so, and takes them back when nobody listens any more: at once, also while they are being made.
+    async fn keep(mut self, listener: Weak<Listener>, filter: SubscriptionFilter, mut gone: oneshot::Receiver<()>) {
+        // Nothing is ever sent: that it is dropped says so.
+        let made = unless(async { drop((&mut gone).await) }, self.make(&filter)).await;
+        if let (Some(made), Some(listener)) = (made, listener.upgrade()) {
+            match made {
+                Ok(()) => listener.begin(),
+                Err(failure) => listener.fail(failure),
+            }
+        }
+        let _ = gone.await;
+        self.take_back().await;
+    }
+
+    async fn make(&mut self, filter: &SubscriptionFilter) -> Result<(), Failure> {
+        for uri in &filter.resource_subscriptions {
+            self.made.push(uri.clone());
+            let ending = self.ask::<request::Subscribe>(uri).await.map_err(|error| Failure { error, loss: None })?;
+            let loss = Loss::of(&ending);
+            if let Err(error) = result_of::<request::Subscribe>(ending) {
+                self.made.pop();
+                return Err(Failure { error, loss });
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_back(mut self) {
+        for uri in std::mem::take(&mut self.made) {
+            // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
+            if !self.link.told.wants(&uri) {
+                let _ = self.ask::<request::Unsubscribe>(&uri).await;
+            }
+        }
+    }
+
+    async fn ask<R: Request<Params = ResourceParams>>(&self, uri: &str) -> Result<CallEnding, Error> {
+        let Some(client) = self.client.upgrade() else {
+            return Err(Error::closed(Outcome::NotSent));
+        };
+        let mut text = Vec::new();
+        let params = ResourceParams::new(uri);
+        era::write_params(self.link.peer.revision, &params, &client.line.opener.decoration, &mut text)
+            .map_err(Error::encode)?;
+        let text = String::from_utf8(text).map_err(Error::encode)?;
+        let options = CallOptions { timeout: Some(SUBSCRIBING), ..CallOptions::default() };
+        Ok(PendingCall::new(&self.link.mailbox, R::METHOD, Some(text.into()), options).await)
+    }
+}

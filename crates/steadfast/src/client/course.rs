@@ -1,0 +1,251 @@
+//! The course of a call: what comes after each request that is made for it.
+//!
+//! Most calls are one request and its answer. Others take more: the server asks back, or gives a task, or wants headers that
+//! are not known yet, or is lost on the way. Whatever is waited for then, the total time and a cancellation end it at once,
+//! and what is known of the call by then is in the error (law L10).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use steadfast_model::era;
+use steadfast_model::request::Request;
+use steadfast_model::{InputRequiredResult, Method, ProgressToken, Task};
+use steadfast_proto::Moment;
+
+use super::attempts::Attempts;
+use super::call::Call;
+use super::canceller::Canceller;
+use super::ending::{Loss, answer_of, complete};
+use super::line::Failed;
+use super::link::Link;
+use super::lookup::{Lookup, look_up};
+use super::rounds::Rounds;
+use super::{Client, tasks};
+use crate::error::{Error, Outcome};
+use crate::runtime::waiting::{before, unless};
+use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall, Runtime};
+
+/// One call, over all the requests that it takes.
+pub(super) struct Course<R: Request> {
+    /// Keeps the connection open while the call waits.
+    client: Client,
+    /// What the last request went over, and when.
+    link: Arc<Link>,
+    asked: Moment,
+    params: R::Params,
+    timeout: Option<Duration>,
+    total_timeout: Option<Duration>,
+    idempotent: bool,
+    token: Option<ProgressToken>,
+    on_progress: Option<OnProgress>,
+    bounds: Bounds,
+    rounds: Rounds,
+    lookup: Lookup,
+    attempts: Attempts,
+}
+
+/// What became of a request.
+pub(super) enum Step<R: Request> {
+    /// That was it.
+    Over(Result<R::Result, Error>),
+    /// There is more to do.
+    On(Next),
+}
+
+/// What there is to do.
+pub(super) enum Next {
+    /// It was lost, and may be made again.
+    Return(Failed),
+    /// The server asks back.
+    Answer(InputRequiredResult),
+    /// What the server wants in the headers is to be looked up.
+    LookUp,
+    /// It goes on as a task.
+    Follow(Task),
+}
+
+/// What came of that.
+enum Came {
+    /// Another request.
+    Request(PendingCall),
+    /// The result of a task.
+    Result(Value),
+}
+
+impl<R: Request> Course<R> {
+    /// The course of a call that is about to be made.
+    pub(super) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
+        let Call { client, timeout, total_timeout, on_progress, idempotent, .. } = call;
+        let inner = &client.inner;
+        let trusted = inner.trusted.as_ref().is_some_and(|trusted| trusted.covers(&params));
+        let harmless = idempotent || trusted || R::METHOD.only_asks();
+        let runtime = Arc::clone(inner.runtime());
+        let asked = runtime.now();
+        let end = total_timeout.map(|total| asked + total);
+        Self {
+            link: inner.line.link(),
+            attempts: Attempts::new(inner.line.policy().most(), harmless),
+            bounds: Bounds { canceller: Canceller::default(), end, runtime },
+            client,
+            asked,
+            params,
+            timeout,
+            total_timeout,
+            idempotent,
+            token,
+            on_progress,
+            rounds: Rounds::default(),
+            lookup: Lookup::default(),
+        }
+    }
+
+    /// What cancels it.
+    pub(super) fn canceller(&self) -> Canceller {
+        self.bounds.canceller.clone()
+    }
+
+    /// Makes the next request.
+    pub(super) fn request(&mut self) -> Result<PendingCall, Error> {
+        let params = self.params_text()?;
+        self.asked = self.bounds.runtime.now();
+        let options = CallOptions {
+            timeout: self.timeout,
+            total_timeout: self.bounds.end.map(|end| end.since(self.asked)),
+            progress: self.token.clone().zip(self.on_progress.take()),
+            ..CallOptions::default()
+        };
+        let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
+        self.bounds.canceller.follow(&request);
+        Ok(request)
+    }
+
+    /// The parameters, as the server's revision has them.
+    fn params_text(&self) -> Result<Box<str>, Error> {
+        let revision = self.link.peer.revision;
+        let decoration = &self.client.inner.line.opener.decoration;
+        let mut text = Vec::new();
+        match &self.token {
+            Some(token) => {
+                let decoration = decoration.clone().with_progress_token(token);
+                era::write_params(revision, &self.params, &decoration, &mut text)
+            }
+            None => era::write_params(revision, &self.params, decoration, &mut text),
+        }
+        .map_err(Error::encode)?;
+        let text = String::from_utf8(text).map_err(Error::encode)?;
+        self.rounds.dress(text.into(), revision)
+    }
+
+    /// Takes back what the next request needs.
+    pub(super) fn take_back(&mut self, mut request: PendingCall) {
+        self.on_progress = request.take_on_progress();
+    }
+
+    /// Looks at how a request ended.
+    pub(super) fn read(&mut self, ending: CallEnding) -> Step<R> {
+        if let Some(loss) = Loss::of(&ending)
+            && self.attempts.allow(loss)
+        {
+            let failed = Failed { link: Arc::clone(&self.link), at: self.asked, lost: loss.of };
+            return Step::On(Next::Return(failed));
+        }
+        let asks = matches!(R::METHOD, Method::CallTool | Method::GetPrompt | Method::ReadResource);
+        let may_ask = asks && self.link.peer.revision.is_modern();
+        match answer_of::<R>(ending) {
+            Ok(steadfast_model::Outcome::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
+            Ok(steadfast_model::Outcome::Task(created)) if may_ask && tasks::are_taken(&self.client) => {
+                Step::On(Next::Follow(created.task))
+            }
+            Ok(answer) => Step::Over(complete::<R>(answer).inspect(|result| self.client.inner.note(result))),
+            Err(error) if !self.rounds.is_later() && self.lookup.helps(&self.client, R::METHOD, &error) => {
+                Step::On(Next::LookUp)
+            }
+            Err(error) => Step::Over(Err(self.with_what_is_known(error))),
+        }
+    }
+
+    /// What was not sent now may have been before.
+    fn with_what_is_known(&self, error: Error) -> Error {
+        let before = self.rounds.is_later() || self.attempts.known() == Outcome::Unknown;
+        if error.outcome() == Outcome::NotSent && before { error.with_outcome_unknown() } else { error }
+    }
+
+    /// Goes on to the end.
+    pub(super) async fn go(mut self: Box<Self>, mut next: Next) -> (Result<R::Result, Error>, Box<Self>) {
+        loop {
+            let mut request = match self.take(next).await {
+                Ok(Came::Request(request)) => request,
+                Ok(Came::Result(result)) => {
+                    let read = serde_json::from_value(result).map_err(|error| Error::decode(R::METHOD, error));
+                    return (read, self);
+                }
+                Err(error) => return (Err(error), self),
+            };
+            let ending = (&mut request).await;
+            self.take_back(request);
+            match self.read(ending) {
+                Step::Over(result) => return (result, self),
+                Step::On(more) => next = more,
+            }
+        }
+    }
+
+    async fn take(&mut self, next: Next) -> Result<Came, Error> {
+        match next {
+            Next::Return(failed) => {
+                let known = if self.rounds.is_later() { Outcome::Unknown } else { self.attempts.known() };
+                let another = self.bounds.during(known, self.client.inner.line.another(failed)).await?;
+                self.link = another.map_err(|error| error.with_outcome(known))?;
+            }
+            Next::Answer(asked) => {
+                // The last round was answered, and the next is not sent yet.
+                let answering = self.rounds.answer(&self.client, asked);
+                self.bounds.during(Outcome::Answered, answering).await??;
+            }
+            Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
+            Next::Follow(task) => {
+                let following = tasks::follow(self.client.clone(), R::METHOD, task);
+                let result = self.bounds.during(Outcome::Unknown, following).await??;
+                return Ok(Came::Result(Value::Object(result)));
+            }
+        }
+        let request = self.request().map_err(|error| self.with_what_is_known(error))?;
+        Ok(Came::Request(request))
+    }
+
+    /// An answer that nobody will read: a task must not go on for nobody.
+    pub(super) fn discard(&self, ending: CallEnding) {
+        if tasks::are_taken(&self.client)
+            && let Ok(steadfast_model::Outcome::Task(created)) = answer_of::<R>(ending)
+        {
+            tasks::cancel(&self.client, &created.task.task_id);
+        }
+    }
+
+    /// The same call, to be made once more.
+    pub(super) fn into_call(self) -> Call<R> {
+        let Self { client, params, timeout, total_timeout, on_progress, idempotent, .. } = self;
+        Call { client, params: Ok(params), timeout, total_timeout, on_progress, idempotent }
+    }
+}
+
+/// What ends a call while it waits for something else than an answer.
+struct Bounds {
+    canceller: Canceller,
+    /// When the call has taken long enough, over all that it takes.
+    end: Option<Moment>,
+    runtime: Arc<dyn Runtime>,
+}
+
+impl Bounds {
+    /// What the work comes to, unless the call is ended before: then with an error that says this.
+    async fn during<T>(&self, known: Outcome, work: impl Future<Output = T>) -> Result<T, Error> {
+        let bounded = before(&*self.runtime, self.end, work);
+        match unless(self.canceller.cancelled(), bounded).await {
+            Some(Some(done)) => Ok(done),
+            Some(None) => Err(Error::timed_out(known)),
+            None => Err(Error::cancelled(known)),
+        }
+    }
+}

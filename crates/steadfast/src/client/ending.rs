@@ -1,0 +1,86 @@
+//! What a call came to: its result, or an error that says what is known.
+
+use steadfast_model::request::Request;
+use steadfast_proto::connection::{CallRefused, Outcome as Ending};
+
+use crate::error::{Error, Outcome};
+use crate::runtime::CallEnding;
+
+/// What a call came to, where nothing but the result will do.
+pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Error> {
+    complete::<R>(answer_of::<R>(ending)?)
+}
+
+/// What a call was answered with.
+pub(super) fn answer_of<R: Request>(ending: CallEnding) -> Result<steadfast_model::Outcome<R::Result>, Error> {
+    let text = text_of(ending, R::METHOD.name())?;
+    steadfast_model::Outcome::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
+}
+
+/// The result, if that is what it is. Results of 2026-07-28 say what kind they are, and a kind that is not known must not be
+/// taken for another.
+pub(super) fn complete<R: Request>(answer: steadfast_model::Outcome<R::Result>) -> Result<R::Result, Error> {
+    match answer {
+        steadfast_model::Outcome::Complete(result) => Ok(result),
+        _ => Err(Error::unreadable(R::METHOD, "a result of a kind that this client does not take")),
+    }
+}
+
+/// The text of the result.
+pub(super) fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
+    let known = |sent: bool| if sent { Outcome::Unknown } else { Outcome::NotSent };
+    match ending {
+        CallEnding::Ended(Ending::Answered(text)) => Ok(text),
+        CallEnding::Ended(Ending::Refused(object)) => Err(Error::refused(method, object)),
+        CallEnding::Ended(Ending::Unreadable(why)) => Err(Error::unreadable(method, why)),
+        CallEnding::Ended(Ending::Cancelled { sent }) => Err(Error::cancelled(known(sent))),
+        CallEnding::Ended(Ending::TimedOut { sent }) => Err(Error::timed_out(known(sent))),
+        CallEnding::Ended(Ending::Closed { sent }) => Err(Error::closed(known(sent))),
+        CallEnding::Ended(Ending::Lost { sent, why }) => Err(Error::transport(known(sent), why)),
+        CallEnding::Ended(Ending::SessionLost) => {
+            Err(Error::transport(Outcome::NotSent, "the server does not know the session any more"))
+        }
+        CallEnding::Ended(Ending::Unsendable(why)) => Err(Error::unsendable(why)),
+        CallEnding::Ended(Ending::EndedByPeer) => Err(Error::cancelled(Outcome::Answered)),
+        CallEnding::Refused(CallRefused::TooMany) => Err(Error::limit("too many calls wait for an answer")),
+        CallEnding::Refused(CallRefused::NotInRevision) => {
+            Err(Error::unsupported(format!("the revision that the peer speaks has no {method} from this side")))
+        }
+        CallEnding::Refused(CallRefused::MissingCapability(capability)) => {
+            Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
+        }
+        CallEnding::Refused(_) => Err(Error::closed(Outcome::NotSent)),
+    }
+}
+
+/// How the way to the server failed a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loss {
+    /// Whether the server may have the call.
+    pub(super) sent: bool,
+    pub(super) of: Lost,
+}
+
+/// What failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// What carried this call; others may still arrive.
+    Call,
+    /// The connection.
+    Link,
+    /// The connection, because the server has forgotten it.
+    Session,
+}
+
+impl Loss {
+    /// Set if it was the way that failed, and neither side has said anything of the call.
+    pub(super) fn of(ending: &CallEnding) -> Option<Self> {
+        match ending {
+            CallEnding::Ended(Ending::Closed { sent }) => Some(Self { sent: *sent, of: Lost::Link }),
+            CallEnding::Ended(Ending::Lost { sent, .. }) => Some(Self { sent: *sent, of: Lost::Call }),
+            CallEnding::Ended(Ending::SessionLost) => Some(Self { sent: false, of: Lost::Session }),
+            CallEnding::Refused(CallRefused::Closed) => Some(Self { sent: false, of: Lost::Link }),
+            _ => None,
+        }
+    }
+}

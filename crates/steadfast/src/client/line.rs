@@ -1,0 +1,269 @@
+//! The line of a client: the link that there is, and how there comes to be another.
+//!
+//! ```text
+//!   a link --(a call on it fails)--> coming back --+--> a link: everyone who waits goes on with it
+//!                                         |        +--> in vain: everyone who waits is told
+//!                                         +--(closed, or nobody waits any more)--> nothing is opened
+//! ```
+//!
+//! However many need another link, one task comes back for all of them. It lives as long as somebody waits for it. The
+//! close of a line wins: what is being opened then is ended, and nothing is opened after it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steadfast_proto::Moment;
+use tokio::sync::watch;
+
+use super::ending::{Loss, Lost, text_of};
+use super::link::{Link, is_closed};
+use super::opening::{Opener, is_final};
+use super::reconnect::{Reconnect, Streak};
+use crate::error::{Error, Outcome};
+use crate::runtime::waiting::sleep_until;
+
+/// The way from a client to its server, over as many links as it takes.
+pub(super) struct Line {
+    pub(super) opener: Opener,
+    policy: Reconnect,
+    state: Mutex<State>,
+    /// Rings when the line is closed.
+    closing: watch::Sender<bool>,
+}
+
+struct State {
+    /// The newest.
+    link: Arc<Link>,
+    /// When it was last found to work.
+    good_since: Moment,
+    /// Set while somebody comes back.
+    returning: Option<Arc<watch::Sender<Option<Returned>>>>,
+    streak: Streak,
+    closed: bool,
+    /// The ends of links that were not over when it was last looked.
+    ends: Vec<watch::Receiver<bool>>,
+}
+
+/// What coming back came to.
+type Returned = Result<Arc<Link>, Arc<Error>>;
+
+/// A link that has failed somebody.
+pub(super) struct Failed {
+    pub(super) link: Arc<Link>,
+    /// When it was asked for what it failed at.
+    pub(super) at: Moment,
+    pub(super) lost: Lost,
+}
+
+impl Line {
+    /// A line over a first link.
+    pub(super) fn new(opener: Opener, link: Link, policy: Reconnect) -> Arc<Self> {
+        let policy = if opener.way.opens_again() { policy } else { Reconnect::never() };
+        let state = State {
+            good_since: link.since,
+            ends: vec![link.closed()],
+            link: Arc::new(link),
+            returning: None,
+            streak: Streak::default(),
+            closed: false,
+        };
+        Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false) })
+    }
+
+    /// The newest link, whether it lives or not.
+    pub(super) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.lock().link)
+    }
+
+    /// How it comes back.
+    pub(super) fn policy(&self) -> &Reconnect {
+        &self.policy
+    }
+
+    /// A link in the place of one that has failed: the same, if it turns out to work.
+    pub(super) async fn another(self: &Arc<Self>, failed: Failed) -> Result<Arc<Link>, Error> {
+        let mut returned = match self.begin_return(failed) {
+            Ok(link) => return link,
+            Err(returned) => returned,
+        };
+        let returned = returned.wait_for(Option::is_some).await;
+        // Whoever comes back says how it went, whatever happens to it.
+        let returned = returned.ok().and_then(|returned| returned.clone());
+        returned.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::unreachable)
+    }
+
+    /// The link, if there is one already; or where to wait for it.
+    fn begin_return(
+        self: &Arc<Self>,
+        failed: Failed,
+    ) -> Result<Result<Arc<Link>, Error>, watch::Receiver<Option<Returned>>> {
+        let now = self.opener.runtime.now();
+        let mut state = self.lock();
+        if state.closed || self.policy.most() == 0 {
+            return Ok(Err(Error::closed(Outcome::NotSent)));
+        }
+        if let Some(returning) = &state.returning {
+            return Err(returning.subscribe());
+        }
+        // Somebody has been there since.
+        if !Arc::ptr_eq(&state.link, &failed.link) || (failed.lost == Lost::Call && state.good_since > failed.at) {
+            return Ok(Ok(Arc::clone(&state.link)));
+        }
+        let lasted = now.since(state.good_since);
+        state.streak.lost(now, lasted);
+        let (sender, receiver) = watch::channel(None);
+        let sender = Arc::new(sender);
+        state.returning = Some(Arc::clone(&sender));
+        let left = state.streak.allowance(&self.policy);
+        drop(state);
+        let returning = Returning { line: Arc::clone(self), sender, failed, left };
+        self.opener.runtime.spawn(Box::pin(returning.run()));
+        Err(receiver)
+    }
+
+    /// Closes the line. Nothing is opened any more.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let link = Arc::clone(&state.link);
+        drop(state);
+        self.closing.send_replace(true);
+        link.shut_down();
+    }
+
+    /// Waits until nothing is left of a line that was closed.
+    pub(super) async fn is_over(&self) {
+        let returning = self.lock().returning.as_ref().map(|returning| returning.subscribe());
+        if let Some(mut returning) = returning {
+            // An error means that whoever came back has gone.
+            let _ = returning.wait_for(Option::is_some).await;
+        }
+        let ends = self.lock().ends.clone();
+        for end in ends {
+            is_closed(end).await;
+        }
+    }
+
+    fn note_begun(&self, end: watch::Receiver<bool>) {
+        let mut state = self.lock();
+        state.ends.retain(|end| !*end.borrow());
+        state.ends.push(end);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody on the way back. When it is dropped, everyone who waits is told.
+struct Returning {
+    line: Arc<Line>,
+    sender: Arc<watch::Sender<Option<Returned>>>,
+    failed: Failed,
+    /// How many attempts there are.
+    left: u32,
+}
+
+impl Returning {
+    async fn run(mut self) {
+        let line = Arc::clone(&self.line);
+        let mut closing = line.closing.subscribe();
+        loop {
+            let returned = tokio::select! {
+                biased;
+                _ = closing.wait_for(|closing| *closing) => Some(Err(Error::closed(Outcome::NotSent))),
+                () = self.is_unwanted() => None,
+                returned = self.attempt() => Some(returned),
+            };
+            match returned {
+                // It begins again for whoever comes next.
+                None if self.leave_unwanted() => return,
+                None => {}
+                Some(Ok(link)) => return self.arrive(link),
+                Some(Err(error)) => {
+                    line.lock().streak.failed(line.opener.runtime.now());
+                    self.left = self.left.saturating_sub(1);
+                    if self.left == 0 || is_final(&error) || *line.closing.borrow() {
+                        return self.tell(Err(Arc::new(error)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// One attempt, when its time has come.
+    async fn attempt(&self) -> Result<Arc<Link>, Error> {
+        let opener = &self.line.opener;
+        let when = self.line.lock().streak.next(&self.line.policy, &*opener.runtime);
+        sleep_until(&*opener.runtime, when).await;
+        let failed = &self.failed.link;
+        if self.failed.lost == Lost::Call && opener.way.is_http() {
+            let ending = opener.probe(failed).await;
+            match Loss::of(&ending) {
+                None => return Ok(Arc::clone(failed)),
+                Some(Loss { of: Lost::Call, .. }) => {
+                    let unread = |_| Error::closed(Outcome::NotSent);
+                    return Err(text_of(ending, "ping").map_or_else(|error| error, unread));
+                }
+                // It is gone altogether.
+                Some(_) => {}
+            }
+        }
+        failed.shut_down();
+        if !opener.way.is_http() {
+            // One process at a time: the next may need what the last one holds.
+            is_closed(failed.closed()).await;
+        }
+        let opened = opener.open(Some(failed.peer.revision), |end| self.line.note_begun(end)).await?;
+        Ok(Arc::new(opened))
+    }
+
+    /// Completes when nobody waits any more.
+    async fn is_unwanted(&self) {
+        self.sender.closed().await;
+    }
+
+    /// Ends it if nobody waits, and nobody can begin to.
+    fn leave_unwanted(&self) -> bool {
+        let mut state = self.line.lock();
+        let unwanted = self.sender.receiver_count() == 0;
+        if unwanted {
+            state.returning = None;
+        }
+        unwanted
+    }
+
+    fn arrive(&self, link: Arc<Link>) {
+        let mut state = self.line.lock();
+        if state.closed {
+            drop(state);
+            link.shut_down();
+            return self.tell(Err(Arc::new(Error::closed(Outcome::NotSent))));
+        }
+        state.link = Arc::clone(&link);
+        state.good_since = self.line.opener.runtime.now();
+        drop(state);
+        self.tell(Ok(link));
+    }
+
+    /// Tells everyone how it went, once.
+    fn tell(&self, returned: Returned) {
+        let mut state = self.line.lock();
+        if state.returning.as_ref().is_some_and(|returning| Arc::ptr_eq(returning, &self.sender)) {
+            state.returning = None;
+        }
+        drop(state);
+        self.sender.send_if_modified(|told| {
+            let first = told.is_none();
+            if first {
+                *told = Some(returned);
+            }
+            first
+        });
+    }
+}
+
+impl Drop for Returning {
+    fn drop(&mut self) {
+        self.tell(Err(Arc::new(Error::closed(Outcome::NotSent))));
+    }
+}

@@ -1,0 +1,209 @@
+//! How a connection begins: it is opened, and it is found out which revision the server speaks.
+//!
+//! 2026-07-28 is asked for first with `server/discover`, which older servers refuse or do not answer; then comes their
+//! handshake. A server that is come back to is asked first for what it spoke before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_model::era::{self, Decoration};
+use steadfast_model::request;
+use steadfast_model::{
+    ClientCapabilities, DiscoverResult, EmptyParams, ErrorObject, Implementation, InitializeResult, Method, Revision,
+    code,
+};
+use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
+use tokio::sync::watch;
+
+use super::ending::result_of;
+use super::handlers::Handlers;
+use super::link::{Driven, Link};
+use super::target::Way;
+use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
+use crate::runtime::{CallEnding, CallOptions, Letter, Mailbox, PendingCall, Runtime};
+
+/// Which revisions a client tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Era {
+    /// 2026-07-28 first, then the handshake of the older ones.
+    #[default]
+    Any,
+    /// 2026-07-28 only.
+    Modern,
+    /// The handshake, offering this revision.
+    Handshake(Revision),
+}
+
+/// What it takes to open a connection, as often as it is needed.
+pub(super) struct Opener {
+    pub(super) way: Way,
+    pub(super) info: Implementation,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) decoration: Decoration,
+    pub(super) handlers: Arc<Handlers>,
+    pub(super) era: Era,
+    pub(super) limits: Limits,
+    pub(super) timeout: Duration,
+    pub(super) runtime: Arc<dyn Runtime>,
+    /// Drivers run on a thread of their own.
+    pub(super) apart: bool,
+}
+
+impl Opener {
+    /// Opens a connection to a server, which spoke `known` before. `begun` is told how to learn of its end as soon as there is
+    /// something to end. Dropping this future ends it.
+    pub(super) async fn open(
+        &self,
+        known: Option<Revision>,
+        begun: impl FnOnce(watch::Receiver<bool>),
+    ) -> Result<Link, Error> {
+        let carrier = self.way.open().await.map_err(|error| Error::transport(Outcome::NotSent, error))?;
+        let driven = Driven::begin(self, carrier)?;
+        begun(driven.closed());
+        let opened = self.greet(&driven.mailbox, known).await?;
+        Ok(Link::new(driven, opened, self.runtime.now()))
+    }
+
+    /// Who the client is.
+    pub(super) fn hello(&self) -> Hello {
+        Hello::Client(ClientHello::new(self.info.clone(), self.capabilities.clone()))
+    }
+
+    async fn greet(&self, mailbox: &Arc<Mailbox>, known: Option<Revision>) -> Result<Opened, Error> {
+        let known = known.filter(|known| self.era == Era::Any && !known.is_modern());
+        if let Some(known) = known {
+            match self.handshake(mailbox, known).await {
+                // Another server has taken its place.
+                Err(error) if says_no(&error) => {}
+                opened => return opened,
+            }
+        }
+        self.find(mailbox).await
+    }
+
+    async fn find(&self, mailbox: &Arc<Mailbox>) -> Result<Opened, Error> {
+        match self.era {
+            Era::Handshake(revision) => self.handshake(mailbox, revision).await,
+            Era::Modern => self.negotiate(mailbox).await,
+            Era::Any => match self.negotiate(mailbox).await {
+                Err(error) if is_of_an_older_server(&error) => self.handshake(mailbox, Revision::LATEST_LEGACY).await,
+                Err(error) => match spoken(&error).into_iter().filter(|revision| !revision.is_modern()).max() {
+                    Some(revision) => self.handshake(mailbox, revision).await,
+                    None => Err(error),
+                },
+                opened => opened,
+            },
+        }
+    }
+
+    /// Asks, and asks again if the server refuses the revision and names one that we speak too.
+    async fn negotiate(&self, mailbox: &Arc<Mailbox>) -> Result<Opened, Error> {
+        match self.discover(mailbox).await {
+            Err(error) if spoken(&error).contains(&Revision::LATEST) => self.discover(mailbox).await,
+            opened => opened,
+        }
+    }
+
+    async fn discover(&self, mailbox: &Arc<Mailbox>) -> Result<Opened, Error> {
+        let ending = self.ask_who_is_there(mailbox)?.await;
+        let result: DiscoverResult = result_of::<request::Discover>(ending)?;
+        let revision = result.known_versions().filter(|revision| revision.is_modern()).max();
+        let Some(revision) = revision else {
+            let offered = result.supported_versions.join(", ");
+            return Err(Error::incompatible(format!("the server speaks {offered}, and nothing that we speak")));
+        };
+        let mut peer = Peer::new(revision);
+        peer.info = result.meta.as_ref().and_then(steadfast_model::Meta::server_info);
+        peer.server_capabilities = result.capabilities;
+        // If the connection is closed, the first call says so.
+        let _ = mailbox.post(Letter::SpeakModern(Box::new(peer.clone())));
+        Ok(Opened { peer, instructions: result.instructions })
+    }
+
+    fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>) -> Result<PendingCall, Error> {
+        let mut text = Vec::new();
+        era::write_params(Revision::LATEST, &EmptyParams::default(), &self.decoration, &mut text)
+            .map_err(Error::encode)?;
+        let text = String::from_utf8(text).map_err(Error::encode)?;
+        Ok(PendingCall::new(mailbox, Method::Discover, Some(text.into()), self.options()))
+    }
+
+    async fn handshake(&self, mailbox: &Arc<Mailbox>, offered: Revision) -> Result<Opened, Error> {
+        let ending = PendingCall::initialize(mailbox, offered, self.options()).await;
+        if let CallEnding::Ended(Ending::Unreadable(why)) = ending {
+            return Err(Error::incompatible(why));
+        }
+        let result: InitializeResult = result_of::<request::Initialize>(ending)?;
+        let mut peer = Peer::new(Revision::parse(&result.protocol_version).unwrap_or(offered));
+        peer.info = Some(result.server_info);
+        peer.server_capabilities = result.capabilities;
+        Ok(Opened { peer, instructions: result.instructions })
+    }
+
+    /// Asks on a connection that is open whether the server is still there: any answer says so.
+    pub(super) async fn probe(&self, link: &Link) -> CallEnding {
+        let asked = if link.peer.revision.is_modern() {
+            self.ask_who_is_there(&link.mailbox)
+        } else {
+            Ok(PendingCall::new(&link.mailbox, Method::Ping, None, self.options()))
+        };
+        match asked {
+            Ok(asked) => asked.await,
+            Err(error) => CallEnding::Ended(Ending::Unsendable(error.to_string())),
+        }
+    }
+
+    fn options(&self) -> CallOptions {
+        CallOptions { timeout: Some(self.timeout), keep_when_given_up: true, ..CallOptions::default() }
+    }
+}
+
+/// What a server turned out to be.
+pub(super) struct Opened {
+    pub(super) peer: Peer,
+    pub(super) instructions: Option<String>,
+}
+
+/// Whether it is no use to try to come back: the server was reached, and will say the same again.
+pub(super) fn is_final(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Incompatible | ErrorKind::Unsendable | ErrorKind::Encode => true,
+        ErrorKind::Refused => error.refusal().is_some_and(keeps_everyone_out),
+        _ => false,
+    }
+}
+
+/// Whether the server was reached, and does not want this handshake.
+fn says_no(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Refused => !error.refusal().is_some_and(keeps_everyone_out),
+        kind => matches!(kind, ErrorKind::Incompatible | ErrorKind::Decode),
+    }
+}
+
+/// The revisions that a server names that refuses ours.
+fn spoken(error: &Error) -> Vec<Revision> {
+    let refusal = error.refusal().filter(|refusal| refusal.code == code::UNSUPPORTED_VERSION);
+    let named = refusal.and_then(|refusal| refusal.data.as_ref()?.get("supported")?.as_array());
+    named.into_iter().flatten().filter_map(|name| Revision::parse(name.as_str()?)).collect()
+}
+
+/// Whether it was refused with a status that says nothing about the revision: who is not let in, or comes too often.
+fn keeps_everyone_out(refusal: &ErrorObject) -> bool {
+    let status = refusal.data.as_ref().and_then(|data| data.get(HTTP_STATUS)).and_then(serde_json::Value::as_u64);
+    matches!(status, Some(401 | 403 | 429))
+}
+
+/// Whether the answer to the probe is one that a server of the older revisions may give: any refusal but those that only
+/// a newer one knows, or none in time.
+fn is_of_an_older_server(error: &Error) -> bool {
+    let modern = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
+    match error.kind() {
+        ErrorKind::Refused => {
+            error.refusal().is_none_or(|refusal| !modern.contains(&refusal.code) && !keeps_everyone_out(refusal))
+        }
+        ErrorKind::TimedOut | ErrorKind::Decode => true,
+        _ => false,
+    }
+}
