@@ -167,6 +167,10 @@ impl<T: DeserializeOwned> Outcome<T> {
             result_type: Option<std::borrow::Cow<'a, str>>,
         }
 
+        // An array would be taken for the members of an object in their order.
+        if !text.trim_start().starts_with('{') {
+            return Err(serde::de::Error::custom("a result is an object"));
+        }
         let kind: Kind<'_> = serde_json::from_str(text)?;
         match kind.result_type.as_deref() {
             None | Some("complete") => serde_json::from_str(text).map(Self::Complete),

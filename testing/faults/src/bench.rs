@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::era::Era;
-use crate::errors;
+use crate::errors::{self, Errors};
 use crate::failure::{Verdict, ensure};
 use crate::launch::Launch;
 use crate::limits::{PROMPT, RACE_BUDGET};
 use crate::memory::mebibytes;
 use crate::output::Transcript;
+use crate::program::Programs;
 use crate::random::Random;
 use crate::server::{Ending, Server};
 
@@ -30,7 +31,7 @@ pub(crate) struct Bench {
     pub(crate) random: Random,
     /// This very program, able to play a client that gets killed.
     pub(crate) client_program: PathBuf,
-    program: PathBuf,
+    programs: Programs,
     races: usize,
     folder: PathBuf,
     files: u64,
@@ -38,11 +39,11 @@ pub(crate) struct Bench {
     shown: VecDeque<Traces>,
 }
 
-/// What a server left behind: its lines, and its standard error.
-type Traces = (Arc<Transcript>, Arc<Mutex<Vec<u8>>>);
+/// What a server left behind: its lines, and its standard error. Of a client only the latter.
+type Traces = (Option<Arc<Transcript>>, Arc<Mutex<Vec<u8>>>);
 
 impl Bench {
-    pub(crate) fn new(program: PathBuf, client_program: PathBuf, era: Era, seed: u64, races: usize) -> Verdict<Self> {
+    pub(crate) fn new(programs: Programs, client_program: PathBuf, era: Era, seed: u64, races: usize) -> Verdict<Self> {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("faults-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -50,7 +51,7 @@ impl Bench {
             era,
             random: Random::new(seed),
             client_program,
-            program,
+            programs,
             races,
             folder,
             files: 0,
@@ -60,12 +61,22 @@ impl Bench {
     }
 
     pub(crate) fn program(&self) -> &Path {
-        &self.program
+        &self.programs.steadfast
+    }
+
+    /// The client under test.
+    pub(crate) fn subject(&self) -> &Path {
+        &self.programs.subject
+    }
+
+    /// The folder of this run: it is in the arguments of every process that it starts as a fault server.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// `serve` with its defaults.
     pub(crate) fn launch(&self) -> Launch {
-        Launch::new(&self.program)
+        Launch::new(&self.programs.steadfast)
     }
 
     /// A server with which the client has opened its conversation.
@@ -89,7 +100,16 @@ impl Bench {
 
     /// Shows the last words of this server if the check fails.
     pub(crate) fn show(&mut self, server: &Server) {
-        self.shown.push_back((Arc::clone(&server.output.transcript), server.errors.kept()));
+        self.show_traces((Some(Arc::clone(&server.output.transcript)), server.errors.kept()));
+    }
+
+    /// The same for a client.
+    pub(crate) fn show_errors(&mut self, errors: &Errors) {
+        self.show_traces((None, errors.kept()));
+    }
+
+    fn show_traces(&mut self, traces: Traces) {
+        self.shown.push_back(traces);
         if self.shown.len() > SHOWN_SERVERS {
             self.shown.pop_front();
         }
@@ -135,10 +155,12 @@ impl Bench {
     pub(crate) fn last_words(&self) -> String {
         let mut words = String::new();
         for (transcript, kept) in &self.shown {
-            let seen = transcript.seen();
-            let _ = writeln!(words, "    {} lines on standard output, the last:", seen.messages.len());
-            for message in seen.messages.iter().rev().take(SHOWN_LINES).rev() {
-                let _ = writeln!(words, "      {}", message.opening);
+            if let Some(transcript) = transcript {
+                let seen = transcript.seen();
+                let _ = writeln!(words, "    {} lines on standard output, the last:", seen.messages.len());
+                for message in seen.messages.iter().rev().take(SHOWN_LINES).rev() {
+                    let _ = writeln!(words, "      {}", message.opening);
+                }
             }
             let text = errors::text(kept);
             let _ = writeln!(words, "    {} bytes on standard error, the last lines:", text.len());

@@ -1,8 +1,10 @@
-//! The fault table: what `steadfast serve` has to do when its client, its streams or its tools misbehave.
+//! The fault table: what `steadfast serve` has to do when its client, its streams or its tools misbehave, and what a client
+//! on the library has to do when its server does.
 //!
 //! Every row of the table is a list of named checks. A check starts the command as a child process, does the harm, and
 //! judges what came out: lines on standard output, the exit code, the memory of the process, the file that cleanups
-//! write, and standard error. The same checks run as tests (`cargo test -p faults`) and as a command that prints the
+//! write, and standard error. In the client's rows it starts the program `subject`, plays the server itself, and judges
+//! which outcome the client gave to each call. The same checks run as tests (`cargo test -p faults`) and as a command that prints the
 //! table (`cargo run --release -p faults`).
 //!
 //! Invariant: nothing here depends on a crate of this workspace. The wire is written and read by hand, so a mistake in
@@ -20,20 +22,27 @@ mod errors;
 mod expect;
 mod failure;
 mod input;
+mod journal;
+mod lanes;
 mod launch;
 pub mod limits;
 mod memory;
 mod message;
+mod offspring;
 mod orphan;
 mod output;
+mod play;
 mod program;
 mod random;
+mod resources;
 mod rows;
 mod runner;
 mod server;
+mod subject;
 mod table;
 
 pub use era::Era;
 pub use orphan::{CLIENT_MODE, play_client};
+pub use play::{OFFSPRING_MODE, SERVER_MODE, play_offspring, play_server};
 pub use runner::{Options, Report, run};
 pub use table::{Check, Row, table};

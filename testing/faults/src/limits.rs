@@ -69,3 +69,32 @@ pub const LONG_LINE_KIB: u64 = 40 * 1024;
 /// "Memory back": what 1,000 sessions on HTTP may need beyond the memory that 1,000 abandoned ones had. Together they hold
 /// 8 MiB; 2 KiB of each that were lost would be seen.
 pub const ABANDONED_GROWTH_KIB: u64 = 2 * 1024;
+
+/// The deadline of calls and openings of a client that have to end before it: by then a check has long lost its patience.
+pub const CLIENT_DEADLINE_MS: u64 = 60_000;
+
+/// The deadline of calls that only their deadline ends. Short, because it is sat out; long enough for another call to be
+/// made meanwhile, which no check depends on.
+pub const CLIENT_SHORT_MS: u64 = 400;
+
+/// How many descriptors and threads a client may hold more than it did once it had done everything once: a pool that kept one
+/// more, a thread that is on its way out. Checks open many more connections than that, and each that was left would show.
+pub const CLIENT_SPARE: usize = 3;
+
+/// What a client may grow by in all of a check: pages that its allocator keeps for each of its threads.
+pub const CLIENT_GROWTH_KIB: u64 = 24 * 1024;
+
+/// What a client may hold while megabytes come that it does not want: one message of the longest kind, doubled by the growth of
+/// a buffer, and slack.
+pub const CLIENT_PEAK_KIB: u64 = 64 * 1024;
+
+/// 64 calls of 512 KiB that cannot be written: what they are made of, once as arguments and once as text, the same again on the
+/// way from one to the other, and slack.
+pub const CLIENT_DEAF_KIB: u64 = 160 * 1024;
+
+/// 10,000 calls in flight on 100 connections of HTTP/2: a stream, a task, an exchange with its engine and its timer, the
+/// arguments. 20 KiB for each of them.
+pub const HTTP_SLEEPERS_KIB: u64 = 200 * 1024;
+
+/// What two more rounds of them may add to the size after the first: less than a forgotten KiB for each call.
+pub const HTTP_SLEEPERS_GROWTH_KIB: u64 = 20 * 1024;

@@ -1,28 +1,35 @@
-//! Runs the fault table against `steadfast serve` and prints it.
+//! Runs the fault table against `steadfast serve`, and against a client on the library, and prints it.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use faults::{CLIENT_MODE, Options, Report, play_client, run, table};
+use faults::{
+    CLIENT_MODE, OFFSPRING_MODE, Options, Report, SERVER_MODE, play_client, play_offspring, play_server, run, table,
+};
 
 const USAGE: &str = "\
-Runs every row of the fault table against `steadfast serve`.
+Runs every row of the fault table against `steadfast serve`, or against a client.
 
-Usage: faults [--filter TEXT] [--era REVISION] [--repeat N] [--races N] [--seed N] [--list]
+Usage: faults [--filter TEXT] [--era REVISION] [--repeat N] [--races N] [--lanes N] [--seed N] [--list]
 
   --filter TEXT   only checks whose row/check contains TEXT
   --era REVISION  only this revision, such as 2025-11-25 or 2026-07-28
   --repeat N      run each check N times (1)
   --races N       rounds of each race (500)
+  --lanes N       how many checks run side by side (two more than there are cores)
   --seed N        seed of all random choices (from the clock, and printed)
   --list          print the rows and their checks, run nothing
 
-The command is the one named by STEADFAST_BIN, or is built with cargo.";
+The command is the one named by STEADFAST_BIN, and the client the one named by SUBJECT_BIN, or beside it; what is not
+named is built with cargo.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == CLIENT_MODE) {
-        return play_client(&arguments[1..]);
+    match arguments.first().map(String::as_str) {
+        Some(CLIENT_MODE) => return play_client(&arguments[1..]),
+        Some(SERVER_MODE) => return play_server(&arguments[1..]),
+        Some(OFFSPRING_MODE) => return play_offspring(),
+        _ => {}
     }
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         println!("{USAGE}");
@@ -53,6 +60,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
             "--filter" => options.filter = Some(value.clone()),
             "--era" => options.era = Some(value.clone()),
             "--repeat" => options.repeat = count()?,
+            "--lanes" => options.lanes = count()?,
             "--races" => options.races = count()?,
             "--seed" => options.seed = number()?,
             _ => return Err(format!("unknown option {name}")),
@@ -75,10 +83,7 @@ fn run_table(options: &Options) -> ExitCode {
     let start = Instant::now();
     println!("seed {}, {} rounds of each race, each check {} times", options.seed, options.races, options.repeat);
     println!("{}", Report::head());
-    let mut reports = Vec::new();
-    for row in table() {
-        reports.extend(run(row, options, |report| println!("{}", report.line())));
-    }
+    let reports = run(table(), options, |report| println!("{}", report.line()));
     let failed: Vec<&Report> = reports.iter().filter(|report| report.failed > 0).collect();
     for report in &failed {
         println!("\n{}", report.failure.as_deref().unwrap_or_default());

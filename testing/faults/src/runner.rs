@@ -1,13 +1,17 @@
 //! Runs checks and reports on them, for the tests and for the command.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, seconds};
 use crate::era::Era;
 use crate::failure::Failure;
+use crate::lanes;
 use crate::limits::RACES;
 use crate::program;
 use crate::random::derive_seed;
@@ -24,22 +28,28 @@ pub struct Options {
     pub repeat: usize,
     /// Rounds of each race.
     pub races: usize,
+    /// How many checks run side by side.
+    pub lanes: usize,
     /// From which all random choices follow.
     pub seed: u64,
-    /// A program that plays a client when its first argument is [`crate::CLIENT_MODE`].
+    /// A program that plays a client, a server or a process left behind, when its first argument says so.
     pub client_program: PathBuf,
 }
 
 impl Options {
-    /// The defaults, with the seed and the number of races from `FAULTS_SEED` and `FAULTS_RACES` when those are set.
+    /// The defaults, with the seed and the numbers of races and lanes from `FAULTS_SEED`, `FAULTS_RACES` and `FAULTS_LANES` when
+    /// those are set. Two lanes more than there are cores: most checks wait.
     pub fn new(client_program: PathBuf) -> Self {
         let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
         let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let count = |name: &str| number(name).and_then(|count| usize::try_from(count).ok());
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             filter: None,
             era: None,
             repeat: 1,
-            races: number("FAULTS_RACES").and_then(|races| usize::try_from(races).ok()).unwrap_or(RACES),
+            races: count("FAULTS_RACES").unwrap_or(RACES),
+            lanes: count("FAULTS_LANES").unwrap_or(cores + 2),
             seed: number("FAULTS_SEED").unwrap_or(clock.as_secs() ^ u64::from(clock.subsec_nanos())),
             client_program,
         }
@@ -67,24 +77,58 @@ pub struct Report {
     pub failure: Option<String>,
 }
 
-/// Runs a row, and tells of each check as soon as it is done.
-pub fn run(row: &'static Row, options: &Options, mut tell: impl FnMut(&Report)) -> Vec<Report> {
+/// Runs rows, and tells of each check in the order of the table, as soon as it and all before it are done.
+pub fn run(rows: &[&'static Row], options: &Options, mut tell: impl FnMut(&Report)) -> Vec<Report> {
+    let jobs = jobs(rows, options);
+    let next = AtomicUsize::new(0);
+    let (done, told) = mpsc::channel();
+    let mut waiting: BTreeMap<usize, Report> = BTreeMap::new();
     let mut reports = Vec::new();
-    for check in row.checks {
-        let name = format!("{}/{}", row.name, check.name);
-        if options.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
-            continue;
+    std::thread::scope(|scope| {
+        for _ in 0..options.lanes.clamp(1, jobs.len().max(1)) {
+            let (jobs, next, done) = (&jobs, &next, done.clone());
+            scope.spawn(move || {
+                while let Some((place, (row, check, era))) = take(jobs, next) {
+                    let lane = lanes::enter(options.lanes, check.alone);
+                    let report = run_check(row, check, era, options);
+                    drop(lane);
+                    // Whoever listens is the scope itself.
+                    let _ = done.send((place, report));
+                }
+            });
         }
-        for era in check.eras {
-            if options.era.as_ref().is_some_and(|wanted| wanted != era.revision()) {
+        drop(done);
+        for (place, report) in told {
+            waiting.insert(place, report);
+            while let Some(report) = waiting.remove(&reports.len()) {
+                tell(&report);
+                reports.push(report);
+            }
+        }
+    });
+    reports
+}
+
+type Job = (&'static Row, &'static Check, Era);
+
+fn jobs(rows: &[&'static Row], options: &Options) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for row in rows {
+        for check in row.checks {
+            let name = format!("{}/{}", row.name, check.name);
+            if options.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
                 continue;
             }
-            let report = run_check(row, check, *era, options);
-            tell(&report);
-            reports.push(report);
+            let wanted = |era: &&Era| options.era.as_ref().is_none_or(|wanted| wanted == era.revision());
+            jobs.extend(check.eras.iter().filter(wanted).map(|era| (*row, check, *era)));
         }
     }
-    reports
+    jobs
+}
+
+fn take(jobs: &[Job], next: &AtomicUsize) -> Option<(usize, Job)> {
+    let place = next.fetch_add(1, Ordering::Relaxed);
+    Some((place, *jobs.get(place)?))
 }
 
 fn run_check(row: &Row, check: &Check, era: Era, options: &Options) -> Report {
@@ -118,8 +162,8 @@ fn run_check(row: &Row, check: &Check, era: Era, options: &Options) -> Report {
 fn run_once(row: &Row, check: &Check, era: Era, options: &Options, round: usize) -> Result<String, String> {
     let name = format!("{}/{}", row.name, check.name);
     let seed = derive_seed(options.seed, &format!("{name}@{era}"), round);
-    let bench = program::path()
-        .and_then(|program| Bench::new(program, options.client_program.clone(), era, seed, options.races));
+    let bench = program::programs()
+        .and_then(|programs| Bench::new(programs, options.client_program.clone(), era, seed, options.races));
     let mut bench = bench.map_err(|failure| failure.0)?;
     let verdict = catch_unwind(AssertUnwindSafe(|| (check.run)(&mut bench)))
         .unwrap_or_else(|_| Err(Failure("the check itself panicked".to_owned())));

@@ -23,12 +23,19 @@ pub struct Check {
     pub name: &'static str,
     /// The eras in which it applies.
     pub eras: &'static [Era],
+    /// Whether nothing else may run beside it.
+    pub(crate) alone: bool,
     pub(crate) run: fn(&mut Bench) -> Verdict,
 }
 
 impl Check {
     pub(crate) const fn new(name: &'static str, eras: &'static [Era], run: fn(&mut Bench) -> Verdict) -> Self {
-        Self { name, eras, run }
+        Self { name, eras, alone: false, run }
+    }
+
+    /// One that has the machine to itself: it judges how soon something comes while it keeps the machine busy.
+    pub(crate) const fn alone(self) -> Self {
+        Self { alone: true, ..self }
     }
 }
 

@@ -1,20 +1,17 @@
 //! Every row of the fault table as a test of its own.
 //!
-//! Rows run one at a time: they measure memory and how soon a server answers, and must not disturb each other.
+//! However many tests run at a time, `FAULTS_LANES` says how many checks do, and checks that need the machine have it to
+//! themselves.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use faults::{Options, run, table};
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
 fn run_row(name: &str) {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options::new(PathBuf::from(env!("CARGO_BIN_EXE_faults")));
     println!("seed {}", options.seed);
     let row = table().iter().find(|row| row.name == name).expect("a row of that name");
-    let reports = run(row, &options, |report| println!("{}", report.line()));
+    let reports = run(&[row], &options, |report| println!("{}", report.line()));
     let failures: Vec<String> = reports.into_iter().filter_map(|report| report.failure).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
@@ -53,6 +50,7 @@ rows! {
     ten_thousand_sleepers
     signals
     http_garbage
+    http_extreme_calls
     http_header_smuggling
     http_host_and_origin
     http_hang_ups
@@ -63,7 +61,22 @@ rows! {
     http_sessions
     http_unread_streams
     http_last_event_id
+    http_ten_thousand_sleepers
     http_signals
+    client_opening
+    client_server_dies
+    client_server_hangs
+    client_bad_answers
+    client_server_closes_stdout
+    client_server_never_reads
+    client_server_floods_stderr
+    client_server_forks
+    client_http_server_dies
+    client_http_server_hangs
+    client_http_bad_answers
+    client_http_stream_cut
+    client_http_redirects
+    client_http_endless_401
 }
 
 #[test]

@@ -30,6 +30,9 @@ const CLOSING: Duration = Duration::from_millis(100);
 /// How many turns a driver takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
 
+/// How often the rest of what a peer wrote is read once it takes nothing any more. No pipe holds more than that.
+const LAST_READS: usize = 64;
+
 /// Drives one connection over a stream of bytes to its end.
 pub(crate) struct Driver<T, S> {
     engine: Engine<S>,
@@ -41,6 +44,10 @@ pub(crate) struct Driver<T, S> {
     output: Output,
     /// The peer has closed its end; what it sent before may be unread.
     peer_gone: bool,
+    /// Nobody takes what we write any more.
+    output_lost: bool,
+    /// How often something is still read before the connection is told so.
+    last_reads: Option<usize>,
     flushing: bool,
     /// The connection has ended, and the transport is being closed.
     closing: bool,
@@ -75,6 +82,8 @@ impl<T: Transport, S: Service> Driver<T, S> {
             unread: 0..0,
             output: Output::default(),
             peer_gone: false,
+            output_lost: false,
+            last_reads: None,
             flushing: false,
             closing: false,
             closed: false,
@@ -124,7 +133,22 @@ impl<T: Transport, S: Service> Driver<T, S> {
             Some(Line::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
             None => {}
         }
+        if self.last_reads.take().is_some() {
+            // Before the end, which would take what was not written for what may have been.
+            self.engine.connection.handle_write_failed(now);
+        }
         self.engine.connection.handle_end_of_input(now);
+    }
+
+    /// Once nobody takes our output, and what the peer wrote before is read. Answers may have been among that: their calls have
+    /// not ended with the connection. `had_read` is whether there was more of it just now, after the end was known.
+    fn mourn_output(&mut self, had_read: bool) {
+        let Some(left) = self.last_reads else { return };
+        let awaited = self.engine.connection.open_calls() > 0 && self.engine.connection.wants_input();
+        self.last_reads = left.checked_sub(1).filter(|_| had_read && awaited);
+        if self.last_reads.is_none() {
+            self.engine.connection.handle_write_failed(self.engine.runtime.now());
+        }
     }
 
     /// Learns whether the peer has gone while nothing is read or written.
@@ -134,7 +158,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             heard = true;
             match hangup {
                 Hangup::Input => self.peer_gone = true,
-                Hangup::Output => self.engine.connection.handle_write_failed(self.engine.runtime.now()),
+                Hangup::Output => self.lose_output(),
             }
         }
         // While input is read, its end is seen in its place, behind what was sent before it.
@@ -146,6 +170,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
 
     /// Writes what there is. Returns whether anything was written.
     fn write(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.last_reads.is_some() {
+            return false;
+        }
         let mut wrote = false;
         loop {
             self.output.fill(&mut self.engine.connection, &self.engine.mailbox);
@@ -160,7 +187,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
                     self.output.advance(count, &mut self.engine.connection);
                 }
                 Poll::Ready(_) => {
-                    self.fail_output();
+                    self.lose_output();
                     return true;
                 }
             }
@@ -170,7 +197,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
                 Poll::Pending => return wrote,
                 Poll::Ready(Ok(())) => self.flushing = false,
                 Poll::Ready(Err(_)) => {
-                    self.fail_output();
+                    self.lose_output();
                     return true;
                 }
             }
@@ -188,10 +215,13 @@ impl<T: Transport, S: Service> Driver<T, S> {
         if self.closed { self.transport.poll_gone(cx).map(|()| ended) } else { Poll::Pending }
     }
 
-    fn fail_output(&mut self) {
+    /// Nobody takes what we write. The connection is told as soon as what the peer wrote before is read.
+    fn lose_output(&mut self) {
         self.output = Output::default();
         self.flushing = false;
-        self.engine.connection.handle_write_failed(self.engine.runtime.now());
+        if !std::mem::replace(&mut self.output_lost, true) {
+            self.last_reads = Some(LAST_READS);
+        }
     }
 }
 
@@ -253,7 +283,12 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
         }
         for _ in 0..TURNS {
             let mut progressed = driver.engine.turn(cx);
-            progressed |= driver.read(cx);
+            let lost = driver.output_lost;
+            let read = driver.read(cx);
+            if lost {
+                driver.mourn_output(read);
+            }
+            progressed |= read;
             progressed |= driver.hear_hangup(cx);
             driver.engine.act();
             if progressed && (1..=FEW).contains(&driver.engine.running()) {

@@ -7,6 +7,7 @@ mod blocked_workers;
 mod cancellation;
 mod cancellation_races;
 mod child_reads_stdin;
+mod client;
 mod duplicate_id;
 mod extreme_calls;
 mod handshake;
@@ -45,6 +46,7 @@ pub(crate) static ALL: &[&Row] = &[
     &sleepers::ROW,
     &signals::ROW,
     &http::GARBAGE,
+    &http::EXTREME_CALLS,
     &http::SMUGGLING,
     &http::GUARD,
     &http::HANG_UPS,
@@ -55,5 +57,20 @@ pub(crate) static ALL: &[&Row] = &[
     &http::SESSIONS,
     &http::UNREAD,
     &http::LAST_EVENT_ID,
+    &http::SLEEPERS,
     &http::SIGNALS,
+    &client::OPENING,
+    &client::DEATHS,
+    &client::HANGS,
+    &client::ANSWERS,
+    &client::CLOSED_OUTPUT,
+    &client::DEAF,
+    &client::STDERR,
+    &client::KIN,
+    &client::HTTP_DEATHS,
+    &client::HTTP_HANGS,
+    &client::HTTP_ANSWERS,
+    &client::HTTP_CUTS,
+    &client::REDIRECTS,
+    &client::ENDLESS_401,
 ];

@@ -51,8 +51,8 @@ pub(crate) static BLOCKED: Row = Row {
     fault: "64 block_thread at once; block_worker on every worker",
     must: "lists are answered and cancellations taken without delay; SIGTERM does not wait for them past the deadline",
     checks: &[
-        Check::new("64_block_thread", Era::BOTH, |bench| blocked(bench, "block_thread", 64)),
-        Check::new("every_worker", Era::BOTH, |bench| blocked(bench, "block_worker", 0)),
+        Check::new("64_block_thread", Era::BOTH, |bench| blocked(bench, "block_thread", 64)).alone(),
+        Check::new("every_worker", Era::BOTH, |bench| blocked(bench, "block_worker", 0)).alone(),
     ],
 };
 

@@ -1,0 +1,347 @@
+//! A server on HTTP that is a bare socket: it opens conversations as it should, answers `echo`, and does to every other call
+//! what the check says.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::era::Era;
+use crate::failure::{Verdict, ensure};
+use crate::limits::PATIENCE;
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub(super) struct Came {
+    pub(super) method: String,
+    head: String,
+    pub(super) body: Value,
+}
+
+/// What is done when somebody comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Greeting {
+    /// The request is read.
+    Welcome,
+    /// The connection is closed.
+    Close,
+    /// The same with a reset.
+    Reset,
+    /// The head is read, and no more.
+    CloseBehindHead,
+}
+
+/// What a check sees to itself, apart from calls of any tool but `echo`.
+#[derive(Clone, Copy)]
+enum Guarded {
+    Calls,
+    Method(&'static str),
+    Everything,
+}
+
+/// What a check does with a call.
+type Fault = dyn Fn(&Came, &mut Guest) + Send + Sync;
+
+/// Somebody who has come: one connection.
+pub(super) struct Guest {
+    stream: TcpStream,
+    /// Whether another request may come on it.
+    keep: bool,
+}
+
+pub(super) struct Door {
+    pub(super) address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    era: Era,
+    came: Mutex<Vec<Came>>,
+    greeting: Mutex<Greeting>,
+    guests: AtomicUsize,
+    /// Whether a connection is good for one request only.
+    hasty: AtomicBool,
+    shut: AtomicBool,
+    /// What else the check sees to.
+    guarded: Guarded,
+    fault: Box<Fault>,
+}
+
+impl Door {
+    /// Opens conversations, answers `echo`, and leaves the rest to `fault`.
+    pub(super) fn open(era: Era, fault: impl Fn(&Came, &mut Guest) + Send + Sync + 'static) -> Verdict<Self> {
+        Self::start(era, Guarded::Calls, Box::new(fault))
+    }
+
+    /// Leaves everything to `fault`.
+    pub(super) fn bare(era: Era, fault: impl Fn(&Came, &mut Guest) + Send + Sync + 'static) -> Verdict<Self> {
+        Self::start(era, Guarded::Everything, Box::new(fault))
+    }
+
+    /// Leaves requests of that method of HTTP to `fault`, too.
+    pub(super) fn guarded(
+        era: Era,
+        method: &'static str,
+        fault: impl Fn(&Came, &mut Guest) + Send + Sync + 'static,
+    ) -> Verdict<Self> {
+        Self::start(era, Guarded::Method(method), Box::new(fault))
+    }
+
+    fn start(era: Era, guarded: Guarded, fault: Box<Fault>) -> Verdict<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            era,
+            came: Mutex::default(),
+            greeting: Mutex::new(Greeting::Welcome),
+            guests: AtomicUsize::new(0),
+            hasty: AtomicBool::new(false),
+            shut: AtomicBool::new(false),
+            guarded,
+            fault,
+        });
+        let inside = Arc::clone(&shared);
+        std::thread::Builder::new().name("door".to_owned()).spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if inside.shut.load(Ordering::SeqCst) {
+                    return;
+                }
+                inside.guests.fetch_add(1, Ordering::SeqCst);
+                let inside = Arc::clone(&inside);
+                // Without a thread for it the guest is sent away, and the check fails.
+                let _ = std::thread::Builder::new().name("guest".to_owned()).spawn(move || inside.receive(stream));
+            }
+        })?;
+        Ok(Self { address, shared })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Has each connection be good for one request only, so that the next request comes on another.
+    pub(super) fn hurry(&self) {
+        self.shared.hasty.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn greet(&self, greeting: Greeting) {
+        *self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner) = greeting;
+    }
+
+    pub(super) fn came(&self) -> MutexGuard<'_, Vec<Came>> {
+        self.shared.came()
+    }
+
+    /// How many connections were opened.
+    pub(super) fn guests(&self) -> usize {
+        self.shared.guests.load(Ordering::SeqCst)
+    }
+
+    /// How often a call came.
+    pub(super) fn count(&self, call: &str) -> usize {
+        self.came().iter().filter(|came| came.mark() == call).count()
+    }
+
+    /// Waits until something has come.
+    pub(super) fn wait(&self, what: &str, look: impl Fn(&Came) -> bool) -> Verdict<Came> {
+        let start = Instant::now();
+        loop {
+            if let Some(came) = self.came().iter().find(|came| look(came)) {
+                return Ok(came.clone());
+            }
+            ensure!(start.elapsed() < PATIENCE, "{what} never came");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.shared.shut.store(true, Ordering::SeqCst);
+        // So that the listener looks up. If nobody can be reached, nobody listens.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn came(&self) -> MutexGuard<'_, Vec<Came>> {
+        self.came.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn receive(&self, stream: TcpStream) {
+        let greeting = *self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = stream.set_nodelay(true);
+        let _ = stream.set_read_timeout(Some(PATIENCE));
+        let mut guest = Guest { stream, keep: true };
+        match greeting {
+            Greeting::Close => return,
+            Greeting::Reset => return guest.reset(),
+            Greeting::Welcome | Greeting::CloseBehindHead => {}
+        }
+        while guest.keep {
+            let Some(came) = guest.read(greeting == Greeting::CloseBehindHead) else { return };
+            self.came().push(came.clone());
+            guest.keep = false;
+            let guarded = match self.guarded {
+                Guarded::Calls => false,
+                Guarded::Method(method) => came.method == method,
+                Guarded::Everything => true,
+            };
+            match self.usual(&came).filter(|_| !guarded) {
+                Some(answer) if self.hasty.load(Ordering::SeqCst) => {
+                    let line = answer.windows(2).position(|two| two == b"\r\n").unwrap_or(0);
+                    guest.write(&[&answer[..line], b"\r\nconnection: close", &answer[line..]].concat());
+                    guest.close();
+                }
+                Some(answer) => {
+                    guest.keep = true;
+                    guest.write(&answer);
+                }
+                None => (self.fault)(&came, &mut guest),
+            }
+        }
+    }
+
+    /// What a server without faults answers, if it is nothing that the check sees to.
+    fn usual(&self, came: &Came) -> Option<Vec<u8>> {
+        let modern = self.era.is_stateless();
+        match (came.method.as_str(), came.body["method"].as_str()) {
+            ("POST", Some("initialize")) => {
+                let result = json!({ "protocolVersion": self.era.revision(), "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "door", "version": "1" } });
+                let body = json!({ "jsonrpc": "2.0", "id": came.body["id"], "result": result }).to_string();
+                let headers = [("content-type", "application/json"), ("mcp-session-id", "s1")];
+                Some(response("200 OK", &headers, body.as_bytes()))
+            }
+            ("POST", Some("server/discover")) => Some(came.answer(&json!({ "resultType": "complete",
+                "supportedVersions": [self.era.revision()], "capabilities": { "tools": {} } }))),
+            ("POST", Some("notifications/initialized" | "notifications/cancelled")) => {
+                Some(response("202 Accepted", &[], b""))
+            }
+            ("POST", Some("tools/call")) if came.tool() == "echo" => {
+                Some(came.answer(&text(modern, came.argument("text").as_str().unwrap_or_default())))
+            }
+            ("GET", _) if came.header("last-event-id").is_none() => Some(response("405 Method Not Allowed", &[], b"")),
+            ("DELETE", _) => Some(response("200 OK", &[], b"")),
+            _ => None,
+        }
+    }
+}
+
+impl Came {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        fields.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+
+    pub(super) fn is(&self, method: &str) -> bool {
+        self.body["method"] == method
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        self.body["params"]["name"].as_str().unwrap_or_default()
+    }
+
+    pub(super) fn argument(&self, name: &str) -> &Value {
+        &self.body["params"]["arguments"][name]
+    }
+
+    /// The name of the call.
+    pub(super) fn mark(&self) -> &str {
+        self.argument("mark").as_str().unwrap_or_default()
+    }
+
+    /// A result as a message.
+    pub(super) fn message(&self, result: &Value) -> String {
+        json!({ "jsonrpc": "2.0", "id": self.body["id"], "result": result }).to_string()
+    }
+
+    /// A response with a result.
+    pub(super) fn answer(&self, result: &Value) -> Vec<u8> {
+        response("200 OK", &[("content-type", "application/json")], self.message(result).as_bytes())
+    }
+}
+
+impl Guest {
+    /// Writes, to somebody who may have gone. False if so.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
+    }
+
+    /// Lets another request come on this connection.
+    pub(super) fn keep(&mut self) {
+        self.keep = true;
+    }
+
+    /// Ends the connection with a reset and not with an end.
+    pub(super) fn reset(&mut self) {
+        let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
+        self.keep = false;
+    }
+
+    /// Ends our half, and reads what comes until the other half has ended.
+    pub(super) fn close(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+        self.wait_for_end();
+    }
+
+    /// Waits until the client has closed the connection. False if it never does.
+    pub(super) fn wait_for_end(&mut self) -> bool {
+        loop {
+            match self.stream.read(&mut [0; 4096]) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+            }
+        }
+    }
+
+    /// The next request; `None` if there is none, or only its head was wanted.
+    fn read(&mut self, head_only: bool) -> Option<Came> {
+        let mut bytes = Vec::new();
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+                if head_only {
+                    return None;
+                }
+                let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+                let method = head.split(' ').next().unwrap_or_default().to_owned();
+                let mut came = Came { method, head, body: Value::Null };
+                let length: usize = came.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+                if bytes.len() >= end + 4 + length {
+                    came.body = serde_json::from_slice(&bytes[end + 4..]).unwrap_or_default();
+                    return Some(came);
+                }
+            }
+            let count = self.stream.read(&mut buffer).ok().filter(|count| *count > 0)?;
+            bytes.extend_from_slice(&buffer[..count]);
+        }
+    }
+}
+
+/// The result of a tool.
+pub(super) fn text(modern: bool, text: &str) -> Value {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }] });
+    if modern {
+        result["resultType"] = Value::from("complete");
+    }
+    result
+}
+
+pub(super) fn response(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let mut bytes = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n", body.len()).into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// The head of a stream of events that ends when the connection does.
+pub(super) const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
+/// The same in chunks.
+pub(super) const CHUNKED_EVENTS: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";

@@ -1,0 +1,35 @@
+//! Somebody who authorizes requests and never gives up: whatever the server says, the request is to be made again.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use steadfast::transport::http_client::{Attempt, Authorize, Authorizing};
+
+#[derive(Clone)]
+pub(crate) struct Again {
+    token: String,
+}
+
+impl Again {
+    pub(crate) fn new(token: &str) -> Self {
+        Self { token: format!("Bearer {token}") }
+    }
+}
+
+impl Authorize for Again {
+    fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(self.clone())
+    }
+}
+
+impl Attempt for Again {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async {
+            headers.insert(AUTHORIZATION, HeaderValue::try_from(&self.token)?);
+            Ok(())
+        })
+    }
+
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> Authorizing<'a, bool> {
+        Box::pin(async { Ok(true) })
+    }
+}
