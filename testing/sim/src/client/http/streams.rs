@@ -69,11 +69,13 @@ impl State {
             [id.as_bytes(), b"data: ", message, b"\n\n"].concat()
         };
         stream.events.push((event, Some(receipt)));
+        // What comes behind the answer belongs to nobody.
+        let late = stream.answered;
         stream.answered |= last;
         // A server may leave the response open behind the answer, or say more.
         stream.over |= last && (stream.json || ends);
         self.read.push(false);
-        Some(receipt)
+        (!late).then_some(receipt)
     }
 
     /// Puts a part of a message on a stream.
