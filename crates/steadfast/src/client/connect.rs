@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use steadfast_model::era::Decoration;
@@ -262,7 +263,8 @@ impl Connecting {
         };
         let link = opener.open(None, drop).await?;
         let (line, trusts_annotations) = (Line::new(opener, link, policy), self.trust_annotations);
-        Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations }) })
+        let next_token = AtomicI64::new(1);
+        Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations, next_token }) })
     }
 }
 

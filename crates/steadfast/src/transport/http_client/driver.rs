@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
+use steadfast_proto::mutant;
 use tokio::sync::mpsc;
 
 use super::HttpTarget;
@@ -101,6 +102,7 @@ impl<S: Service> HttpDriver<S> {
                 Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
                 Incoming::Initialized => self.release(),
+                Incoming::SessionLost if mutant!(KeepLostSession) => {}
                 Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
                 Incoming::StreamOpened(events) => self.read_stream(*events),
                 Incoming::StreamEnded => self.engine.connection.handle_end_of_input(now),
@@ -187,7 +189,7 @@ impl<S: Service> HttpDriver<S> {
     /// Gives up the responses of calls that nobody waits for.
     fn give_up(&mut self) {
         let connection = &self.engine.connection;
-        self.exchanges.retain(|call, _| connection.is_waiting(*call));
+        self.exchanges.retain(|call, _| connection.is_waiting(*call) || mutant!(KeepResponses));
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+use steadfast_proto::mutant;
 
 use super::fetch::{FetchResponse, piece_of};
 use super::pace::Pace;
@@ -108,6 +109,10 @@ impl Events {
 
     /// Goes on with another response. What was half read is forgotten: the server sends it again.
     pub(super) fn go_on(&mut self, response: FetchResponse, longest: usize) {
+        if mutant!(KeepHalfRead) {
+            self.response = response;
+            return self.pace.note_opened();
+        }
         let mut decoder = SseDecoder::new(longest);
         // The id and the pace outlive the response.
         decoder.carry_over(&self.decoder);

@@ -6,6 +6,7 @@ use serde_json::json;
 use steadfast_model::{ErrorObject, code};
 use steadfast_proto::connection::Outcome;
 use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_proto::mutant;
 
 use super::{Exchange, Failure, Incoming};
 use crate::error::HTTP_STATUS;
@@ -74,7 +75,9 @@ pub(super) fn unsent(unsent: Unsent) -> Failure {
         // Whoever authorizes has tried what there is to try.
         Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
         Unsent::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
-        Unsent::Failed(error) => Outcome::Lost { sent: error.is_sent(), why: error.to_string() },
+        Unsent::Failed(error) => {
+            Outcome::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
+        }
     }
 }
 
