@@ -1,6 +1,7 @@
 //! How long a result may be kept, and who may be given the copy (since 2026-07-28).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 /// Who may be given a cached result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,6 +36,18 @@ impl Cache {
     }
 }
 
+/// Reads `ttlMs`. It is a hint: what is no length of time, above all a negative number, keeps nothing and costs nothing.
+pub(crate) fn read_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let said: Option<Value> = Option::deserialize(deserializer)?;
+    Ok(said.map(|said| said.as_u64().unwrap_or_default()))
+}
+
+/// Reads `cacheScope`. A scope that we do not know is the narrower of those that we do.
+pub(crate) fn read_scope<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CacheScope>, D::Error> {
+    let said: Option<Value> = Option::deserialize(deserializer)?;
+    Ok(said.map(|said| if said == "public" { CacheScope::Public } else { CacheScope::Private }))
+}
+
 /// Access to the two cache members of a result as one value.
 macro_rules! cacheable {
     ($($type:ident),+ $(,)?) => {$(
@@ -55,3 +68,22 @@ macro_rules! cacheable {
 }
 
 pub(crate) use cacheable;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::ListToolsResult;
+
+    #[test]
+    fn hints_that_make_no_sense_keep_nothing_and_share_nothing() {
+        for (said, cache) in [
+            (r#""ttlMs":-1,"cacheScope":"public""#, Some(Cache::new(0, CacheScope::Public))),
+            (r#""ttlMs":7,"cacheScope":"everyone""#, Some(Cache::new(7, CacheScope::Private))),
+            (r#""ttlMs":"long""#, Some(Cache::new(0, CacheScope::Private))),
+            (r#""ttlMs":null,"cacheScope":null"#, None),
+        ] {
+            let list: ListToolsResult = serde_json::from_str(&format!(r#"{{"tools":[],{said}}}"#)).unwrap();
+            assert_eq!(list.cache(), cache, "{said}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{CacheScope, cacheable};
+use crate::cache::{CacheScope, cacheable, read_scope, read_ttl};
 use crate::capabilities::ServerCapabilities;
 use crate::meta::Meta;
 use crate::revision::Revision;
@@ -21,10 +21,10 @@ pub struct DiscoverResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// How many milliseconds this may be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Who may be given the copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -286,6 +286,20 @@ impl Method {
         self.row().place_in(revision).map(|place| place.carried)
     }
 
+    /// True if its result says in that revision how long it may be kept.
+    pub fn is_cacheable_in(self, revision: Revision) -> bool {
+        let says = matches!(
+            self,
+            Self::Discover
+                | Self::ListTools
+                | Self::ListPrompts
+                | Self::ListResources
+                | Self::ListResourceTemplates
+                | Self::ReadResource
+        );
+        says && revision.is_modern()
+    }
+
     /// True if a client may send it as a message in that revision.
     pub fn from_client_in(self, revision: Revision) -> bool {
         self.sender_in(revision).is_some_and(Sender::is_client)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{CacheScope, cacheable};
+use crate::cache::{CacheScope, cacheable, read_scope, read_ttl};
 use crate::content::{Content, Role};
 use crate::implementation::Icon;
 use crate::input::InputResponses;
@@ -147,10 +147,10 @@ pub struct ListPromptsResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// How many milliseconds this may be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Who may be given the copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{CacheScope, cacheable};
+use crate::cache::{CacheScope, cacheable, read_scope, read_ttl};
 use crate::content::Annotations;
 use crate::implementation::Icon;
 use crate::input::InputResponses;
@@ -252,10 +252,10 @@ pub struct ListResourcesResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// How many milliseconds this may be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Who may be given the copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -282,10 +282,10 @@ pub struct ListResourceTemplatesResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// How many milliseconds this may be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Who may be given the copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -340,10 +340,10 @@ pub struct ReadResourceResult {
     /// The resource's contents, or those of the resources inside it.
     pub contents: Vec<ResourceContents>,
     /// How many milliseconds this may be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Who may be given the copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cache::{CacheScope, cacheable};
+use crate::cache::{CacheScope, cacheable, read_scope, read_ttl};
 use crate::content::Content;
 use crate::implementation::Icon;
 use crate::input::InputResponses;
@@ -177,10 +177,10 @@ pub struct ListToolsResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// How many milliseconds this may be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Who may be given the copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]

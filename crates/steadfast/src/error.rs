@@ -70,6 +70,8 @@ pub enum ErrorKind {
     Unsendable,
     /// What the peer answered is not what the method's answer looks like.
     Decode,
+    /// What a tool answered is not what its own output schema says.
+    InvalidOutput,
     /// Reading, writing, starting or stopping failed below the protocol.
     Transport,
     /// The user was asked, and said no.
@@ -232,6 +234,12 @@ impl Error {
         Self::local(ErrorKind::Decode, Outcome::Unknown, message).with_source(source)
     }
 
+    /// A tool answered with something else than its output schema says. The message says where.
+    pub fn invalid_output(tool: &str, why: impl fmt::Display) -> Self {
+        let message = format!("the answer of the tool `{tool}` does not fit its output schema: {why}");
+        Self::local(ErrorKind::InvalidOutput, Outcome::Answered, message)
+    }
+
     /// Something below the protocol failed.
     pub fn transport(outcome: Outcome, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::local(ErrorKind::Transport, outcome, "the connection failed").with_source(source)
@@ -313,7 +321,8 @@ impl Error {
             | ErrorKind::Refused
             | ErrorKind::Unsupported
             | ErrorKind::Incompatible
-            | ErrorKind::Decode => Fault::Peer,
+            | ErrorKind::Decode
+            | ErrorKind::InvalidOutput => Fault::Peer,
             ErrorKind::Closed
             | ErrorKind::TimedOut
             | ErrorKind::Cancelled

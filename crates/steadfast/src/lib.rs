@@ -51,6 +51,7 @@ pub mod prelude;
 pub mod runtime;
 pub mod server;
 pub mod transport;
+mod validation;
 
 pub use schemars;
 pub use serde_json;

@@ -1,4 +1,4 @@
-//! The clients, installed once into folders of their own.
+//! Packages, installed once into folders of their own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::client::{Client, Kind};
+use crate::Result;
+use crate::package::{Package, Registry};
 use crate::process::finish;
-use crate::{Result, inspector};
 
 const INSTALLING: Duration = Duration::from_secs(600);
 
@@ -24,7 +24,7 @@ impl Node {
     fn install(base: &Path) -> Result<Self> {
         let folder = base.join("node");
         let bin = folder.join("node_modules/.bin");
-        once(&folder, "node@22", || npm(&folder, "node@22", None))?;
+        once(&folder, &["node@22"], || npm(&folder, &["node@22"], None))?;
         Ok(Self { bin })
     }
 
@@ -33,110 +33,120 @@ impl Node {
     }
 }
 
-/// Installs the clients that are wanted, those of the two registries side by side; each by its name, or why not.
-pub(crate) fn all(
-    wanted: impl Fn(&Client) -> bool + Sync,
-    base: &Path,
-) -> Result<BTreeMap<&'static str, Result<Installed>>> {
-    let is_python = |client: &&Client| matches!(client.kind, Kind::Python(_));
-    let (python, npm): (Vec<_>, Vec<_>) = Client::ALL.iter().filter(|client| wanted(client)).partition(is_python);
+/// Installs packages, those of the two registries side by side; each by its name, or why not.
+pub(crate) fn all(packages: &[&'static Package], base: &Path) -> Result<BTreeMap<&'static str, Result<Installed>>> {
+    let (python, node): (Vec<_>, Vec<_>) =
+        packages.iter().copied().partition(|package| package.registry == Registry::Python);
     std::thread::scope(|scope| {
         let python = scope.spawn(|| {
-            let one = |client: &&'static Client| (client.name, Installed::new(client, base, None));
+            let one = |package: &&'static Package| (package.name, Installed::new(package, base, None));
             python.iter().map(one).collect::<Vec<_>>()
         });
-        let node = if npm.is_empty() { Ok(None) } else { Node::install(base).map(Some) };
-        let one = |client: &'static Client| {
-            let installed = node.clone().and_then(|node| Installed::new(client, base, node.as_ref()));
-            (client.name, installed)
+        let program = if node.is_empty() { Ok(None) } else { Node::install(base).map(Some) };
+        let one = |package: &'static Package| {
+            let installed = program.clone().and_then(|program| Installed::new(package, base, program.as_ref()));
+            (package.name, installed)
         };
-        let npm: Vec<_> = npm.into_iter().map(one).collect();
+        let node: Vec<_> = node.into_iter().map(one).collect();
         let python = python.join().map_err(|_| "the installation from PyPI fell over".to_owned())?;
-        Ok(python.into_iter().chain(npm).collect())
+        Ok(python.into_iter().chain(node).collect())
     })
 }
 
-/// A client that is there.
+/// A package that is there.
 pub(crate) struct Installed {
-    kind: Kind,
+    registry: Registry,
     folder: PathBuf,
     node: PathBuf,
     home: PathBuf,
 }
 
 impl Installed {
-    fn new(client: &Client, base: &Path, node: Option<&Node>) -> Result<Self> {
-        let folder = base.join(client.name);
-        let there = client.packages.iter().find(|package| is_there(&folder, package));
-        let package = there.map_or_else(|| first_to_be_had(client, &folder, node), |package| Ok(*package))?;
-        println!("{}: {package}", client.name);
-        if let Some(wanted) = client.packages.first().filter(|wanted| **wanted != package) {
+    fn new(package: &'static Package, base: &Path, node: Option<&Node>) -> Result<Self> {
+        let folder = base.join(package.name);
+        let there = package.wanted.iter().find(|wanted| is_there(&folder, wanted));
+        let taken = there.map_or_else(|| first_to_be_had(package, &folder, node), |taken| Ok(*taken))?;
+        println!("{}: {}", package.name, taken.first().unwrap_or(&""));
+        if let Some([wanted, ..]) = package.wanted.first().filter(|wanted| **wanted != taken) {
             println!("  because {wanted} could not be installed");
         }
         let home = base.join("home");
         fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
-        // Python clients need none, and run none.
+        // Python needs none, and runs none.
         let node = node.map(Node::program).unwrap_or_default();
-        let installed = Self { kind: client.kind, folder, node, home };
+        let installed = Self { registry: package.registry, folder, node, home };
         installed.bring_scripts()?;
         Ok(installed)
     }
 
-    pub(crate) fn kind(&self) -> Kind {
-        self.kind
+    /// What runs its scripts.
+    pub(crate) fn program(&self) -> PathBuf {
+        match self.registry {
+            Registry::Python => python_of(&self.folder),
+            Registry::Node => self.node.clone(),
+        }
     }
 
-    /// The client, to be run in a folder.
-    pub(crate) fn command(&self, folder: &Path) -> Command {
-        let (program, script) = match self.kind {
-            Kind::Python(script) => (python_of(&self.folder), self.folder.join(script)),
-            Kind::TypeScript(script) => (self.node.clone(), self.folder.join(script)),
-            Kind::Inspector => (self.node.clone(), inspector::launcher(&self.folder)),
-        };
-        let mut command = Command::new(program);
-        // Clients keep settings at home, and nobody's settings are to be read or changed.
-        command.arg(script).env("HOME", &self.home).current_dir(folder);
-        // What was compiled once is kept: most of the time goes into starting clients.
-        command.env_remove("PYTHONDONTWRITEBYTECODE").env("NODE_COMPILE_CACHE", self.home.join("node"));
+    /// A file of it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What its scripts run with. They keep settings at home, and nobody's settings are to be read or changed. What was
+    /// compiled once is kept: most of the time goes into starting them.
+    pub(crate) fn variables(&self) -> [(&'static str, PathBuf); 2] {
+        [("HOME", self.home.clone()), ("NODE_COMPILE_CACHE", self.home.join("node"))]
+    }
+
+    /// A script of it, to be run in a folder.
+    pub(crate) fn command(&self, script: &str, folder: &Path) -> Command {
+        let mut command = Command::new(self.program());
+        command.arg(self.path(script)).envs(self.variables()).current_dir(folder);
+        command.env_remove(NOT_KEPT);
         command
     }
 
     /// Beside the packages: that is where they are looked for.
     fn bring_scripts(&self) -> Result {
-        let (folder, names): (_, &[&str]) = match self.kind {
-            Kind::Python(script) => ("python", &["checks.py", script]),
-            Kind::TypeScript(script) => ("typescript", &["checks.mjs", script]),
-            Kind::Inspector => return Ok(()),
-        };
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-        for name in names {
-            let copied = fs::copy(source.join(name), self.folder.join(name));
-            copied.map_err(|error| format!("{name}: {error}"))?;
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let scripts = source.join(match self.registry {
+            Registry::Python => "python",
+            Registry::Node => "typescript",
+        });
+        let fail = |error: std::io::Error| format!("{}: {error}", scripts.display());
+        let files = fs::read_dir(&scripts).map_err(fail)?.collect::<Result<Vec<_>, _>>().map_err(fail)?;
+        let files = files.into_iter().map(|file| file.path()).filter(|path| path.is_file());
+        for path in files.chain([source.join("offers.json")]) {
+            let name = path.file_name().unwrap_or_default();
+            fs::copy(&path, self.folder.join(name)).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         Ok(())
     }
 }
 
-/// Installs the first of a client's packages that its registry has whole.
-fn first_to_be_had(client: &Client, folder: &Path, node: Option<&Node>) -> Result<&'static str> {
+/// Tells Python not to keep what it has compiled.
+pub(crate) const NOT_KEPT: &str = "PYTHONDONTWRITEBYTECODE";
+
+/// Installs the first of those wanted that the registry has whole.
+fn first_to_be_had(package: &Package, folder: &Path, node: Option<&Node>) -> Result<&'static [&'static str]> {
     let mut refusals = Vec::new();
-    for &package in client.packages {
-        let installed = once(folder, package, || match client.kind {
-            Kind::Python(_) => pip(folder, package),
-            Kind::TypeScript(_) | Kind::Inspector => npm(folder, package, node),
+    for &wanted in package.wanted {
+        let installed = once(folder, wanted, || match package.registry {
+            Registry::Python => pip(folder, wanted),
+            Registry::Node => npm(folder, wanted, node),
         });
         match installed {
-            Ok(()) => return Ok(package),
-            Err(words) => refusals.push(format!("{package}: {words}")),
+            Ok(()) => return Ok(wanted),
+            Err(words) => refusals.push(format!("{}: {words}", wanted.join(" "))),
         }
     }
     Err(format!("cannot be installed: {}", refusals.join("\n")))
 }
 
-/// Installs, unless this very package is there already: a file says so, and is written last.
-fn once(folder: &Path, package: &str, install: impl FnOnce() -> Result) -> Result {
+/// Installs, unless these very packages are there already: a file says so, and is written last.
+fn once(folder: &Path, wanted: &[&str], install: impl FnOnce() -> Result) -> Result {
     let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
-    if is_there(folder, package) {
+    if is_there(folder, wanted) {
         return Ok(());
     }
     if folder.exists() {
@@ -144,34 +154,34 @@ fn once(folder: &Path, package: &str, install: impl FnOnce() -> Result) -> Resul
     }
     fs::create_dir_all(folder).map_err(fail)?;
     install()?;
-    fs::write(mark(folder), package).map_err(fail)
+    fs::write(mark(folder), wanted.join(" ")).map_err(fail)
 }
 
-fn is_there(folder: &Path, package: &str) -> bool {
-    fs::read_to_string(mark(folder)).is_ok_and(|there| there == package)
+fn is_there(folder: &Path, wanted: &[&str]) -> bool {
+    fs::read_to_string(mark(folder)).is_ok_and(|there| there == wanted.join(" "))
 }
 
 fn mark(folder: &Path) -> PathBuf {
     folder.join("installed")
 }
 
-fn pip(folder: &Path, package: &str) -> Result {
+fn pip(folder: &Path, wanted: &[&str]) -> Result {
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     finish(Command::new(python).args(["-m", "venv", "."]).current_dir(folder), INSTALLING, folder)?;
     let mut command = Command::new(python_of(folder));
     // Few of the modules that are installed are ever imported: those are compiled then, and kept.
-    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", package]);
-    command.current_dir(folder);
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]);
+    command.args(wanted).current_dir(folder);
     finish(&mut command, INSTALLING, folder).map(drop)
 }
 
-fn npm(folder: &Path, package: &str, node: Option<&Node>) -> Result {
+fn npm(folder: &Path, wanted: &[&str], node: Option<&Node>) -> Result {
     let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
     // The package `node` fetches the program when it is installed; newer versions of npm want that allowed.
     let manifest = json!({ "private": true, "allowScripts": { "node": true } });
     fs::write(folder.join("package.json"), manifest.to_string()).map_err(fail)?;
     let mut command = Command::new("npm");
-    command.args(["install", "--no-audit", "--no-fund", package]).current_dir(folder);
+    command.args(["install", "--no-audit", "--no-fund"]).args(wanted).current_dir(folder);
     if let Some(node) = node {
         // Packages look at the version of whoever installs them.
         let path = std::env::var_os("PATH").unwrap_or_default();

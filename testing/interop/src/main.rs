@@ -1,19 +1,17 @@
-//! Real MCP clients, as their registries have them, against `steadfast serve`.
+//! Real MCP clients, as their registries have them, against `steadfast serve`; and Steadfast's client against real servers.
 //!
-//! Every client runs every check that it can, on every transport and in every revision that it speaks. The clients' own
-//! scripts, in `python` and `typescript`, only report what they saw; what they should have seen is said here.
+//! Every peer is met in every check that it can do, on every transport and in every revision that it speaks.
 #![forbid(unsafe_code)]
 
-mod check;
-mod client;
-mod cutter;
-mod inspector;
+mod clients;
+mod expected;
 mod install;
-mod line;
+mod options;
+mod package;
 mod process;
-mod program;
 mod report;
-mod room;
+mod revision;
+mod servers;
 mod transport;
 
 use std::collections::BTreeMap;
@@ -22,72 +20,24 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::client::Client;
 use crate::install::Installed;
-use crate::line::Line;
-use crate::report::{Report, Verdict};
-use crate::transport::Transport;
-
-const USAGE: &str = "\
-Runs real MCP clients against `steadfast serve` and prints a table.
-
-Usage: interop [--quick] [--filter TEXT] [--list]
-
-  --quick        only the newest revision of each era
-  --filter TEXT  only what has TEXT in its client/transport/revision/check
-  --list         print those names, run nothing
-
-The clients are installed from PyPI and npm into target/interop, once. Needs python3 (or what PYTHON names) with venv, and
-npm. The command is the one named by STEADFAST_BIN, or is built with cargo.";
+use crate::options::Options;
+use crate::package::Package;
+use crate::report::{Report, Row};
 
 /// Whatever went wrong, in words for a person.
 type Result<T = (), E = String> = std::result::Result<T, E>;
-
-/// What the command line asks for.
-#[derive(Default)]
-struct Options {
-    filter: String,
-    only_list: bool,
-    quick: bool,
-}
-
-impl Options {
-    fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
-        let mut options = Self::default();
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--filter" => options.filter = arguments.next()?,
-                "--list" => options.only_list = true,
-                "--quick" => options.quick = true,
-                _ => return None,
-            }
-        }
-        Some(options)
-    }
-
-    /// What is to be done, in the order of the table.
-    fn lines(&self, transports: &[Transport]) -> Vec<Line> {
-        let revisions: fn(&str) -> bool = if self.quick { Client::is_newest } else { |_| true };
-        let mut lines: Vec<Line> = Line::all(transports, revisions).collect();
-        for line in &mut lines {
-            let name = line.name();
-            line.checks.retain(|check| format!("{name}/{}", check.name).contains(&self.filter));
-        }
-        lines.retain(|line| !line.checks.is_empty());
-        lines
-    }
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [help] = arguments.as_slice()
         && ["--help", "-h"].contains(&help.as_str())
     {
-        println!("{USAGE}");
+        println!("{}", options::USAGE);
         return ExitCode::SUCCESS;
     }
     let Some(options) = Options::parse(arguments.into_iter()) else {
-        eprintln!("{USAGE}");
+        eprintln!("{}", options::USAGE);
         return ExitCode::from(2);
     };
     match run(&options) {
@@ -100,23 +50,79 @@ fn main() -> ExitCode {
     }
 }
 
+/// A line of one of the two tables.
+enum Line {
+    Client(clients::Line),
+    Server(servers::Line),
+}
+
+impl Line {
+    fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+        match self {
+            Self::Client(line) => line.keep(wanted),
+            Self::Server(line) => line.keep(wanted),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        match self {
+            Self::Client(line) => line.names(),
+            Self::Server(line) => line.names(),
+        }
+    }
+
+    fn package(&self) -> &'static Package {
+        match self {
+            Self::Client(line) => line.package(),
+            Self::Server(line) => line.package(),
+        }
+    }
+
+    fn row(&self, installed: &Result<Installed>, base: &Path, program: &Path) -> Row {
+        match self {
+            Self::Client(line) => line.row(installed, base, program),
+            Self::Server(line) => line.row(installed, base),
+        }
+    }
+}
+
 /// True if everything that should pass did, and something ran.
 fn run(options: &Options) -> Result<bool> {
     let start = Instant::now();
-    let program = program::path()?;
-    let lines = options.lines(&Transport::offered_by(&program)?);
+    let (lines, program) = wanted(options)?;
     if options.only_list {
-        for line in &lines {
-            line.checks.iter().for_each(|check| println!("{}/{}", line.name(), check.name));
-        }
+        lines.iter().flat_map(Line::names).for_each(|name| println!("{name}"));
         return Ok(true);
     }
     let base = base()?;
-    let installed = install::all(|client| lines.iter().any(|line| line.client == client), &base)?;
+    let packages: BTreeMap<_, _> = lines.iter().map(|line| (line.package().name, line.package())).collect();
+    let installed = install::all(&packages.into_values().collect::<Vec<_>>(), &base)?;
     println!("installed after {} s", start.elapsed().as_secs());
-    let report = Report::new(run_all(lines, &installed, &base, &program));
-    println!("\n{report}in {} s", start.elapsed().as_secs());
-    Ok(report.is_good())
+    let reports = run_all(lines, &installed, &base, &program);
+    for report in reports.iter().filter(|report| !report.is_empty()) {
+        println!("\n{report}");
+    }
+    println!("in {} s", start.elapsed().as_secs());
+    Ok(reports.iter().any(|report| !report.is_empty()) && reports.iter().all(Report::is_good))
+}
+
+/// What is to be done, in the order of the tables, and the command that clients are to meet.
+fn wanted(options: &Options) -> Result<(Vec<Line>, PathBuf)> {
+    let revisions: fn(&str) -> bool = if options.quick { revision::is_newest } else { |_| true };
+    let (mut lines, mut program) = (Vec::new(), PathBuf::new());
+    if options.clients {
+        let (clients, command) = clients::lines(revisions)?;
+        lines.extend(clients.into_iter().map(Line::Client));
+        program = command;
+    }
+    if options.servers {
+        lines.extend(servers::lines(revisions).map(Line::Server));
+    }
+    for line in &mut lines {
+        line.keep(|name| name.contains(&options.filter));
+    }
+    lines.retain(|line| !line.names().is_empty());
+    Ok((lines, program))
 }
 
 /// Runs lines side by side: each of them waits more than it works.
@@ -125,31 +131,33 @@ fn run_all(
     installed: &BTreeMap<&str, Result<Installed>>,
     base: &Path,
     program: &Path,
-) -> Vec<(Line, Vec<Verdict>)> {
+) -> [Report; 2] {
     let at_once = std::thread::available_parallelism().map_or(2, |cores| cores.get() + 1);
     let waiting = Mutex::new(lines.into_iter().enumerate());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let done = Mutex::new(BTreeMap::new());
+    let done = Mutex::new([BTreeMap::new(), BTreeMap::new()]);
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
                 while let Some((place, line)) = next() {
-                    let verdicts = match installed.get(line.client.name) {
-                        Some(Ok(installed)) => line.run(installed, base, program),
-                        // Not to be had is not to be passed over: it was not checked.
-                        Some(Err(words)) => line.checks.iter().map(|_| Verdict::failed(words.clone())).collect(),
-                        None => Vec::new(),
-                    };
-                    println!("{}", report::summary(&line, &verdicts));
-                    done.lock().unwrap_or_else(PoisonError::into_inner).insert(place, (line, verdicts));
+                    let Some(installed) = installed.get(line.package().name) else { continue };
+                    let row = line.row(installed, base, program);
+                    println!("{}", row.summary());
+                    let [clients, servers] = &mut *done.lock().unwrap_or_else(PoisonError::into_inner);
+                    let table = if matches!(line, Line::Client(_)) { clients } else { servers };
+                    table.insert(place, row);
                 }
             });
         }
     });
-    done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+    let [clients, servers] = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    [
+        Report::new("client", clients::columns(), clients.into_values().collect()),
+        Report::new("server", servers::columns(), servers.into_values().collect()),
+    ]
 }
 
-/// Where clients are installed and rooms are made: beside what cargo builds, so that it goes when that goes.
+/// Where packages are installed and rooms are made: beside what cargo builds, so that it goes when that goes.
 fn base() -> Result<PathBuf> {
     let this_program = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = this_program.ancestors().nth(2).ok_or("this program is not in a target folder")?;

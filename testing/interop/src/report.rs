@@ -1,130 +1,186 @@
-//! The table: a line for each client, transport and revision, a column for each check.
+//! The table: a line for each peer, transport and revision, a column for each check.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::check::Check;
-use crate::line::Line;
-
 /// How one check ended.
 pub(crate) struct Verdict {
     failure: Option<String>,
+    known: Option<&'static str>,
     notes: Vec<String>,
 }
 
 impl Verdict {
-    /// As it should, with what the client had to say besides.
-    pub(crate) fn passed(told: &Value) -> Self {
+    /// As it should.
+    pub(crate) fn passed() -> Self {
+        Self { failure: None, known: None, notes: Vec::new() }
+    }
+
+    /// As it should, with what the peer had to say besides.
+    pub(crate) fn passed_with_notes(told: &Value) -> Self {
         let notes = told.get("notes").and_then(Value::as_array).into_iter().flatten();
-        Self { failure: None, notes: notes.filter_map(Value::as_str).map(str::to_owned).collect() }
+        Self { notes: notes.filter_map(Value::as_str).map(str::to_owned).collect(), ..Self::passed() }
     }
 
     pub(crate) fn failed(words: String) -> Self {
-        Self { failure: Some(words), notes: Vec::new() }
+        Self { failure: Some(words), ..Self::passed() }
+    }
+
+    /// Not as it should, because of a fault of the peer that is known.
+    pub(crate) fn known(reason: &'static str) -> Self {
+        Self { known: Some(reason), ..Self::passed() }
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+}
+
+/// One place in the table.
+pub(crate) enum Cell {
+    /// There is nothing to check, for this reason.
+    Missing(&'static str),
+    /// Left out by whoever asked.
+    NotAsked,
+    Done(Verdict),
+}
+
+impl From<Option<Verdict>> for Cell {
+    fn from(verdict: Option<Verdict>) -> Self {
+        Self::Done(verdict.unwrap_or_else(|| Verdict::failed("it was not come to".to_owned())))
+    }
+}
+
+/// A line of the table, with a cell for each column.
+pub(crate) struct Row {
+    pub(crate) peer: &'static str,
+    pub(crate) wire: &'static str,
+    pub(crate) revision: &'static str,
+    pub(crate) cells: Vec<Cell>,
+}
+
+impl Row {
+    fn name(&self) -> String {
+        format!("{}/{}/{}", self.peer, self.wire, self.revision)
+    }
+
+    fn verdicts(&self) -> impl Iterator<Item = &Verdict> {
+        self.cells.iter().filter_map(|cell| match cell {
+            Cell::Done(verdict) => Some(verdict),
+            _ => None,
+        })
+    }
+
+    /// What is said of it when it is done.
+    pub(crate) fn summary(&self) -> String {
+        let (all, failed) = (self.verdicts().count(), self.verdicts().filter(|verdict| verdict.is_failed()).count());
+        match failed {
+            0 => format!("  ok   {}: {all} checks", self.name()),
+            _ => format!("  FAIL {}: {failed} of {all} checks", self.name()),
+        }
     }
 }
 
 /// All lines that were run, with their verdicts.
 pub(crate) struct Report {
-    lines: Vec<(Line, Vec<Verdict>)>,
+    /// What the peers are.
+    peers: &'static str,
+    columns: Vec<&'static str>,
+    rows: Vec<Row>,
     reasons: Vec<&'static str>,
 }
 
 impl Report {
-    pub(crate) fn new(lines: Vec<(Line, Vec<Verdict>)>) -> Self {
+    pub(crate) fn new(peers: &'static str, columns: Vec<&'static str>, rows: Vec<Row>) -> Self {
         let mut reasons: Vec<&'static str> = Vec::new();
-        for (line, _) in &lines {
-            for reason in Check::ALL.iter().filter_map(|check| line.missing(check)) {
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
-                }
+        for cell in rows.iter().flat_map(|row| &row.cells) {
+            if let Cell::Missing(reason) = cell
+                && !reasons.contains(reason)
+            {
+                reasons.push(reason);
             }
         }
-        Self { lines, reasons }
+        Self { peers, columns, rows, reasons }
     }
 
-    /// Nothing failed, and something ran.
+    /// Whether there is nothing to tell.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.verdicts().next().is_none()
+    }
+
+    /// Nothing failed.
     pub(crate) fn is_good(&self) -> bool {
-        self.verdicts().next().is_some() && self.failures().next().is_none()
+        self.failures().next().is_none()
     }
 
-    fn verdicts(&self) -> impl Iterator<Item = (&Line, &'static Check, &Verdict)> {
-        self.lines.iter().flat_map(|(line, verdicts)| {
-            line.checks.iter().zip(verdicts).map(move |(check, verdict)| (line, *check, verdict))
+    fn verdicts(&self) -> impl Iterator<Item = (&Row, &'static str, &Verdict)> {
+        self.rows.iter().flat_map(|row| {
+            self.columns.iter().zip(&row.cells).filter_map(move |(check, cell)| match cell {
+                Cell::Done(verdict) => Some((row, *check, verdict)),
+                _ => None,
+            })
         })
     }
 
     fn failures(&self) -> impl Iterator<Item = (String, &String)> {
-        self.verdicts().filter_map(|(line, check, verdict)| {
-            Some((format!("{}/{}", line.name(), check.name), verdict.failure.as_ref()?))
-        })
+        self.verdicts()
+            .filter_map(|(row, check, verdict)| Some((format!("{}/{check}", row.name()), verdict.failure.as_ref()?)))
+    }
+
+    /// What passed with words of the peer, or did not pass because of a known fault, is explained below the table.
+    fn explanations(&self) -> BTreeSet<String> {
+        let explained = |(row, check, verdict): (&Row, &str, &Verdict)| {
+            let notes = verdict.notes.iter().map(|note| format!("* {} {check}: {note}", row.peer));
+            let known = verdict.known.iter().map(|reason| format!("known {} {check}: {reason}", row.peer));
+            notes.chain(known).collect::<Vec<_>>()
+        };
+        self.verdicts().flat_map(explained).collect()
     }
 
     /// A letter stands for a reason why there is nothing to check.
-    fn cell(&self, line: &Line, verdicts: &[Verdict], check: &Check) -> String {
-        let verdict = line.checks.iter().zip(verdicts).find(|(done, _)| done.name == check.name);
-        match verdict {
-            Some((_, verdict)) if verdict.failure.is_some() => "FAIL".to_owned(),
-            Some((_, verdict)) if verdict.notes.is_empty() => "ok".to_owned(),
-            Some(_) => "ok*".to_owned(),
-            None => match line.missing(check).and_then(|reason| self.letter(reason)) {
-                Some(letter) => format!("-{letter}"),
-                // Not asked for.
-                None => String::new(),
-            },
+    fn cell(&self, cell: &Cell) -> String {
+        match cell {
+            Cell::Done(verdict) if verdict.is_failed() => "FAIL".to_owned(),
+            Cell::Done(verdict) if verdict.known.is_some() => "known".to_owned(),
+            Cell::Done(verdict) if verdict.notes.is_empty() => "ok".to_owned(),
+            Cell::Done(_) => "ok*".to_owned(),
+            Cell::Missing(reason) => format!("-{}", self.letter(reason)),
+            Cell::NotAsked => String::new(),
         }
     }
 
-    fn letter(&self, reason: &str) -> Option<char> {
-        self.reasons.iter().zip('a'..='z').find(|(known, _)| **known == reason).map(|(_, letter)| letter)
-    }
-}
-
-/// What is said of a line when it is done.
-pub(crate) fn summary(line: &Line, verdicts: &[Verdict]) -> String {
-    let failed: Vec<&str> = line
-        .checks
-        .iter()
-        .zip(verdicts)
-        .filter(|(_, verdict)| verdict.failure.is_some())
-        .map(|(check, _)| check.name)
-        .collect();
-    if failed.is_empty() {
-        format!("  ok   {}: {} checks", line.name(), verdicts.len())
-    } else {
-        format!("  FAIL {}: {}", line.name(), failed.join(", "))
+    fn letter(&self, reason: &str) -> char {
+        self.reasons.iter().zip('a'..='z').find(|(known, _)| **known == reason).map_or('?', |(_, letter)| letter)
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |check: &Check| check.name.len().max(4) + 1;
-        write!(f, "{:20} {:6} {:11}", "client", "wire", "revision")?;
-        Check::ALL.iter().try_for_each(|check| write!(f, "{:1$}", check.name, width(check)))?;
+        let width = |check: &str| check.len().max(5) + 1;
+        write!(f, "{:20} {:6} {:11}", self.peers, "wire", "revision")?;
+        self.columns.iter().try_for_each(|check| write!(f, "{:1$}", check, width(check)))?;
         writeln!(f)?;
-        for (line, verdicts) in &self.lines {
-            write!(f, "{:20} {:6} {:11}", line.client.name, line.transport.name(), line.revision)?;
-            Check::ALL
-                .iter()
-                .try_for_each(|check| write!(f, "{:1$}", self.cell(line, verdicts, check), width(check)))?;
+        for row in &self.rows {
+            write!(f, "{:20} {:6} {:11}", row.peer, row.wire, row.revision)?;
+            let mut cells = self.columns.iter().zip(&row.cells);
+            cells.try_for_each(|(check, cell)| write!(f, "{:1$}", self.cell(cell), width(check)))?;
             writeln!(f)?;
         }
         for reason in &self.reasons {
-            writeln!(f, "-{} {reason}", self.letter(reason).unwrap_or('?'))?;
+            writeln!(f, "-{} {reason}", self.letter(reason))?;
         }
-        let notes: BTreeSet<String> = self
-            .verdicts()
-            .flat_map(|(line, check, verdict)| {
-                verdict.notes.iter().map(move |note| format!("{} {}: {note}", line.client.name, check.name))
-            })
-            .collect();
-        notes.iter().try_for_each(|note| writeln!(f, "* {note}"))?;
+        self.explanations().iter().try_for_each(|words| writeln!(f, "{words}"))?;
         for (name, words) in self.failures() {
             writeln!(f, "\n{name}: {words}")?;
         }
+        let known = self.verdicts().filter(|(_, _, verdict)| verdict.known.is_some()).count();
         let (all, failed) = (self.verdicts().count(), self.failures().count());
-        writeln!(f, "\n{} checks passed, {failed} failed", all - failed)
+        write!(f, "\n{} checks passed, {failed} failed", all - failed - known)?;
+        if known > 0 {
+            write!(f, ", {known} met a known fault of the peer")?;
+        }
+        writeln!(f)
     }
 }

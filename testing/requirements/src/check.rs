@@ -33,16 +33,23 @@ fn entry(requirement: &Requirement, tests: &BTreeSet<String>, complain: &mut dyn
     if requirement.text.trim().is_empty() {
         complain("it says nothing".to_owned());
     }
-    let standings = [!requirement.tests.is_empty(), requirement.open.is_some(), requirement.beyond.is_some()];
-    let standings = standings.into_iter().filter(|&given| given).count();
-    match requirement.side {
-        Side::Client if standings != 0 => complain("what is demanded of clients is not judged yet".to_owned()),
-        Side::Server | Side::Both if standings != 1 => {
-            complain("it needs tests, or `open`, or `beyond`, and only one of them".to_owned());
+    let (case, client) = (requirement.case(), requirement.client_apart());
+    let one_of_three = "it needs tests, or `open`, or `beyond`, and only one of them";
+    match (requirement.side, &client) {
+        (Side::Other, client) if case.given() != 0 || client.is_some() => {
+            complain("what is demanded of others is not judged".to_owned());
+        }
+        (Side::Server | Side::Client | Side::Both, _) if case.given() != 1 => complain(one_of_three.to_owned()),
+        (Side::Both, client) if client.as_ref().is_none_or(|case| case.given() != 1) => {
+            complain(format!("for the client {one_of_three}"));
+        }
+        (Side::Server | Side::Client, Some(_)) => {
+            complain("only what is demanded of both sides has something to say for the client apart".to_owned());
         }
         _ => (),
     }
-    for test in requirement.tests.iter().filter(|test| !tests.contains(*test)) {
+    let named = case.tests.iter().chain(client.iter().flat_map(|case| &case.tests));
+    for test in named.filter(|test| !tests.contains(*test)) {
         complain(format!("there is no test {test}"));
     }
 }
@@ -99,7 +106,7 @@ mod tests {
 
     #[test]
     fn entries_that_account_for_every_word_are_good() {
-        let both = entry("a", "\"p#top\"", SHOWN) + &entry("b", "\"p#top\"", "side = \"client\"");
+        let both = entry("a", "\"p#top\"", SHOWN) + &entry("b", "\"p#top\"", "side = \"other\"");
         assert_eq!(complaints_of(&both), Vec::<String>::new());
         assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", SHOWN)), Vec::<String>::new());
     }
@@ -122,11 +129,23 @@ mod tests {
 
     #[test]
     fn an_entry_stands_in_one_way_only() {
-        for rest in
-            ["side = \"both\"", "side = \"server\"\nopen = \"x\"\nbeyond = \"y\"", "side = \"client\"\nopen = \"x\""]
-        {
+        for rest in [
+            "side = \"both\"",
+            "side = \"client\"",
+            "side = \"server\"\nopen = \"x\"\nbeyond = \"y\"",
+            "side = \"other\"\nopen = \"x\"",
+            "side = \"both\"\nopen = \"x\"",
+            "side = \"both\"\nopen = \"x\"\nclient = { open = \"x\", beyond = \"y\" }",
+            "side = \"server\"\nopen = \"x\"\nclient = { open = \"x\" }",
+        ] {
             assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", rest)).len(), 1, "{rest}");
         }
+    }
+
+    #[test]
+    fn what_is_demanded_of_both_is_judged_for_each() {
+        let both = format!("{}\nclient = {{ tests = [\"a::gone\"] }}", SHOWN.replace("server", "both"));
+        assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", &both)), ["a: there is no test a::gone"]);
     }
 
     #[test]

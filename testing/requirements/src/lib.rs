@@ -1,9 +1,9 @@
-//! What the specification demands of a server, as data, and the test that shows each demand.
+//! What the specification demands of servers and clients, as data, and the test that shows each demand.
 //!
-//! The files of `manifest/` hold an entry for each normative word of the pages that concern a server. This crate reads
-//! them ([`manifest`]), judges them ([`check`]), finds the tests that exist ([`sources`]), counts the words of a page
-//! ([`words`]) and prints where we stand ([`report`]). It also writes the table of methods in `docs/features.md`
-//! ([`features`]). It never reads the specification itself, unless it is given a checkout to count in.
+//! The files of `manifest/` hold an entry for each normative word of its pages. This crate reads them ([`manifest`]),
+//! judges them ([`check`]), finds the tests that exist ([`sources`]), counts the words of a page ([`words`]) and prints
+//! where we stand ([`report`]). It also writes the table of methods in `docs/features.md` ([`features`]). It never reads
+//! the specification itself, unless it is given a checkout to count in.
 
 #![forbid(unsafe_code)]
 

@@ -71,6 +71,21 @@ pub struct Requirement {
     /// True if another entry accounts for the word that demands it: a word may stand before a list.
     #[serde(default)]
     pub part: bool,
+    /// The tests that show it. This and the next two are of our server, if it is demanded of both sides.
+    #[serde(default)]
+    tests: Vec<String>,
+    /// What is missing.
+    open: Option<String>,
+    /// Why it is not ours to fulfil.
+    beyond: Option<String>,
+    /// How our client stands with what is demanded of both sides.
+    client: Option<Case>,
+}
+
+/// What there is to say for a side: one of the three.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
     /// The tests that show it.
     #[serde(default)]
     pub tests: Vec<String>,
@@ -117,10 +132,26 @@ pub enum Level {
 pub enum Side {
     /// Servers.
     Server,
-    /// Clients, their hosts, and the authorization servers between: named, but not judged yet.
+    /// Clients, and the programs that they are part of.
     Client,
     /// Both.
     Both,
+    /// Those between and around them: authorization servers, proxies, operators. Named, and not judged.
+    Other,
+}
+
+/// One of the two sides that are ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// Our server.
+    Server,
+    /// Our client.
+    Client,
+}
+
+impl Party {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Server, Self::Client];
 }
 
 /// Where we stand with a requirement.
@@ -132,22 +163,45 @@ pub enum Standing {
     Open,
     /// It is not ours.
     Beyond,
-    /// It is demanded of clients.
-    Client,
 }
 
 impl Requirement {
+    /// What there is to say for a party; `None` if nothing is demanded of it, or nothing is said.
+    pub fn case_of(&self, party: Party) -> Option<Case> {
+        match (self.side, party) {
+            (Side::Server | Side::Both, Party::Server) | (Side::Client, Party::Client) => Some(self.case()),
+            (Side::Both, Party::Client) => self.client_apart(),
+            _ => None,
+        }
+    }
+
+    /// What is said first: for the side that it is demanded of, or for the server if for both.
+    pub fn case(&self) -> Case {
+        Case { tests: self.tests.clone(), open: self.open.clone(), beyond: self.beyond.clone() }
+    }
+
+    /// What is said for the client apart.
+    pub fn client_apart(&self) -> Option<Case> {
+        self.client.clone()
+    }
+}
+
+impl Case {
     /// Where we stand with it.
     pub fn standing(&self) -> Standing {
-        if self.side == Side::Client {
-            Standing::Client
-        } else if self.open.is_some() {
+        if self.open.is_some() {
             Standing::Open
         } else if self.beyond.is_some() {
             Standing::Beyond
         } else {
             Standing::Shown
         }
+    }
+
+    /// How many of the three are given.
+    pub fn given(&self) -> usize {
+        let given = [!self.tests.is_empty(), self.open.is_some(), self.beyond.is_some()];
+        given.into_iter().filter(|&given| given).count()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::manifest::{Level, Manifest, Side, Standing};
+use crate::manifest::{Level, Manifest, Party, Standing};
 
 /// How many requirements of a level stand where.
 #[derive(Clone, Copy, Default)]
@@ -13,14 +13,14 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(manifest: &Manifest, level: Level) -> Self {
+    fn of(manifest: &Manifest, party: Party, level: Level) -> Self {
         let mut tally = Self::default();
-        for requirement in manifest.requirements.iter().filter(|requirement| requirement.level == level) {
-            match requirement.standing() {
+        let of_level = manifest.requirements.iter().filter(|requirement| requirement.level == level);
+        for case in of_level.filter_map(|requirement| requirement.case_of(party)) {
+            match case.standing() {
                 Standing::Shown => tally.shown += 1,
                 Standing::Open => tally.open += 1,
                 Standing::Beyond => tally.beyond += 1,
-                Standing::Client => (),
             }
         }
         tally
@@ -32,35 +32,49 @@ impl Tally {
         self.beyond += other.beyond;
     }
 
+    fn all(self) -> usize {
+        self.shown + self.open + self.beyond
+    }
+
     fn line(self) -> String {
-        let all = self.shown + self.open + self.beyond;
-        format!("{all:>7}{:>7}{:>6}{:>8}", self.shown, self.open, self.beyond)
+        format!("{:>7}{:>7}{:>6}{:>8}", self.all(), self.shown, self.open, self.beyond)
     }
 }
 
-/// The table: page, then musts and shoulds with how many are shown, open and not ours, and how many are for clients.
-pub fn table(manifests: &[Manifest]) -> String {
-    let mut text = format!("{:<36}  musts  shown  open  beyond  shoulds  shown  open  beyond  client\n", "page");
-    let (mut musts, mut shoulds, mut clients) = (Tally::default(), Tally::default(), 0);
+/// The tables, one for each party: page, then musts and shoulds with how many are shown, open and not ours.
+pub fn tables(manifests: &[Manifest]) -> String {
+    Party::ALL.map(|party| table(manifests, party)).join("\n")
+}
+
+fn table(manifests: &[Manifest], party: Party) -> String {
+    let of = match party {
+        Party::Server => "demanded of a server",
+        Party::Client => "demanded of a client",
+    };
+    let mut text = format!("{of:<36}  musts  shown  open  beyond  shoulds  shown  open  beyond\n");
+    let (mut musts, mut shoulds) = (Tally::default(), Tally::default());
     for manifest in manifests {
-        let (must, should) = (Tally::of(manifest, Level::Must), Tally::of(manifest, Level::Should));
-        let client = manifest.requirements.iter().filter(|requirement| requirement.side == Side::Client).count();
-        let _ = writeln!(text, "{:<36}{}  {}{client:>8}", manifest.name, must.line(), should.line());
+        let (must, should) = (Tally::of(manifest, party, Level::Must), Tally::of(manifest, party, Level::Should));
+        if must.all() + should.all() > 0 {
+            let _ = writeln!(text, "{:<36}{}  {}", manifest.name, must.line(), should.line());
+        }
         musts.add(must);
         shoulds.add(should);
-        clients += client;
     }
-    let _ = writeln!(text, "{:<36}{}  {}{clients:>8}", "all", musts.line(), shoulds.line());
+    let _ = writeln!(text, "{:<36}{}  {}", "all", musts.line(), shoulds.line());
     text
 }
 
 /// What is open, with what is missing.
 pub fn open(manifests: &[Manifest]) -> String {
     let mut text = String::new();
-    for manifest in manifests {
-        for requirement in &manifest.requirements {
-            if let Some(missing) = &requirement.open {
-                let _ = writeln!(text, "{}: {:?} {}: {missing}", manifest.name, requirement.level, requirement.id);
+    for party in Party::ALL {
+        for manifest in manifests {
+            for requirement in &manifest.requirements {
+                if let Some(missing) = requirement.case_of(party).and_then(|case| case.open) {
+                    let (page, level, id) = (&manifest.name, requirement.level, &requirement.id);
+                    let _ = writeln!(text, "{party:?}: {page}: {level:?} {id}: {missing}");
+                }
             }
         }
     }

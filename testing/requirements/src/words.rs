@@ -2,7 +2,7 @@
 //!
 //! A word counts wherever it stands, in code and tables too, unless it is only spoken of, in quotation marks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The heading of what stands before the first one.
 pub const TOP: &str = "top";
@@ -12,6 +12,20 @@ const NORMATIVE: &[&str] = &["MUST", "SHALL", "REQUIRED", "SHOULD", "RECOMMENDED
 /// How many normative words stand under each heading of a page; headings without one are left out, and headings of one
 /// name are counted together.
 pub fn count(page: &str) -> BTreeMap<String, usize> {
+    count_without(page, &BTreeSet::new())
+}
+
+/// The lines of a page that have a normative word, without what is not a letter or a digit.
+pub fn lines(page: &str) -> impl Iterator<Item = String> {
+    page.lines().filter(|line| words_of(line) > 0).map(plain)
+}
+
+fn plain(line: &str) -> String {
+    line.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
+}
+
+/// The same as [`count`], without the words of lines that are known from elsewhere.
+pub fn count_without(page: &str, known: &BTreeSet<String>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     let mut heading = TOP.to_owned();
     let mut in_code = false;
@@ -22,7 +36,7 @@ pub fn count(page: &str) -> BTreeMap<String, usize> {
             heading = anchor(words.trim_start_matches('#'));
         }
         let found = words_of(line);
-        if found > 0 {
+        if found > 0 && !known.contains(&plain(line)) {
             *counts.entry(heading.clone()).or_default() += found;
         }
     }
@@ -66,6 +80,12 @@ mod tests {
     fn code_has_words_but_no_headings() {
         let counts: Vec<_> = count("# A\n```\n# B\n * each key MUST match\n```\nSHOULD").into_iter().collect();
         assert_eq!(counts, [("a".into(), 2)]);
+    }
+
+    #[test]
+    fn lines_that_are_known_do_not_count() {
+        let known = lines("1. It **MUST**.").collect();
+        assert_eq!(count_without("* it MUST\n1. It MUST.\nIt SHOULD", &known), BTreeMap::from([("top".into(), 2)]));
     }
 
     #[test]

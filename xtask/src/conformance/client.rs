@@ -30,7 +30,7 @@ const BACK_COMPATIBLE_IN: &str = "2025-11-25";
 
 /// Runs the scenarios, each alone, so that how the client ends is counted for each; false if something did not pass.
 pub(super) async fn run(only: &Only) -> Outcome<bool> {
-    let program = serving::built("conformance", "conformance-client").await?;
+    let program = serving::client().await?;
     let suite = Suite::installed().await?;
     let mut rows = Vec::new();
     let begun = Instant::now();

@@ -15,6 +15,8 @@ const BUILDING: Duration = Duration::from_secs(60 * 60);
 const STARTING: Duration = Duration::from_secs(30);
 const STOPPING: Duration = Duration::from_secs(5);
 
+const CLIENT: &str = "conformance-client";
+
 /// The `steadfast` command: the one that `STEADFAST_BIN` names, or built as users do.
 pub(crate) async fn program() -> Outcome<PathBuf> {
     match std::env::var_os("STEADFAST_BIN") {
@@ -23,8 +25,17 @@ pub(crate) async fn program() -> Outcome<PathBuf> {
     }
 }
 
+/// The client that is tested: the one beside what `STEADFAST_BIN` names, or built as users do.
+pub(super) async fn client() -> Outcome<PathBuf> {
+    let beside = std::env::var_os("STEADFAST_BIN").map(|program| PathBuf::from(program).with_file_name(CLIENT));
+    match beside.filter(|program| program.exists()) {
+        Some(program) => Ok(program),
+        None => built("conformance", CLIENT).await,
+    }
+}
+
 /// A program of ours, built for release.
-pub(super) async fn built(package: &str, binary: &str) -> Outcome<PathBuf> {
+async fn built(package: &str, binary: &str) -> Outcome<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--package", package, "--bin", binary]);

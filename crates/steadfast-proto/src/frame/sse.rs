@@ -168,6 +168,11 @@ impl SseDecoder {
         self.retry = before.retry;
     }
 
+    /// Whether the event that is being read is longer than the limit already. Its end, at which that is said, may never come.
+    pub fn is_too_long(&self) -> bool {
+        self.too_long
+    }
+
     /// How many bytes of an unfinished event are held.
     pub fn held(&self) -> usize {
         self.line.len() + self.data.len() + self.name.len()
@@ -368,6 +373,14 @@ mod tests {
         let (found, _) = decode(&[&long], 32);
         let Decoded::Message(last) = &found[1] else { panic!("{found:?}") };
         assert_eq!((&found[0], &*last.data, found.len()), (&Decoded::TooLong, &b"z"[..], 2));
+    }
+
+    #[test]
+    fn an_event_is_known_to_be_too_long_before_its_end() {
+        let (found, decoder) = decode(&[b"data: ", &[b'x'; 100]], 32);
+        assert_eq!((found.len(), decoder.is_too_long()), (0, true));
+        let (_, decoder) = decode(&[b"data: ", &[b'x'; 100], b"\n\ndata: a"], 32);
+        assert!(!decoder.is_too_long());
     }
 
     #[test]

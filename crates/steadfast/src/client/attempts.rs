@@ -1,11 +1,5 @@
 //! What may be made again (law L10): what was not sent, and what does no harm when it is made twice.
 
-use std::any::Any;
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
-
-use steadfast_model::{CallToolParams, ListToolsResult, Tool};
-
 use super::ending::{Loss, Lost};
 use crate::error::Outcome;
 
@@ -41,39 +35,6 @@ impl Attempts {
     pub(super) fn known(&self) -> Outcome {
         if self.sent { Outcome::Unknown } else { Outcome::NotSent }
     }
-}
-
-/// Tools that a trusted server has said may be called twice.
-#[derive(Default)]
-pub(super) struct Trusted(Mutex<BTreeSet<String>>);
-
-/// Of more tools than this it is not remembered.
-const MOST_TOOLS: usize = 10_000;
-
-impl Trusted {
-    /// Takes note of a result, if it is a list of tools.
-    pub(super) fn note(&self, result: &dyn Any) {
-        let Some(listed) = result.downcast_ref::<ListToolsResult>() else { return };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for tool in &listed.tools {
-            if says_that_it_may_be_called_twice(tool) && known.len() < MOST_TOOLS {
-                known.insert(tool.name.clone());
-            } else {
-                known.remove(&tool.name);
-            }
-        }
-    }
-
-    /// Whether these are the parameters of a call of one of them.
-    pub(super) fn covers(&self, params: &dyn Any) -> bool {
-        let Some(call) = params.downcast_ref::<CallToolParams>() else { return false };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&call.name)
-    }
-}
-
-fn says_that_it_may_be_called_twice(tool: &Tool) -> bool {
-    let annotations = tool.annotations.as_ref();
-    annotations.is_some_and(|hints| hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true))
 }
 
 #[cfg(test)]

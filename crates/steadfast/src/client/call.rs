@@ -32,6 +32,7 @@ pub struct Call<R: Request> {
     pub(super) total_timeout: Option<Duration>,
     pub(super) on_progress: Option<OnProgress>,
     pub(super) idempotent: bool,
+    pub(super) fresh: bool,
 }
 
 impl<R: Request> Call<R> {
@@ -43,11 +44,20 @@ impl<R: Request> Call<R> {
             total_timeout: Some(TOTAL_TIMEOUT),
             on_progress: None,
             idempotent: false,
+            fresh: false,
         }
     }
 
     pub(super) fn failed(client: Client, error: Error) -> Self {
-        Self { client, params: Err(error), timeout: None, total_timeout: None, on_progress: None, idempotent: false }
+        Self {
+            client,
+            params: Err(error),
+            timeout: None,
+            total_timeout: None,
+            on_progress: None,
+            idempotent: false,
+            fresh: false,
+        }
     }
 
     /// How long to wait without an answer or progress. Five minutes unless told; with `None` only the
@@ -73,6 +83,12 @@ impl<R: Request> Call<R> {
     /// Says that it does no harm if the server does this twice: if it is lost, it is made again.
     pub fn idempotent(mut self) -> Self {
         self.idempotent = true;
+        self
+    }
+
+    /// Asks the server, also if an answer is kept that has not expired. The new one takes its place.
+    pub fn fresh(mut self) -> Self {
+        self.fresh = true;
         self
     }
 

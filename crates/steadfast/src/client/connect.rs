@@ -12,9 +12,9 @@ use steadfast_model::{
 };
 use steadfast_proto::connection::Limits;
 
-use super::attempts::Trusted;
 use super::declared::declared;
 use super::handlers::Handlers;
+use super::kept::{Kept, ResponseCache};
 use super::line::Line;
 use super::opening::{Era, Opener};
 use super::reconnect::Reconnect;
@@ -43,6 +43,8 @@ pub struct Connecting {
     trust_annotations: bool,
     tasks: bool,
     runtime: Option<Arc<dyn Runtime>>,
+    cache: Option<ResponseCache>,
+    checks_output: bool,
 }
 
 impl Connecting {
@@ -60,6 +62,8 @@ impl Connecting {
             trust_annotations: false,
             tasks: false,
             runtime: None,
+            cache: Some(ResponseCache::new()),
+            checks_output: true,
         }
     }
 
@@ -198,6 +202,26 @@ impl Connecting {
         self
     }
 
+    /// Keeps answers in that cache, which other clients of the same server may share. Every client has one of its own unless
+    /// told.
+    pub fn cache(mut self, cache: ResponseCache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Keeps no answers: every call asks the server.
+    pub fn no_cache(mut self) -> Self {
+        self.cache = None;
+        self
+    }
+
+    /// Takes what tools answer as it is, although it does not fit their output schemas: for servers that do not keep their
+    /// word.
+    pub fn unchecked_output(mut self) -> Self {
+        self.checks_output = false;
+        self
+    }
+
     async fn open(self) -> Result<Client, Error> {
         let mut capabilities = declared(self.capabilities, self.implied, |method| self.handlers.has(method));
         if self.tasks {
@@ -211,7 +235,9 @@ impl Connecting {
         let over_http = self.way.is_http();
         let policy =
             self.reconnect.unwrap_or_else(|| if over_http { Reconnect::default() } else { Reconnect::never() });
+        let comes_back = policy.most() > 0 && self.way.opens_again();
         let opener = Opener {
+            kept: Kept::new(self.cache, self.checks_output, comes_back),
             way: self.way,
             decoration: Decoration::of_client(&self.info, &capabilities),
             info: self.info,
@@ -224,8 +250,8 @@ impl Connecting {
             apart,
         };
         let link = opener.open(None, drop).await?;
-        let trusted = self.trust_annotations.then(Trusted::default);
-        Ok(Client { inner: Arc::new(Inner { line: Line::new(opener, link, policy), over_http, trusted }) })
+        let (line, trusts_annotations) = (Line::new(opener, link, policy), self.trust_annotations);
+        Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations }) })
     }
 }
 

@@ -16,7 +16,8 @@ use steadfast_proto::Moment;
 use super::attempts::Attempts;
 use super::call::Call;
 use super::canceller::Canceller;
-use super::ending::{Loss, answer_of, complete};
+use super::ending::{Loss, answer_of, complete, text_of};
+use super::kept::Keeping;
 use super::line::Failed;
 use super::link::Link;
 use super::lookup::{Lookup, look_up};
@@ -37,12 +38,15 @@ pub(super) struct Course<R: Request> {
     timeout: Option<Duration>,
     total_timeout: Option<Duration>,
     idempotent: bool,
+    fresh: bool,
     token: Option<ProgressToken>,
     on_progress: Option<OnProgress>,
     bounds: Bounds,
     rounds: Rounds,
     lookup: Lookup,
     attempts: Attempts,
+    /// What the last request has to do with what the client keeps.
+    keeping: Option<Keeping>,
 }
 
 /// What became of a request.
@@ -76,9 +80,9 @@ enum Came {
 impl<R: Request> Course<R> {
     /// The course of a call that is about to be made.
     pub(super) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
-        let Call { client, timeout, total_timeout, on_progress, idempotent, .. } = call;
+        let Call { client, timeout, total_timeout, on_progress, idempotent, fresh, .. } = call;
         let inner = &client.inner;
-        let trusted = inner.trusted.as_ref().is_some_and(|trusted| trusted.covers(&params));
+        let trusted = inner.trusts_annotations && inner.kept().may_repeat(&params);
         let harmless = idempotent || trusted || R::METHOD.only_asks();
         let runtime = Arc::clone(inner.runtime());
         let asked = runtime.now();
@@ -93,16 +97,29 @@ impl<R: Request> Course<R> {
             timeout,
             total_timeout,
             idempotent,
+            fresh,
             token,
             on_progress,
             rounds: Rounds::default(),
             lookup: Lookup::default(),
+            keeping: None,
         }
     }
 
     /// What cancels it.
     pub(super) fn canceller(&self) -> Canceller {
         self.bounds.canceller.clone()
+    }
+
+    /// The answer, if it is kept and nobody insists on another.
+    pub(super) fn kept(&mut self) -> Option<Arc<str>> {
+        if self.fresh {
+            return None;
+        }
+        let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
+        let (keeping, text) = Keeping::found::<R>(kept, revision, &self.params, self.asked)?;
+        self.keeping = Some(keeping);
+        Some(text)
     }
 
     /// Makes the next request.
@@ -115,6 +132,12 @@ impl<R: Request> Course<R> {
             progress: self.token.clone().zip(self.on_progress.take()),
             ..CallOptions::default()
         };
+        let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
+        let mut keeping = Keeping::begin::<R>(kept, revision, &self.params, self.asked);
+        if self.rounds.is_later() {
+            keeping.note_round();
+        }
+        self.keeping = Some(keeping);
         let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
         self.bounds.canceller.follow(&request);
         Ok(request)
@@ -123,14 +146,14 @@ impl<R: Request> Course<R> {
     /// The parameters, as the server's revision has them.
     fn params_text(&self) -> Result<Box<str>, Error> {
         let revision = self.link.peer.revision;
-        let decoration = &self.client.inner.line.opener.decoration;
+        let decoration = self.client.inner.kept().logs.decorate(&self.client.inner.line.opener.decoration);
         let mut text = Vec::new();
         match &self.token {
             Some(token) => {
-                let decoration = decoration.clone().with_progress_token(token);
+                let decoration = decoration.into_owned().with_progress_token(token);
                 era::write_params(revision, &self.params, &decoration, &mut text)
             }
-            None => era::write_params(revision, &self.params, decoration, &mut text),
+            None => era::write_params(revision, &self.params, &decoration, &mut text),
         }
         .map_err(Error::encode)?;
         let text = String::from_utf8(text).map_err(Error::encode)?;
@@ -150,19 +173,37 @@ impl<R: Request> Course<R> {
             let failed = Failed { link: Arc::clone(&self.link), at: self.asked, lost: loss.of };
             return Step::On(Next::Return(failed));
         }
-        let asks = matches!(R::METHOD, Method::CallTool | Method::GetPrompt | Method::ReadResource);
-        let may_ask = asks && self.link.peer.revision.is_modern();
-        match answer_of::<R>(ending) {
-            Ok(steadfast_model::Outcome::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
-            Ok(steadfast_model::Outcome::Task(created)) if may_ask && tasks::are_taken(&self.client) => {
-                Step::On(Next::Follow(created.task))
-            }
-            Ok(answer) => Step::Over(complete::<R>(answer).inspect(|result| self.client.inner.note(result))),
+        match text_of(ending, R::METHOD.name()) {
+            Ok(text) => self.take_answer(&text),
             Err(error) if !self.rounds.is_later() && self.lookup.helps(&self.client, R::METHOD, &error) => {
                 Step::On(Next::LookUp)
             }
             Err(error) => Step::Over(Err(self.with_what_is_known(error))),
         }
+    }
+
+    /// Looks at the text of an answer.
+    pub(super) fn take_answer(&mut self, text: &str) -> Step<R> {
+        let asks = matches!(R::METHOD, Method::CallTool | Method::GetPrompt | Method::ReadResource);
+        let may_ask = asks && self.link.peer.revision.is_modern();
+        let answer = steadfast_model::Outcome::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
+        match answer {
+            Ok(steadfast_model::Outcome::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
+            Ok(steadfast_model::Outcome::Task(created)) if may_ask && tasks::are_taken(&self.client) => {
+                Step::On(Next::Follow(created.task))
+            }
+            answer => Step::Over(answer.and_then(complete::<R>).and_then(|result| self.keep(text, result))),
+        }
+    }
+
+    /// Takes note of a result, and checks it.
+    fn keep(&mut self, text: &str, result: R::Result) -> Result<R::Result, Error> {
+        self.keeping.take().map_or(Ok(()), |mut keeping| keeping.take::<R>(text, &result)).map(|()| result)
+    }
+
+    /// Checks a result that did not come as the answer.
+    fn check(&self, result: R::Result) -> Result<R::Result, Error> {
+        self.keeping.as_ref().map_or(Ok(()), |keeping| keeping.check::<R>(&result)).map(|()| result)
     }
 
     /// What was not sent now may have been before.
@@ -178,7 +219,7 @@ impl<R: Request> Course<R> {
                 Ok(Came::Request(request)) => request,
                 Ok(Came::Result(result)) => {
                     let read = serde_json::from_value(result).map_err(|error| Error::decode(R::METHOD, error));
-                    return (read, self);
+                    return (read.and_then(|result| self.check(result)), self);
                 }
                 Err(error) => return (Err(error), self),
             };
@@ -225,8 +266,8 @@ impl<R: Request> Course<R> {
 
     /// The same call, to be made once more.
     pub(super) fn into_call(self) -> Call<R> {
-        let Self { client, params, timeout, total_timeout, on_progress, idempotent, .. } = self;
-        Call { client, params: Ok(params), timeout, total_timeout, on_progress, idempotent }
+        let Self { client, params, timeout, total_timeout, on_progress, idempotent, fresh, .. } = self;
+        Call { client, params: Ok(params), timeout, total_timeout, on_progress, idempotent, fresh }
     }
 }
 

@@ -14,6 +14,7 @@ use steadfast_proto::envelope::OwnedParams;
 
 use super::changes::Told;
 use super::declared::Asked;
+use super::kept::Kept;
 use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch};
 
@@ -37,6 +38,7 @@ pub(super) struct Handlers {
 pub(super) struct Answers {
     pub(super) handlers: Arc<Handlers>,
     pub(super) told: Told,
+    pub(super) kept: Arc<Kept>,
 }
 
 impl Handlers {
@@ -109,6 +111,10 @@ impl Service for Answers {
 
     fn notified(&mut self, method: Method, params: OwnedParams) {
         self.told.tell(method, &params);
+    }
+
+    fn overheard(&mut self, method: Method, params: &OwnedParams) {
+        self.kept.overhear(method, params);
     }
 }
 

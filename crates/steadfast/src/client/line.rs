@@ -127,6 +127,7 @@ impl Line {
         let link = Arc::clone(&state.link);
         drop(state);
         self.closing.send_replace(true);
+        self.opener.kept.close();
         link.shut_down();
     }
 
@@ -214,6 +215,8 @@ impl Returning {
             is_closed(failed.closed()).await;
         }
         let opened = opener.open(Some(failed.peer.revision), |end| self.line.note_begun(end)).await?;
+        opener.kept.begin_anew();
+        opener.kept.logs.restore(&opened, opener.timeout);
         Ok(Arc::new(opened))
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::changes::Told;
 use super::handlers::Answers;
+use super::kept::Kept;
 use super::opening::{Opened, Opener};
 use super::target::Carrier;
 use crate::error::{Error, Outcome};
@@ -51,9 +52,10 @@ impl Driven {
     pub(super) fn begin(opener: &Opener, carrier: Carrier) -> Result<Self, Error> {
         let unsent = |error| Error::transport(Outcome::NotSent, error);
         let told = Told::default();
-        let serving = Answers { handlers: Arc::clone(&opener.handlers), told: told.clone() };
+        let kept = Arc::clone(&opener.kept);
+        let serving = Answers { handlers: Arc::clone(&opener.handlers), told: told.clone(), kept: Arc::clone(&kept) };
         let (close, closed) = watch::channel(false);
-        let close = Closing { closed: close, told: told.clone() };
+        let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
         let (mailbox, driven): (_, Task) = match carrier {
             Carrier::Bytes(transport) => {
@@ -62,7 +64,7 @@ impl Driven {
             }
             #[cfg(feature = "http-client")]
             Carrier::Http(target) => {
-                let driver = HttpDriver::new(target, |_| serving, hello, limits, runtime).map_err(unsent)?;
+                let driver = HttpDriver::new(target, kept, |_| serving, hello, limits, runtime).map_err(unsent)?;
                 (Arc::clone(driver.mailbox()), Box::pin(until_closed(driver, close)))
             }
         };
@@ -110,6 +112,7 @@ async fn until_closed(driver: impl Future<Output = Ended>, closing: Closing) {
 struct Closing {
     closed: watch::Sender<bool>,
     told: Told,
+    kept: Arc<Kept>,
 }
 
 impl Drop for Closing {
@@ -117,5 +120,6 @@ impl Drop for Closing {
         // If nobody waits for it, nobody is told.
         let _ = self.closed.send(true);
         self.told.close();
+        self.kept.note_lost();
     }
 }

@@ -22,8 +22,8 @@ impl Lookup {
     }
 }
 
-/// Lists the tools: what carries the calls takes note of them.
+/// Lists the tools: the client takes note of them.
 pub(super) async fn look_up(client: Client) {
     // If it cannot list them, the second try says what the first said.
-    drop(client.list_tools().await);
+    drop(client.tools().fresh().all().await);
 }

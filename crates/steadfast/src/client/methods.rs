@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast_model::{
-    CallToolParams, CompleteParams, EmptyParams, GetPromptParams, LoggingLevel, Method, ReadResourceParams, Reference,
-    ResourceParams, SetLevelParams, Tool, request,
+    CallToolParams, CompleteParams, EmptyParams, GetPromptParams, InputResponses, LoggingLevel, Method, Prompt,
+    ReadResourceParams, Reference, Resource, ResourceParams, ResourceTemplate, SetLevelParams, TaskParams, Tool,
+    UpdateTaskParams, request,
 };
 
 use super::Client;
@@ -47,9 +48,19 @@ impl Client {
         Items::new(self.clone())
     }
 
+    /// The server's resources, all pages of them.
+    pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
+        self.resources().all().await
+    }
+
     /// The server's resource templates.
     pub fn resource_templates(&self) -> Items<request::ListResourceTemplates> {
         Items::new(self.clone())
+    }
+
+    /// The server's resource templates, all pages of them.
+    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
+        self.resource_templates().all().await
     }
 
     /// Reads a resource.
@@ -73,6 +84,11 @@ impl Client {
     /// The server's prompts.
     pub fn prompts(&self) -> Items<request::ListPrompts> {
         Items::new(self.clone())
+    }
+
+    /// The server's prompts, all pages of them.
+    pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
+        self.prompts().all().await
     }
 
     /// Fills in a prompt. Its arguments are texts.
@@ -112,8 +128,42 @@ impl Client {
     }
 }
 
+/// Tasks. A call that becomes one is followed by itself, if the client has declared that it takes tasks; these are for tasks
+/// that the program follows in its own way.
+impl Client {
+    /// How a task is doing.
+    pub fn get_task(&self, id: impl Into<String>) -> Call<request::GetTask> {
+        self.call(TaskParams::new(id))
+    }
+
+    /// Waits for the result of a task (2025-11-25): that of the request that became the task.
+    pub fn task_result(&self, id: impl Into<String>) -> Call<request::GetTaskPayload> {
+        self.call(TaskParams::new(id))
+    }
+
+    /// The tasks that the server has for this client (2025-11-25).
+    pub fn tasks(&self) -> Items<request::ListTasks> {
+        Items::new(self.clone())
+    }
+
+    /// Gives a task up.
+    pub fn cancel_task(&self, id: impl Into<String>) -> Call<request::CancelTask> {
+        self.call(TaskParams::new(id))
+    }
+
+    /// Gives a task what it asked for (since 2026-07-28).
+    pub fn update_task(&self, id: impl Into<String>, responses: InputResponses) -> Call<request::UpdateTask> {
+        self.call(UpdateTaskParams::new(id, responses))
+    }
+}
+
 /// The connection.
 impl Client {
+    /// Asks what the server is, once more (since 2026-07-28): its capabilities may have changed since the client connected.
+    pub fn discover(&self) -> Call<request::Discover> {
+        self.call(EmptyParams::default())
+    }
+
     /// Asks whether the server is there (revisions up to 2025-11-25).
     pub async fn ping(&self) -> Result<(), Error> {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
@@ -127,7 +177,8 @@ impl Client {
         }
     }
 
-    /// Asks for log messages of that severity and above (revisions up to 2025-11-25).
+    /// Asks for log messages of that severity and above (revisions up to 2025-11-25). [`logs`](Client::logs) does, and gives
+    /// them out.
     pub fn set_log_level(&self, level: LoggingLevel) -> Call<request::SetLevel> {
         self.call(SetLevelParams::new(level))
     }

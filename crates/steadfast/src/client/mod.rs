@@ -19,13 +19,16 @@ mod course;
 mod declared;
 mod ending;
 mod handlers;
+pub(crate) mod kept;
 mod line;
 mod link;
+mod logs;
 mod lookup;
 mod methods;
 mod opening;
 mod pages;
 mod pending;
+mod progress;
 mod questions;
 mod reconnect;
 mod rounds;
@@ -33,7 +36,6 @@ mod settled;
 mod target;
 mod tasks;
 
-use std::any::Any;
 use std::sync::Arc;
 
 use steadfast_model::Revision;
@@ -44,9 +46,12 @@ pub use call::Call;
 pub use canceller::Canceller;
 pub use changes::{Change, Changes};
 pub use connect::Connecting;
+pub use kept::ResponseCache;
+pub use logs::Logs;
 pub use opening::Era;
 pub use pages::{Items, Listing};
 pub use pending::PendingResult;
+pub use progress::{Progress, Underway};
 pub use reconnect::Reconnect;
 pub use settled::{Settled, Unknown};
 #[cfg(feature = "http-client")]
@@ -56,7 +61,7 @@ pub use target::{Target, ViaChild, ViaFunction, ViaMemory, ViaTransport, Way};
 pub(crate) use ending::result_of;
 
 use crate::runtime::Runtime;
-use attempts::Trusted;
+use kept::Kept;
 use line::Line;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
@@ -87,8 +92,8 @@ pub struct Client {
 struct Inner {
     line: Arc<Line>,
     over_http: bool,
-    /// Set if the server is believed what it says of its tools.
-    trusted: Option<Trusted>,
+    /// The server is believed what it says of its tools.
+    trusts_annotations: bool,
 }
 
 impl Inner {
@@ -96,11 +101,9 @@ impl Inner {
         &self.line.opener.runtime
     }
 
-    /// Takes note of a result.
-    fn note(&self, result: &dyn Any) {
-        if let Some(trusted) = &self.trusted {
-            trusted.note(result);
-        }
+    /// What the client keeps of what the server said.
+    fn kept(&self) -> &Arc<Kept> {
+        &self.line.opener.kept
     }
 }
 

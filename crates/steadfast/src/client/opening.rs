@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use super::ending::result_of;
 use super::handlers::Handlers;
+use super::kept::Kept;
 use super::link::{Driven, Link};
 use super::target::Way;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
@@ -42,6 +43,7 @@ pub(super) struct Opener {
     pub(super) capabilities: ClientCapabilities,
     pub(super) decoration: Decoration,
     pub(super) handlers: Arc<Handlers>,
+    pub(super) kept: Arc<Kept>,
     pub(super) era: Era,
     pub(super) limits: Limits,
     pub(super) timeout: Duration,

@@ -3,17 +3,18 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedParams, Prompt,
-    Resource, ResourceTemplate, Tool,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult,
+    PaginatedParams, Prompt, Resource, ResourceTemplate, Task, Tool, code,
 };
-
 use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
+use super::call::Call;
 use super::pending::PendingResult;
 use crate::error::Error;
 
@@ -62,6 +63,7 @@ listings! {
     ListPrompts: ListPromptsResult.prompts => Prompt;
     ListResources: ListResourcesResult.resources => Resource;
     ListResourceTemplates: ListResourceTemplatesResult.resource_templates => ResourceTemplate;
+    ListTasks: ListTasksResult.tasks => Task;
 }
 
 /// Whether the headers that a tool wants can be written: one whose annotations are wrong is not to be used.
@@ -100,11 +102,27 @@ pub struct Items<R: Listing> {
     next: Option<PaginatedParams>,
     fetched: VecDeque<R::Item>,
     pages: usize,
+    /// How long each page may take, if that was said.
+    timeout: Option<Option<Duration>>,
+    fresh: bool,
 }
 
 impl<R: Listing> Items<R> {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, page: None, next: Some(PaginatedParams::default()), fetched: VecDeque::new(), pages: 0 }
+        let next = Some(PaginatedParams::default());
+        Self { client, page: None, next, fetched: VecDeque::new(), pages: 0, timeout: None, fresh: false }
+    }
+
+    /// How long to wait for each page. As long as for any call unless told; with `None` only its total time ends it.
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeout = Some(timeout.into());
+        self
+    }
+
+    /// Asks the server for each page, also if one is kept that has not expired.
+    pub fn fresh(mut self) -> Self {
+        self.fresh = true;
+        self
     }
 
     /// The next item; `None` at the end.
@@ -113,12 +131,37 @@ impl<R: Listing> Items<R> {
     }
 
     /// All of them.
+    ///
+    /// If the server does not take a cursor any more that stands in a page that was kept, the list is fetched again from its
+    /// beginning.
     pub async fn all(mut self) -> Result<Vec<R::Item>, Error> {
         let mut items = Vec::new();
         while let Some(item) = self.next().await {
-            items.push(item?);
+            match item {
+                Ok(item) => items.push(item),
+                Err(error) if !self.fresh && self.forget_pages(&error) => {
+                    items.clear();
+                    (self.next, self.pages, self.fresh) = (Some(PaginatedParams::default()), 0, true);
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(items)
+    }
+
+    /// Forgets the pages that are kept if the server does not take the cursor of one of them. Returns whether there were any.
+    fn forget_pages(&self, error: &Error) -> bool {
+        let refused = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
+        self.pages > 0 && refused && self.client.inner.kept().forget_pages(R::METHOD)
+    }
+
+    fn call(&self, params: PaginatedParams) -> Call<R> {
+        let call = self.client.call::<R>(params);
+        let call = if self.fresh { call.fresh() } else { call };
+        match self.timeout {
+            Some(timeout) => call.timeout(timeout),
+            None => call,
+        }
     }
 
     /// Takes a page; an error if there will never be a last one.
@@ -150,7 +193,7 @@ impl<R: Listing> Stream for Items<R> {
                 return Poll::Ready(Some(Ok(item)));
             }
             if let Some(params) = items.next.take() {
-                items.page = Some(items.client.call::<R>(params).start());
+                items.page = Some(items.call(params).start());
             }
             let Some(page) = &mut items.page else { return Poll::Ready(None) };
             let page = std::task::ready!(Pin::new(page).poll(cx));

@@ -1,6 +1,7 @@
 //! A call that was made, as a future.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
@@ -21,6 +22,8 @@ pub struct PendingResult<R: Request> {
 enum State<R: Request> {
     /// For the first answer, which is all there is to most calls.
     Waiting(PendingCall, Box<Course<R>>),
+    /// The answer was kept.
+    Kept(Arc<str>, Box<Course<R>>),
     /// It takes more than that.
     Going(Pin<Box<dyn Future<Output = Ended<R>> + Send>>),
     /// It was never made.
@@ -34,6 +37,9 @@ type Ended<R> = (Result<<R as Request>::Result, Error>, Box<Course<R>>);
 impl<R: Request> PendingResult<R> {
     pub(super) fn begin(mut course: Box<Course<R>>) -> Self {
         let canceller = course.canceller();
+        if let Some(kept) = course.kept() {
+            return Self { state: State::Kept(kept, course), canceller };
+        }
         let state = match course.request() {
             Ok(request) => State::Waiting(request, course),
             Err(error) => State::Failed(error, Some(course)),
@@ -64,6 +70,13 @@ impl<R: Request> PendingResult<R> {
                     let State::Waiting(request, mut course) = self.end() else { return Poll::Pending };
                     course.take_back(request);
                     match course.read(ending) {
+                        Step::Over(result) => return Poll::Ready((result, Some(course))),
+                        Step::On(next) => self.state = State::Going(Box::pin(course.go(next))),
+                    }
+                }
+                State::Kept(..) => {
+                    let State::Kept(text, mut course) = self.end() else { return Poll::Pending };
+                    match course.take_answer(&text) {
                         Step::Over(result) => return Poll::Ready((result, Some(course))),
                         Step::On(next) => self.state = State::Going(Box::pin(course.go(next))),
                     }

@@ -194,7 +194,7 @@ impl Target<ViaChild> for Command {
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for HttpTarget {
     fn way(self) -> Way {
-        Way(Kind::Http(Box::new(self.with_one_pool())))
+        Way(Kind::Http(Box::new(self)))
     }
 }
 

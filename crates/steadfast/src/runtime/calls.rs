@@ -1,6 +1,5 @@
 //! Calls to the peer, as futures: dropping one gives the call up and tells the peer.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -11,6 +10,7 @@ use steadfast_proto::connection::{Call, CallKey, CallRefused, Key, Outcome};
 use steadfast_proto::envelope::OwnedParams;
 
 use super::mailbox::{Letter, Mailbox};
+use super::unseen::Unseen;
 
 /// How a call ended.
 #[derive(Debug)]
@@ -29,62 +29,56 @@ pub(crate) struct Slot {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     ending: Option<CallEnding>,
     /// Progress that the caller has not seen.
-    progress: VecDeque<ProgressParams>,
+    progress: Unseen<ProgressParams>,
     /// What a subscription was told and has not seen.
-    notices: VecDeque<(Method, OwnedParams)>,
-    notice_bytes: usize,
+    notices: Unseen<(Method, OwnedParams)>,
     waker: Option<Waker>,
 }
 
-/// More than this, and the oldest is dropped: the caller does not keep up.
+/// So much progress is kept for a caller that does not keep up.
 const UNSEEN: usize = 64;
 
 /// More of the same, and only the newest say anything new: what has changed is to be looked at again.
 const UNSEEN_NOTICES: usize = 1_024;
-const UNSEEN_NOTICE_BYTES: usize = 4 << 20;
+
+/// And no more than this of either.
+const UNSEEN_BYTES: usize = 4 << 20;
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            ending: None,
+            progress: Unseen::new(UNSEEN, UNSEEN_BYTES),
+            notices: Unseen::new(UNSEEN_NOTICES, UNSEEN_BYTES),
+            waker: None,
+        }
+    }
+}
 
 impl Slot {
     pub(super) fn end(&self, ending: CallEnding) {
-        let mut state = self.lock();
-        state.ending = Some(ending);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.change(|state| state.ending = Some(ending));
     }
 
     pub(super) fn progress(&self, progress: ProgressParams) {
-        let mut state = self.lock();
-        if state.progress.len() == UNSEEN {
-            state.progress.pop_front();
-        }
-        state.progress.push_back(progress);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let bytes = progress.message.as_ref().map_or(0, String::len);
+        self.change(|state| state.progress.push(progress, bytes));
     }
 
     pub(super) fn notice(&self, method: Method, params: OwnedParams) {
+        let bytes = params.text().len();
+        self.change(|state| state.notices.push((method, params), bytes));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
-        state.notice_bytes += params.text().len();
-        state.notices.push_back((method, params));
-        let too_much = |state: &State| state.notices.len() > UNSEEN_NOTICES || state.notice_bytes > UNSEEN_NOTICE_BYTES;
-        while state.notices.len() > 1 && too_much(&state) {
-            let dropped = state.notices.pop_front().map_or(0, |(_, params)| params.text().len());
-            state.notice_bytes -= dropped;
-        }
+        change(&mut state);
         let waker = state.waker.take();
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        waker.into_iter().for_each(Waker::wake);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -152,8 +146,7 @@ impl PendingCall {
     /// What a subscription is told; `Err` at its end.
     pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnding>> {
         let mut state = self.slot.lock();
-        if let Some(notice) = state.notices.pop_front() {
-            state.notice_bytes -= notice.1.text().len();
+        if let Some(notice) = state.notices.pop() {
             return Poll::Ready(Ok(notice));
         }
         let Some(ending) = state.ending.take() else {
@@ -190,7 +183,7 @@ impl Future for PendingCall {
         let call = &mut *self;
         let mut state = call.slot.lock();
         if let Some(on_progress) = &mut call.on_progress {
-            let progress = std::mem::take(&mut state.progress);
+            let progress: Vec<_> = std::iter::from_fn(|| state.progress.pop()).collect();
             if !progress.is_empty() {
                 drop(state);
                 progress.into_iter().for_each(on_progress);

@@ -31,8 +31,11 @@ pub(crate) trait Service: Send + 'static {
     /// The handshake of an older revision is done.
     fn opened(&mut self, _peer: &Arc<Peer>) {}
 
-    /// The peer tells something.
+    /// The peer tells something that belongs to no subscription.
     fn notified(&mut self, _method: Method, _params: OwnedParams) {}
+
+    /// The peer tells something, be it to a subscription or not. Comes first.
+    fn overheard(&mut self, _method: Method, _params: &OwnedParams) {}
 }
 
 /// What became of a request.
@@ -184,10 +187,13 @@ impl<S: Service> Engine<S> {
                         slot.progress(progress);
                     }
                 }
-                Event::Notification { call, method, params } => match call.and_then(|call| self.calls.get(&call)) {
-                    Some(slot) => slot.notice(method, params),
-                    None => self.service.notified(method, params),
-                },
+                Event::Notification { call, method, params } => {
+                    self.service.overheard(method, &params);
+                    match call.and_then(|call| self.calls.get(&call)) {
+                        Some(slot) => slot.notice(method, params),
+                        None => self.service.notified(method, params),
+                    }
+                }
                 Event::Opened(peer) => self.service.opened(&peer),
                 Event::Odd(oddity) => self.odd.note(self.runtime.now(), oddity),
                 Event::Closed(cause) => {

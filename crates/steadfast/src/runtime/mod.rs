@@ -30,6 +30,7 @@ mod notices;
 mod room;
 mod threads;
 mod tokio;
+mod unseen;
 pub(crate) mod waiting;
 mod watchdog;
 
@@ -55,6 +56,7 @@ pub(crate) use fence::{Job, launch, poll_quietly};
 pub(crate) use io_thread::handle as io_handle;
 pub(crate) use mailbox::{Letter, Mailbox};
 pub(crate) use notices::Notices;
+pub(crate) use unseen::Backlog;
 
 /// Work to be polled to its end.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -2,7 +2,7 @@
 //! threads of ours, time from the system.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -35,6 +35,9 @@ struct Shared {
 
 static SHARED: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
 
+/// One for the process: connections that share something have to agree on what time it is.
+static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 impl TokioRuntime {
     /// The runtime that this is called in.
     ///
@@ -58,7 +61,7 @@ impl TokioRuntime {
             (threads, watchdog)
         });
         drop(shared);
-        Self { handle, origin: Instant::now(), threads, watchdog }
+        Self { handle, origin: *ORIGIN, threads, watchdog }
     }
 
     /// With at most this many threads for plain functions, of its own; 256 that are shared unless told.

@@ -14,8 +14,8 @@ use super::context::Context;
 use super::failure::{Failure, Reply, ToolError};
 use super::parameters::{self, Parameters};
 use super::reply::IntoReply;
-use super::validation::Validator;
 use crate::error::Error;
+use crate::validation::Validator;
 
 /// One call of a tool, ready to be run. Reading and checking the arguments is part of it.
 pub(crate) enum Run {

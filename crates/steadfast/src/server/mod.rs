@@ -33,7 +33,6 @@ mod resource_template;
 mod resources;
 mod round;
 mod schema;
-pub mod schema_limits;
 mod seal;
 mod serve;
 mod service;
@@ -43,7 +42,6 @@ mod subscriptions;
 pub mod tasks;
 mod tool;
 mod url;
-mod validation;
 mod watch;
 
 use std::fmt;
@@ -72,6 +70,8 @@ pub use resource_template::{ResourceTemplate, ResourceTemplateBuilder};
 pub use seal::StateKeys;
 pub use serve::{Serve, Serving};
 pub use tool::{Tool, ToolBuilder};
+
+pub use crate::validation::limits as schema_limits;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use ask::check_tool_uses;

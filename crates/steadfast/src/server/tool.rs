@@ -23,8 +23,8 @@ use super::parameters::Parameters;
 use super::reply::IntoReply;
 use super::schema;
 use super::tasks::{AskFirst, TaskSupport};
-use super::validation::Validator;
 use crate::error::Error;
+use crate::validation::Validator;
 
 /// A tool of a server. Cheap to clone.
 ///

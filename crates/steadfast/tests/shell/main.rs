@@ -13,6 +13,7 @@ mod http;
 #[cfg(all(feature = "http", feature = "http-client"))]
 mod http_client;
 mod isolation;
+mod kept;
 mod last_words;
 mod lists;
 mod outcomes;

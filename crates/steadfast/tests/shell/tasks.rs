@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::server::tasks::{MemoryTasks, TaskSettings, TaskSupport};
+use steadfast::server::tasks::{MemoryTasks, Stored, TaskRecord, TaskSettings, TaskStore, TaskSupport};
 use steadfast::transport::Transport;
 use steadfast::transport::memory::{self, MemoryEnd};
 
@@ -33,14 +33,17 @@ impl Peer {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
         });
-        let message = json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
+        self.tell(&json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params })).await;
+        soon(self.answer()).await
+    }
+
+    async fn tell(&mut self, message: &Value) {
         let line = format!("{message}\n");
         let mut bytes = line.as_bytes();
         while !bytes.is_empty() {
             let count = std::future::poll_fn(|cx| self.end.poll_write(cx, bytes)).await.unwrap();
             bytes = &bytes[count..];
         }
-        soon(self.answer()).await
     }
 
     async fn answer(&mut self) -> Value {
@@ -269,4 +272,75 @@ async fn what_is_asked_first_is_known_to_the_task() {
     assert_eq!(created["result"]["resultType"], "task", "{created}");
     let shown = peer.after(created["result"]["taskId"].as_str().unwrap(), "working").await;
     assert_eq!(shown["result"]["content"][0]["text"], "Hello, Ada!", "{shown}");
+}
+
+/// A store that keeps a task at once, and says so when it is let.
+struct Slow {
+    kept: std::sync::Arc<MemoryTasks>,
+    name: std::sync::Arc<std::sync::Mutex<Option<String>>>,
+    inserted: Signal,
+    go: Signal,
+}
+
+impl TaskStore for Slow {
+    fn insert(&self, record: TaskRecord) -> Stored<'_, ()> {
+        Box::pin(async move {
+            *self.name.lock().unwrap() = Some(record.id().to_owned());
+            self.kept.insert(record).await?;
+            self.inserted.set();
+            self.go.wait().await;
+            Ok(())
+        })
+    }
+
+    fn load<'a>(&'a self, id: &'a str) -> Stored<'a, Option<TaskRecord>> {
+        self.kept.load(id)
+    }
+
+    fn replace(&self, record: TaskRecord) -> Stored<'_, ()> {
+        self.kept.replace(record)
+    }
+}
+
+/// Nobody knows the name of a task whose client left before it was told, so nobody could end it.
+#[tokio::test]
+async fn a_task_whose_client_leaves_before_it_is_told_of_it_is_cancelled() {
+    let (inserted, go) = (Signal::default(), Signal::default());
+    let (kept, name) = (std::sync::Arc::new(MemoryTasks::default()), std::sync::Arc::default());
+    let store = Slow {
+        kept: std::sync::Arc::clone(&kept),
+        name: std::sync::Arc::clone(&name),
+        inserted: inserted.clone(),
+        go: go.clone(),
+    };
+    let tool = task(Tool::new("never")).handler(|| async { std::future::pending::<()>().await });
+    let server = Server::builder("test", "1").tools([tool]).tasks(TaskSettings::new(store)).build();
+    let mut peer = Peer::of(server);
+    {
+        let mut asking = std::pin::pin!(peer.ask("tools/call", json!({ "name": "never" })));
+        soon(async {
+            tokio::select! {
+                biased;
+                _ = &mut asking => panic!("it was answered"),
+                () = inserted.wait() => {}
+            }
+        })
+        .await;
+    }
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    peer.tell(&cancelled).await;
+    // Answered behind the cancellation: then that was taken in.
+    peer.ask("tools/list", json!({})).await;
+    go.set();
+    let name = name.lock().unwrap().clone().unwrap();
+    let ended = soon(async {
+        loop {
+            let record = kept.load(&name).await.unwrap().unwrap();
+            if record.shown.task.status != steadfast::TaskStatus::Working {
+                return record.shown.task.status;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    assert_eq!(ended.await, steadfast::TaskStatus::Cancelled);
 }

@@ -188,6 +188,14 @@ impl Visit for Listening {
 
 /// Opens a URL in the browser that the user likes, by the command that their system has for it.
 pub fn open_browser(url: &Url) -> io::Result<()> {
+    let mut child = browser(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    // Some of them stay for as long as the browser does; somebody has to see them end.
+    std::thread::Builder::new().name(String::from("browser")).spawn(move || child.wait())?;
+    Ok(())
+}
+
+/// The command that opens a URL. No shell reads it.
+fn browser(url: &Url) -> Command {
     let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
     } else if cfg!(target_os = "windows") {
@@ -196,16 +204,9 @@ pub fn open_browser(url: &Url) -> io::Result<()> {
     } else {
         ("xdg-open", &[])
     };
-    let mut child = Command::new(program)
-        .args(arguments)
-        .arg(url.as_str())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    // Some of them stay for as long as the browser does; somebody has to see them end.
-    std::thread::Builder::new().name(String::from("browser")).spawn(move || child.wait())?;
-    Ok(())
+    let mut command = Command::new(program);
+    command.args(arguments).arg(url.as_str());
+    command
 }
 
 #[cfg(test)]
@@ -215,6 +216,15 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+
+    #[test]
+    fn no_shell_reads_the_url() {
+        let url = Url::parse("https://example.org/a?b=$(touch%20x)&c=`d`;e|f").unwrap();
+        let command = browser(&url);
+        let program = command.get_program().to_string_lossy().into_owned();
+        assert!(["xdg-open", "open", "rundll32"].contains(&&*program), "{program}");
+        assert_eq!(command.get_args().last(), Some(std::ffi::OsStr::new(url.as_str())));
+    }
 
     async fn get(port: u16, target: &str) -> String {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();

@@ -1,8 +1,8 @@
 //! Who hears what a server of the older revisions tells everyone, on one connection.
 
-use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use steadfast_model::{Method, SubscriptionFilter};
 use steadfast_proto::envelope::OwnedParams;
@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::Change;
 use crate::client::ending::Loss;
 use crate::error::Error;
+use crate::runtime::Backlog;
 
 /// Those who hear it.
 #[derive(Clone, Default)]
@@ -29,7 +30,9 @@ const UNSEEN_BYTES: usize = 4 << 20;
 
 pub(super) struct Listener {
     pub(super) filter: SubscriptionFilter,
-    queue: Mutex<Queue>,
+    backlog: Backlog<Result<Change, Failure>>,
+    /// It has been said that it listens.
+    begun: AtomicBool,
     /// Dropping it takes the subscriptions back.
     _listening: oneshot::Sender<()>,
 }
@@ -41,17 +44,6 @@ pub(super) struct Failure {
     pub(super) loss: Option<Loss>,
 }
 
-#[derive(Default)]
-struct Queue {
-    /// Each with the bytes that told of it.
-    changes: VecDeque<(Result<Change, Failure>, usize)>,
-    bytes: usize,
-    closed: bool,
-    /// It has been said that it listens.
-    begun: bool,
-    waker: Option<Waker>,
-}
-
 impl Told {
     fn lock(&self) -> MutexGuard<'_, Hearers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -61,7 +53,9 @@ impl Told {
         let mut hearers = self.lock();
         hearers.listeners.retain(|known| known.strong_count() > 0);
         hearers.listeners.push(Arc::downgrade(listener));
-        listener.lock().closed = hearers.closed;
+        if hearers.closed {
+            listener.backlog.close();
+        }
     }
 
     /// Whether somebody wants to hear of a resource.
@@ -77,8 +71,8 @@ impl Told {
         let bytes = params.text().len();
         for listener in self.lock().listeners.iter().filter_map(Weak::upgrade) {
             // What changes before it listens is not told.
-            if change.is_wanted(&listener.filter) && listener.lock().begun {
-                listener.push(Ok(change.clone()), bytes);
+            if change.is_wanted(&listener.filter) && listener.begun.load(Ordering::SeqCst) {
+                listener.backlog.push(Ok(change.clone()), bytes);
             }
         }
     }
@@ -87,13 +81,7 @@ impl Told {
     pub(in crate::client) fn close(&self) {
         let mut hearers = self.lock();
         hearers.closed = true;
-        for listener in hearers.listeners.iter().filter_map(Weak::upgrade) {
-            let mut queue = listener.lock();
-            queue.closed = true;
-            let waker = queue.waker.take();
-            drop(queue);
-            waker.into_iter().for_each(Waker::wake);
-        }
+        hearers.listeners.iter().filter_map(Weak::upgrade).for_each(|listener| listener.backlog.close());
     }
 }
 
@@ -101,48 +89,23 @@ impl Listener {
     /// One who wants to hear this, and what tells that it does not any more.
     pub(super) fn new(filter: SubscriptionFilter) -> (Arc<Self>, oneshot::Receiver<()>) {
         let (listening, gone) = oneshot::channel();
-        (Arc::new(Self { filter, queue: Mutex::default(), _listening: listening }), gone)
+        let backlog = Backlog::new(UNSEEN, UNSEEN_BYTES);
+        (Arc::new(Self { filter, backlog, begun: AtomicBool::new(false), _listening: listening }), gone)
     }
 
     /// It listens from here on.
     pub(super) fn begin(&self) {
-        self.lock().begun = true;
-        self.push(Ok(Change::Listening(self.filter.clone())), 0);
+        self.begun.store(true, Ordering::SeqCst);
+        self.backlog.push(Ok(Change::Listening(self.filter.clone())), 0);
     }
 
     /// It cannot listen.
     pub(super) fn fail(&self, failure: Failure) {
-        self.push(Err(failure), 0);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, change: Result<Change, Failure>, bytes: usize) {
-        let mut queue = self.lock();
-        queue.bytes += bytes;
-        queue.changes.push_back((change, bytes));
-        while queue.changes.len() > 1 && (queue.changes.len() > UNSEEN || queue.bytes > UNSEEN_BYTES) {
-            let dropped = queue.changes.pop_front().map_or(0, |(_, bytes)| bytes);
-            queue.bytes -= dropped;
-        }
-        let waker = queue.waker.take();
-        drop(queue);
-        waker.into_iter().for_each(Waker::wake);
+        self.backlog.push(Err(failure), 0);
     }
 
     /// The next change; `None` when there will be none.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, Failure>>> {
-        let mut queue = self.lock();
-        if let Some((change, bytes)) = queue.changes.pop_front() {
-            queue.bytes -= bytes;
-            return Poll::Ready(Some(change));
-        }
-        if queue.closed {
-            return Poll::Ready(None);
-        }
-        queue.waker = Some(cx.waker().clone());
-        Poll::Pending
+        self.backlog.poll(cx)
     }
 }

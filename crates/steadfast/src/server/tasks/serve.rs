@@ -6,14 +6,16 @@ use std::sync::Arc;
 use steadfast_model::era;
 use steadfast_model::{
     CallToolResult, ClientCapabilities, CreateTaskResult, DetailedTask, EmptyResult, ErrorObject, InputResponses,
-    JsonObject, Method, TASKS_EXTENSION,
+    JsonObject, Method, TASKS_EXTENSION, Task,
 };
 use steadfast_proto::connection::{Peer, Request};
 use steadfast_proto::encode::Answer;
 
-use super::{NewTask, TaskSupport, run};
+use tokio::sync::oneshot;
+
+use super::{NewTask, TaskSupport, Tasks, run};
 use crate::error::Error;
-use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
+use crate::runtime::{Exchange, Execution, Job, Mailbox, Runtime, Service, Started, launch};
 use crate::server::service::ServerService;
 use crate::server::{Context, Server, Tool, round};
 
@@ -65,14 +67,35 @@ pub(in crate::server) fn begin(
             return error.into_result().map(TaskReply::NotBegun).map_err(Error::into_object);
         }
         let tasks = Arc::clone(server.tasks());
-        let record = tasks.create(new).await?;
-        let id = record.id().to_owned();
         let around = Arc::clone(&inner);
         let begin =
             move |message: &[u8]| ServerService::exchange_for_task(&server, principal.as_ref(), &around, message);
-        inner.spawn(Box::pin(run(tasks, id, Arc::clone(&inner), begin)));
-        Ok(TaskReply::Created(CreateTaskResult::new(record.shown.task)))
+        let (tell, told) = oneshot::channel();
+        // Apart from the call: a client that hangs up now must not leave a task that is kept and that nobody runs.
+        inner.spawn(Box::pin(make(tasks, new, Arc::clone(&inner), begin, tell)));
+        let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not made")))?;
+        Ok(TaskReply::Created(CreateTaskResult::new(task)))
     })
+}
+
+/// Makes a task, tells its client of it, and runs it. One whose client is gone by then is given up: nobody knows its name.
+async fn make<S: Service>(
+    tasks: Arc<Tasks>,
+    new: NewTask,
+    runtime: Arc<dyn Runtime>,
+    begin: impl Fn(&[u8]) -> Exchange<S>,
+    tell: oneshot::Sender<Result<Task, ErrorObject>>,
+) {
+    let made = tasks.create(new).await.map(|record| (record.id().to_owned(), record.owner, record.shown.task));
+    match made {
+        Ok((id, owner, task)) => match tell.send(Ok(task)) {
+            Ok(()) => run(tasks, id, runtime, begin).await,
+            // If the store fails, it has said so in the log.
+            Err(_) => drop(tasks.cancel(&id, owner.as_deref()).await),
+        },
+        // Whether anybody hears of it makes no difference to what was not made.
+        Err(error) => drop(tell.send(Err(error))),
+    }
 }
 
 /// Answers a request about a task.

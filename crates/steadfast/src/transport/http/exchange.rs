@@ -20,11 +20,13 @@ use super::body::HttpBody;
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
+use super::socket::Hangup;
 use crate::runtime::{Engine, Exchange, Mailbox, Runtime, Timer};
 use crate::server::ServerService;
 
-/// Waits for the first message, and answers with JSON if there is no other.
-pub(super) async fn answer(mut running: Box<Running>) -> Response<HttpBody> {
+/// Waits for the first message, and answers with JSON if there is no other. While events are streamed, `hangup` is the end of the
+/// client.
+pub(super) async fn answer(mut running: Box<Running>, hangup: Option<Hangup>) -> Response<HttpBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
         if let Poll::Ready(message) = running.poll_message(cx) {
@@ -52,7 +54,7 @@ pub(super) async fn answer(mut running: Box<Running>) -> Response<HttpBody> {
         },
     }
     running.timer = None;
-    reply::events(HttpBody::exchange(ExchangeStream::begin(running, ready)))
+    reply::events(HttpBody::exchange(ExchangeStream::begin(running, ready, hangup)))
 }
 
 /// An exchange with what it needs while it runs. Dropping it cancels the request.

@@ -35,6 +35,7 @@ mod serve;
 mod service;
 mod session;
 mod sessions;
+mod socket;
 
 pub use body::HttpBody;
 pub use options::HttpOptions;

@@ -26,6 +26,7 @@ use super::reply;
 use super::service::Shared;
 use super::session::{NotTaken, Outcome, Session, Submitted, Waiting};
 use super::sessions::{Full, Seat};
+use super::socket::Hangup;
 use crate::runtime::Runtime;
 
 pub(super) const TOO_MANY: &str = "as many requests are in flight as may be; send it again when one has ended";
@@ -74,20 +75,14 @@ impl Shared {
             let message = "Accept must list application/json and text/event-stream";
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, message);
         }
-        if self.closing.is_closing() {
-            return reply::overloaded("shutting down: no new requests are taken");
-        }
         let (bytes, permit) = match self.receive(&runtime, body).await {
             Ok(received) => received,
             Err(refused) => return *refused,
         };
-        if self.closing.is_closing() {
-            // It began while the body was on its way.
-            return reply::overloaded("shutting down: no new requests are taken");
-        }
+        let hangup = parts.extensions.get::<Hangup>().cloned();
         match self.decide(runtime, &parts, bytes, permit) {
             Decision::Respond(response) => response,
-            Decision::Run(running) => exchange::answer(running).await,
+            Decision::Run(running) => exchange::answer(running, hangup).await,
             Decision::Wait(waiting) => match waiting.await {
                 Outcome::Answer(body) => reply::json(StatusCode::OK, body),
                 Outcome::Events(stream) => reply::events(HttpBody::session(stream)),
@@ -124,6 +119,9 @@ impl Shared {
                 return reply::error(StatusCode::BAD_REQUEST, id, &refusal.error()).into();
             }
         };
+        if self.closing.is_closing() && self.begins_something(&message) {
+            return reply::overloaded("shutting down: no new requests are taken").into();
+        }
         if matches!(message, Message::Request { .. } | Message::Batch(_)) && !permit.is_for_request() {
             return reply::overloaded(TOO_MANY).into();
         }
@@ -151,6 +149,15 @@ impl Shared {
                 .into(),
                 Message::Batch(_) => reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into(),
             },
+        }
+    }
+
+    /// Whether it holds a request. What is none, an answer or a cancellation, helps those that run to come to their end.
+    fn begins_something(&self, message: &Message<'_>) -> bool {
+        match message {
+            Message::Request { .. } => true,
+            Message::Batch(batch) => !ids_of(*batch, self.limits.depth).is_empty(),
+            Message::Notification { .. } | Message::Answer { .. } => false,
         }
     }
 

@@ -16,17 +16,18 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::conn::auto::{Builder, Connection};
 use hyper_util::service::TowerToHyperService;
 use steadfast_proto::http::guard::Guard;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::body::HttpBody;
 use super::options::HttpOptions;
 use super::reply;
-use super::service::HttpService;
+use super::service::{HttpService, Shared};
+use super::socket::{Hangup, Socket};
 use crate::error::Error;
 use crate::runtime::{Runtime, TokioRuntime, carriers_for, io_handle};
 use crate::server::{Server, listen_for_signals, not_begun};
@@ -128,7 +129,8 @@ impl ServingHttp {
             listen_for_signals(io, begin).map_err(not_begun)?;
         }
         tracing::info!(%address, path = self.path, "serving HTTP");
-        let endpoint = Endpoint { path: self.path.into(), service: service.clone(), begun: Arc::default() };
+        let endpoint =
+            Endpoint { path: self.path.into(), service: service.clone(), begun: Arc::default(), hangup: None };
         // Dropping the future that waits here ends the server: the guard shuts it down.
         let guard = Guarded(service.clone());
         let end_process = on_signals && self.end_process;
@@ -175,44 +177,68 @@ async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>
     let room = Arc::new(Semaphore::new(shared.options.connections.min(Semaphore::MAX_PERMITS)));
     // Nobody sends on it: it ends when the last connection has dropped its end.
     let (alive, mut gone) = mpsc::channel::<()>(1);
+    let mut accept_one = async || {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return std::future::pending().await };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                if let (Some(carrier), Ok(stream)) = (carriers.next(), stream.into_std()) {
+                    let endpoint = Endpoint { begun: Arc::default(), ..endpoint.clone() };
+                    return Some((carrier, stream, endpoint, permit));
+                }
+            }
+            Err(error) => {
+                // Out of descriptors, or a client that is gone again: nothing is won by trying at once.
+                tracing::debug!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        None
+    };
     let mut closing = std::pin::pin!(shared.closing.notified());
     closing.as_mut().enable();
     while !shared.closing.is_closing() {
         let accepted = tokio::select! {
             biased;
             () = &mut closing => break,
-            accepted = async {
-                let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-                    return std::future::pending().await;
-                };
-                (listener.accept().await, permit)
-            } => accepted,
+            accepted = accept_one() => accepted,
         };
-        match accepted {
-            (Ok((stream, _)), permit) => {
-                let (mut endpoint, alive) = (endpoint.clone(), alive.clone());
-                endpoint.begun = Arc::default();
-                let (Some(carrier), Ok(stream)) = (carriers.next(), stream.into_std()) else { continue };
-                drop(carrier.spawn(async move {
-                    // Out of descriptors, or gone already: there is nobody to tell.
-                    if let Ok(stream) = TcpStream::from_std(stream) {
-                        connection(stream, endpoint, drain).await;
-                    }
-                    drop((permit, alive));
-                }));
+        let Some((carrier, stream, endpoint, permit)) = accepted else { continue };
+        let alive = alive.clone();
+        drop(carrier.spawn(async move {
+            // Out of descriptors, or gone already: there is nobody to tell.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                connection(stream, endpoint, drain).await;
             }
-            (Err(error), _) => {
-                // Out of descriptors, or a client that is gone again: nothing is won by trying at once.
-                tracing::debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        }
+            drop((permit, alive));
+        }));
     }
-    drop((listener, alive));
+    drop(alive);
     let deadline = tokio::time::Instant::now() + drain + SLACK;
-    gone.recv().await;
-    // Handlers whose clients have left, and cleanups, have no connection that would be waited for.
-    if tokio::time::timeout_at(deadline, shared.load.idle()).await.is_err() {
+    let mut drained = std::pin::pin!(async {
+        gone.recv().await;
+        // Handlers whose clients have left, and cleanups, have no connection that would be waited for.
+        tokio::time::timeout_at(deadline, shared.load.idle()).await.is_ok()
+    });
+    // What handlers still wait for, their clients may have to open a connection for. Nothing else is taken on it, and nobody waits
+    // for its end.
+    let (over, ended) = watch::channel(());
+    let drained = loop {
+        let accepted = tokio::select! {
+            biased;
+            drained = &mut drained => break drained,
+            accepted = accept_one() => accepted,
+        };
+        let Some((carrier, stream, endpoint, permit)) = accepted else { continue };
+        let mut ended = ended.clone();
+        drop(carrier.spawn(async move {
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                late_connection(stream, endpoint, &mut ended).await;
+            }
+            drop(permit);
+        }));
+    };
+    drop((listener, over));
+    if !drained {
         shared.load.stay().abandoned(1);
     }
     Ok(())
@@ -224,16 +250,9 @@ const SLACK: Duration = Duration::from_millis(100);
 /// Serves one connection until its end, or until it has drained.
 async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {
     let shared = Arc::clone(&endpoint.service.shared);
-    // An event is one write, and is not to wait for the acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(HEAD);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS).max_header_list_size(HEAD_LIST);
-    // Streams of HTTP/2 may be silent for as long as they like, so a client that is gone without a word has to be asked.
-    builder.http2().keep_alive_interval(shared.options.head_timeout);
     let begun = Arc::clone(&endpoint.begun);
-    let service = TowerToHyperService::new(endpoint);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let builder = builder(&shared);
+    let mut connection = std::pin::pin!(serve_on(&builder, stream, endpoint));
     let mut closing = std::pin::pin!(shared.closing.notified());
     closing.as_mut().enable();
     if !shared.closing.is_closing() {
@@ -247,6 +266,42 @@ async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {
     }
     connection.as_mut().graceful_shutdown();
     let _ = tokio::time::timeout(drain, connection).await;
+}
+
+/// Serves a connection that came while the others drain, until they have.
+async fn late_connection(stream: TcpStream, endpoint: Endpoint, ended: &mut watch::Receiver<()>) {
+    let shared = Arc::clone(&endpoint.service.shared);
+    let builder = builder(&shared);
+    let mut connection = std::pin::pin!(serve_on(&builder, stream, endpoint));
+    tokio::select! {
+        biased;
+        _ = &mut connection => return,
+        // It is dropped.
+        _ = ended.changed() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = tokio::time::timeout(SLACK, connection).await;
+}
+
+fn builder(shared: &Shared) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(HEAD);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS).max_header_list_size(HEAD_LIST);
+    // Streams of HTTP/2 may be silent for as long as they like, so a client that is gone without a word has to be asked.
+    builder.http2().keep_alive_interval(shared.options.head_timeout);
+    builder
+}
+
+fn serve_on(
+    builder: &Builder<TokioExecutor>,
+    stream: TcpStream,
+    endpoint: Endpoint,
+) -> Connection<'_, TokioIo<Socket>, TowerToHyperService<Endpoint>, TokioExecutor> {
+    // An event is one write, and is not to wait for the acknowledgement of the one before.
+    let _ = stream.set_nodelay(true);
+    let socket = Socket::new(stream);
+    let service = TowerToHyperService::new(Endpoint { hangup: Some(socket.hangup()), ..endpoint });
+    builder.serve_connection(TokioIo::new(socket), service)
 }
 
 /// Completes if there is no request for so long. The head of a request has a limit of its own, but only once it is known which
@@ -268,6 +323,8 @@ struct Endpoint {
     service: HttpService,
     /// Whether there was a request on this connection.
     begun: Arc<AtomicBool>,
+    /// The end of this connection.
+    hangup: Option<Hangup>,
 }
 
 impl<B> tower_service::Service<Request<B>> for Endpoint
@@ -284,7 +341,10 @@ where
         tower_service::Service::<Request<B>>::poll_ready(&mut self.service, cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if let Some(hangup) = &self.hangup {
+            request.extensions_mut().insert(hangup.clone());
+        }
         self.begun.store(true, Ordering::Relaxed);
         let path = request.uri().path();
         let legacy_sse = self.service.shared.options.legacy_sse.as_deref();

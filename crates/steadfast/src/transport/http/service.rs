@@ -106,7 +106,7 @@ impl HttpService {
     }
 
     /// Begins to shut down: handlers that run have the drain window to answer, then they are answered for and stopped; every
-    /// stream ends. New requests are refused with 503.
+    /// stream ends. New requests are refused with 503; answers and cancellations are taken.
     pub fn shut_down(&self) {
         self.shared.closing.begin();
         self.shared.sessions.shut_down();

@@ -1,6 +1,6 @@
 //! The driver: one future that owns the engine and the tasks that carry its messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,11 +12,15 @@ use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
 use tokio::sync::mpsc;
 
 use super::HttpTarget;
+use super::events::Events;
 use super::exchange::{Exchange, Incoming};
 use super::headers::Kind;
+use super::legacy_sse;
 use super::listening::listen;
-use super::shared::{Shared, Wanted};
+use super::request::Wanted;
+use super::shared::Shared;
 use super::tasks::Carried;
+use crate::client::kept::Kept;
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
@@ -24,6 +28,9 @@ const WAITING: usize = 64;
 
 /// So many messages that want no answer are on their way at once; those behind them wait in the connection.
 const MOST_MESSAGES: usize = 64;
+
+/// So many responses are read to their end at once behind the answers in them.
+const MOST_LINGERING: usize = 16;
 
 /// How many turns a driver takes before it lets another one on its thread have some.
 const TURNS: usize = 32;
@@ -44,7 +51,9 @@ pub(crate) struct HttpDriver<S> {
     messages: Vec<Carried>,
     /// A message has to arrive before any other.
     held: bool,
+    /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
     listening: Option<Carried>,
+    lingering: VecDeque<Carried>,
     /// How it ended, and how long the server has to hear of it.
     leaving: Option<(Ended, Box<dyn Timer>)>,
 }
@@ -52,12 +61,13 @@ pub(crate) struct HttpDriver<S> {
 impl<S: Service> HttpDriver<S> {
     pub(crate) fn new(
         target: HttpTarget,
+        kept: Arc<Kept>,
         service: impl FnOnce(&Arc<Mailbox>) -> S,
         hello: Hello,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(target.resolve(limits.message_bytes, Arc::clone(&runtime))?);
+        let shared = Arc::new(target.resolve(kept, limits.message_bytes, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let engine = Engine::new(service, hello, limits, runtime);
         Ok(Self {
@@ -69,6 +79,7 @@ impl<S: Service> HttpDriver<S> {
             messages: Vec::new(),
             held: false,
             listening: None,
+            lingering: VecDeque::new(),
             leaving: None,
         })
     }
@@ -78,10 +89,12 @@ impl<S: Service> HttpDriver<S> {
         &self.engine.mailbox
     }
 
-    /// Takes what the tasks have to tell. Returns whether there was anything.
+    /// Takes what the tasks have to tell, unless the server leaves too much of what it caused unread. Returns whether there was
+    /// anything.
     fn hear(&mut self, cx: &mut Context<'_>) -> bool {
         let mut heard = false;
-        while let Poll::Ready(Some(incoming)) = self.incoming.poll_recv(cx) {
+        while self.wants_input() {
+            let Poll::Ready(Some(incoming)) = self.incoming.poll_recv(cx) else { break };
             heard = true;
             let now = self.engine.runtime.now();
             match incoming {
@@ -89,18 +102,29 @@ impl<S: Service> HttpDriver<S> {
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
                 Incoming::Initialized => self.release(),
                 Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
+                Incoming::StreamOpened(events) => self.read_stream(*events),
+                Incoming::StreamEnded => self.engine.connection.handle_end_of_input(now),
+                Incoming::Lingering(response) => self.linger(response),
             }
             self.engine.act();
         }
         heard
     }
 
-    /// Hands what the connection gives to tasks.
-    fn send(&mut self) {
+    /// Once it ends there is nothing to wait for: what comes is looked at, or comes to nothing.
+    fn wants_input(&self) -> bool {
+        let connection = &self.engine.connection;
+        connection.wants_input() || connection.is_draining()
+    }
+
+    /// Hands what the connection gives to tasks. Returns whether there was anything.
+    fn send(&mut self) -> bool {
+        let mut sent = false;
         // What stays with the connection is bounded there, and a call that is given up there was never sent.
         while !self.held && self.messages.len() < MOST_MESSAGES {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
-            let kind = Kind::of(&transmit.body, &self.shared.tools);
+            sent = true;
+            let kind = Kind::of(&transmit.body, &self.shared.kept);
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
             if kind.method == Some(Method::Cancelled) && modern {
@@ -109,6 +133,7 @@ impl<S: Service> HttpDriver<S> {
             self.carry(transmit, kind);
         }
         self.engine.connection.handle_flushed();
+        sent
     }
 
     fn carry(&mut self, transmit: Transmit, kind: Kind) {
@@ -139,9 +164,28 @@ impl<S: Service> HttpDriver<S> {
         }
     }
 
-    /// Gives up the responses of calls that nobody waits for.
+    /// The stream of HTTP+SSE is open: the server says everything on it.
+    fn read_stream(&mut self, events: Events) {
+        let reading = legacy_sse::read(events, self.driver.clone());
+        self.listening = Some(Carried::begin(&*self.engine.runtime, reading));
+    }
+
+    /// The oldest makes room.
+    fn linger(&mut self, response: Carried) {
+        if self.lingering.len() >= MOST_LINGERING {
+            self.lingering.pop_front();
+        }
+        self.lingering.push_back(response);
+    }
+
+    /// Forgets the tasks that are over, and is woken by the others.
     fn reap(&mut self, cx: &mut Context<'_>) {
         self.messages.retain(|message| message.poll_over(cx).is_pending());
+        self.lingering.retain(|response| response.poll_over(cx).is_pending());
+    }
+
+    /// Gives up the responses of calls that nobody waits for.
+    fn give_up(&mut self) {
         let connection = &self.engine.connection;
         self.exchanges.retain(|call, _| connection.is_waiting(*call));
     }
@@ -150,7 +194,11 @@ impl<S: Service> HttpDriver<S> {
     fn leave(&mut self, ended: Ended) {
         self.engine.wind_up();
         self.exchanges.clear();
-        self.listening = None;
+        self.lingering.clear();
+        if self.shared.legacy.endpoint().is_none() {
+            // Over HTTP+SSE the stream is the connection: what was said last would not be taken without it.
+            self.listening = None;
+        }
         if self.shared.session().id.is_some() {
             let shared = Arc::clone(&self.shared);
             let wanted = Wanted { method: http::Method::DELETE, ..Wanted::default() };
@@ -187,11 +235,13 @@ impl<S: Service> Future for HttpDriver<S> {
         }
         for _ in 0..TURNS {
             let mut progressed = driver.engine.turn(cx);
+            driver.reap(cx);
             progressed |= driver.hear(cx);
             driver.engine.act();
-            driver.send();
+            // What was sent has to be looked after, and may have made room for more.
+            progressed |= driver.send();
             driver.engine.act();
-            driver.reap(cx);
+            driver.give_up();
             if let Some(ended) = driver.engine.ended() {
                 driver.leave(ended);
                 return driver.poll_left(cx);

@@ -1,22 +1,30 @@
 //! One message on its way to the server, and what comes back.
 
+mod legacy;
+mod refusal;
+
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::StatusCode;
-use serde_json::json;
-use steadfast_model::{ErrorObject, Method, code};
+use http::header::CONTENT_ENCODING;
+use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Outcome};
-use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::name;
 use tokio::sync::mpsc;
 
+use self::refusal::{lost, refusal_of, unsent};
 use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
-use super::shared::{Shared, Unsent, Wanted};
-use crate::error::HTTP_STATUS;
-use crate::runtime::waiting::sleep;
+use super::request::Wanted;
+use super::shared::Shared;
+use super::tasks::Carried;
+use crate::runtime::Task;
+use crate::runtime::waiting::{before, sleep};
 
 /// What a task tells the driver.
 pub(super) enum Incoming {
@@ -28,10 +36,19 @@ pub(super) enum Incoming {
     Initialized,
     /// The server does not know the session.
     SessionLost,
+    /// The stream of HTTP+SSE is open.
+    StreamOpened(Box<Events>),
+    /// It has ended, and with it the connection.
+    StreamEnded,
+    /// The rest of a response whose answer has come.
+    Lingering(Carried),
 }
 
 /// How long a server may take to accept a message that wants no answer.
 const DELIVERING: Duration = Duration::from_secs(30);
+
+/// How long a server may take to end a response behind the answer in it. Read to its end, its connection can be used again.
+const LINGERING: Duration = Duration::from_secs(1);
 
 /// Carries one message. Dropping it closes the connection that it is on.
 pub(super) struct Exchange {
@@ -46,21 +63,15 @@ type Failure = Outcome;
 
 impl Exchange {
     pub(super) async fn run(mut self, body: Vec<u8>) {
-        let done = self.post(body).await;
-        let told = match (self.call, done) {
-            (Some(call), Err(outcome)) => Incoming::Ended(call, outcome),
-            (Some(_), Ok(())) => return,
-            (None, done) => {
-                if let Err(outcome) = done {
-                    tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
-                }
-                if self.kind.method != Some(Method::Initialized) {
-                    return;
-                }
-                Incoming::Initialized
+        let done = self.post(body.into()).await;
+        match (self.call, done) {
+            (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
+            (None, Err(outcome)) => {
+                tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
+                self.note_delivered().await;
             }
-        };
-        self.tell(told).await;
+            (_, Ok(())) => {}
+        }
     }
 
     async fn tell(&self, incoming: Incoming) {
@@ -68,24 +79,19 @@ impl Exchange {
         let _ = self.driver.send(incoming).await;
     }
 
-    async fn hear(&self, message: Vec<u8>) {
-        if self.kind.method == Some(Method::ListTools) {
-            self.shared.tools.note(&message);
+    /// The server has this message, or never will. Others may wait for that.
+    async fn note_delivered(&self) {
+        if self.kind.method == Some(Method::Initialized) {
+            self.tell(Incoming::Initialized).await;
         }
-        self.tell(Incoming::Message(message)).await;
     }
 
-    async fn post(&mut self, body: Vec<u8>) -> Result<(), Failure> {
+    async fn post(&mut self, body: Bytes) -> Result<(), Failure> {
+        if let Some(done) = self.post_legacy(&body).await {
+            return done;
+        }
         let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
-        let wanted = Wanted {
-            method: http::Method::POST,
-            mirrored: self.kind.mirrored.as_ref(),
-            body: Some(body.into()),
-            // A call has deadlines of its own.
-            timeout: self.call.is_none().then_some(DELIVERING),
-            ..Wanted::default()
-        };
-        let response = self.shared.send(wanted).await.map_err(unsent)?;
+        let response = self.shared.send(self.wanted(body.clone())).await.map_err(unsent)?;
         if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
             self.shared.session().id = response.headers().get(name::SESSION_ID).cloned();
         }
@@ -94,12 +100,30 @@ impl Exchange {
                 self.tell(Incoming::SessionLost).await;
                 Err(Outcome::SessionLost)
             }
-            status if status.is_success() => self.read(response).await,
-            status => self.refused(status, response).await,
+            status if status.is_success() => {
+                self.note_delivered().await;
+                self.read(response).await
+            }
+            _ if self.kind.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,
+            _ => self.refused(response).await,
+        }
+    }
+
+    fn wanted(&self, body: Bytes) -> Wanted<'_> {
+        Wanted {
+            method: http::Method::POST,
+            mirrored: self.kind.mirrored.as_ref(),
+            body: Some(body),
+            // A call has deadlines of its own.
+            timeout: self.call.is_none().then_some(DELIVERING),
+            ..Wanted::default()
         }
     }
 
     async fn read(&mut self, response: FetchResponse) -> Result<(), Failure> {
+        if let Some(encoding) = packed(&response) {
+            return Err(lost(format!("the answer is packed ({encoding}), which was not asked for")));
+        }
         if is_events(&response) {
             return self.read_events(response).await;
         }
@@ -114,7 +138,7 @@ impl Exchange {
             return Err(refused);
         }
         let answer = self.call.is_none() || self.is_answer(&body);
-        self.hear(body).await;
+        self.tell(Incoming::Message(body)).await;
         // What was heard is looked at first: if it holds the answer after all, this is of no effect.
         if answer { Ok(()) } else { Err(lost("the response is not an answer to the request".to_owned())) }
     }
@@ -129,11 +153,13 @@ impl Exchange {
                     if let Some(refused) = refusal_of(&message).filter(|_| self.call.is_some()) {
                         return Err(refused);
                     }
-                    let answer = self.is_answer(&message);
-                    self.hear(message).await;
-                    if answer {
+                    if self.is_answer(&message) {
+                        // Whoever waits for it gives up this response when it has come.
+                        self.linger(events).await;
+                        self.tell(Incoming::Message(message)).await;
                         return Ok(());
                     }
+                    self.tell(Incoming::Message(message)).await;
                 }
                 Heard::TooLong => return Err(Outcome::Unreadable(format!("a message of more than {longest} bytes"))),
                 Heard::End(_) if self.call.is_none() => return Ok(()),
@@ -163,58 +189,31 @@ impl Exchange {
         }
     }
 
+    /// Leaves the rest of a response to be read behind our back.
+    async fn linger(&self, events: Events) {
+        let mut rest: Task = Box::pin(events.finish());
+        let ended = std::future::poll_fn(|cx| Poll::Ready(rest.as_mut().poll(cx).is_ready())).await;
+        if !ended {
+            let runtime = Arc::clone(&self.shared.runtime);
+            let until = runtime.now() + LINGERING;
+            // Longer than that, it is not worth it.
+            let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
+            let carried = Carried::begin(&*self.shared.runtime, reading);
+            self.tell(Incoming::Lingering(carried)).await;
+        }
+    }
+
     fn is_answer(&self, message: &[u8]) -> bool {
         match envelope::read(message, usize::MAX) {
             Ok(Message::Answer { id, .. }) => id.is_some() && id == self.kind.id,
             _ => false,
         }
     }
-
-    /// The server says no, in its own words or with a bare status.
-    async fn refused(&self, status: StatusCode, response: FetchResponse) -> Result<(), Failure> {
-        let body = body_of(response, self.shared.longest).await.unwrap_or_default();
-        let message = envelope::read(&body, usize::MAX);
-        if let Ok(Message::Answer { id, body: AnswerBody::Error(error) }) = message {
-            if id.is_some() && id == self.kind.id {
-                self.tell(Incoming::Message(body)).await;
-                return Ok(());
-            }
-            // It was refused before its id was read; but it is the answer to this request.
-            if let Ok(error) = serde_json::from_str::<ErrorObject>(error) {
-                return Err(Outcome::Refused(error));
-            }
-        }
-        let why = format!("the server answered with status {status}");
-        if status.is_client_error() {
-            let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
-            return Err(Outcome::Refused(error));
-        }
-        // A server that fails may have failed in the middle of it, and 303 says where to look for what was done. One that
-        // wants the same request made elsewhere has not begun.
-        let elsewhere = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        Err(Outcome::Lost { sent: !elsewhere, why })
-    }
 }
 
-fn unsent(unsent: Unsent) -> Failure {
-    match unsent {
-        // Whoever authorizes has tried what there is to try.
-        Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
-        Unsent::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
-        Unsent::Failed(error) => Outcome::Lost { sent: error.is_sent(), why: error.to_string() },
-    }
-}
-
-/// An error without an id is the outcome of the request that it answers.
-fn refusal_of(message: &[u8]) -> Option<Failure> {
-    match envelope::read(message, usize::MAX) {
-        Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) => {
-            serde_json::from_str(error).ok().map(Outcome::Refused)
-        }
-        _ => None,
-    }
-}
-
-fn lost(why: String) -> Failure {
-    Outcome::Lost { sent: true, why }
+/// How a body was made smaller, if it was.
+fn packed(response: &FetchResponse) -> Option<String> {
+    let encoding =
+        response.headers().get(CONTENT_ENCODING)?.to_str().unwrap_or("in an unreadable way").trim().to_owned();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
 }

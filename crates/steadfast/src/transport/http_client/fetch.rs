@@ -49,7 +49,7 @@ pub trait FetchBody: Send {
 }
 
 /// A request to be made.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct FetchRequest {
     /// GET, POST or DELETE.
@@ -62,6 +62,13 @@ pub struct FetchRequest {
     pub body: Option<Bytes>,
     /// How long it may take, with the body of its response.
     pub timeout: Option<Duration>,
+}
+
+/// Shows neither the URL nor the headers, which may hold secrets.
+impl fmt::Debug for FetchRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("FetchRequest").field("method", &self.method).finish_non_exhaustive()
+    }
 }
 
 /// Why there is no response, or not all of it.

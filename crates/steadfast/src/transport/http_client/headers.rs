@@ -7,7 +7,7 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{encode, named_by};
 use steadfast_proto::http::name;
 
-use super::tools::Tools;
+use crate::client::kept::Kept;
 
 /// As deep as any message may be: these are our own.
 const DEEPEST: usize = 1_024;
@@ -22,8 +22,8 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// Looks at a message of our own. `tools` knows the arguments of tools that are mirrored.
-    pub(super) fn of(body: &[u8], tools: &Tools) -> Self {
+    /// Looks at a message of our own. What is known of tools says which arguments are mirrored.
+    pub(super) fn of(body: &[u8], kept: &Kept) -> Self {
         let nothing = Self { method: None, id: None, mirrored: None };
         let (id, method, params) = match envelope::read(body, DEEPEST) {
             Ok(Message::Request { id, method, params }) => (Some(id), method, params),
@@ -45,8 +45,10 @@ impl Kind {
             if let Some(named) = named.and_then(|text| serde_json::from_str::<String>(text).ok()) {
                 put(name::NAME, &encode(&named));
                 let arguments = params.get("arguments").and_then(|text| serde_json::from_str(text).ok());
-                if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), arguments) {
-                    tools.each_header(&named, &arguments, |name, value| put(name, &value));
+                if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), arguments)
+                    && let Some(tool) = kept.tool(&named)
+                {
+                    tool.each_header(&arguments, |name, value| put(name, &value));
                 }
             }
             headers

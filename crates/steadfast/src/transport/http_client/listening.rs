@@ -6,9 +6,11 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::mpsc;
 
-use super::events::{Events, Heard, is_events, pause};
+use super::events::{Events, Heard, is_events};
 use super::exchange::Incoming;
-use super::shared::{Shared, Wanted};
+use super::pace::pause;
+use super::request::Wanted;
+use super::shared::Shared;
 use crate::runtime::waiting::sleep;
 
 /// A stream that lasted this long was not opened for nothing.
@@ -31,7 +33,7 @@ pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
                     None => events = Some(Events::new(response, longest)),
                 }
             }
-            Ok(response) if response.status() == StatusCode::NOT_FOUND => {
+            Ok(response) if response.status() == StatusCode::NOT_FOUND && shared.session().id.is_some() => {
                 // If the driver is gone, nobody listens.
                 let _ = driver.send(Incoming::SessionLost).await;
                 return;

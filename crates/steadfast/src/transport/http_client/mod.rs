@@ -10,6 +10,9 @@
 //! and above all whether the server may have seen it (law L10). In the older revisions the server names a session, the driver
 //! opens the stream on which the server speaks first, and a response that breaks off is resumed where it stopped. Since
 //! 2026-07-28 there is none of that: giving up the response is the cancellation.
+//!
+//! Servers that know nothing newer than HTTP+SSE, the transport of 2024-11-05, are found out and spoken to by the same driver
+//! (`legacy_sse`).
 
 mod authorize;
 mod driver;
@@ -17,11 +20,16 @@ mod events;
 mod exchange;
 mod fetch;
 mod headers;
+mod legacy_sse;
 mod listening;
+mod pace;
+mod reach;
+mod request;
+mod reserved;
+mod session;
 mod shared;
 mod target;
 mod tasks;
-mod tools;
 
 pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;

@@ -1,17 +1,18 @@
-//! What all requests to one server share: its address, its session, and who makes them.
+//! What all requests to one server share, and how they are made: by whom, and let in by whom.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use steadfast_model::Revision;
-use steadfast_proto::http::name;
+use reqwest::Url;
 
 use super::authorize::{Attempt, Authorize, Authorizing};
-use super::fetch::{Fetch, FetchError, FetchRequest, FetchResponse};
-use super::tools::Tools;
+use super::fetch::{Fetch, FetchRequest, FetchResponse};
+use super::legacy_sse::Legacy;
+use super::request::{Unsent, Wanted};
+use super::session::Session;
+use crate::client::kept::Kept;
 use crate::runtime::{Runtime, poll_quietly};
 
 /// How often one request is made again because it was not let in.
@@ -19,44 +20,28 @@ const ASKED_AGAIN: usize = 4;
 
 /// One server.
 pub(super) struct Shared {
-    url: reqwest::Url,
-    headers: HeaderMap,
-    fetch: Arc<dyn Fetch>,
-    authorize: Option<Arc<dyn Authorize>>,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) fetch: Arc<dyn Fetch>,
+    pub(super) authorize: Option<Arc<dyn Authorize>>,
     /// The longest message that is taken.
     pub(super) longest: usize,
-    pub(super) tools: Tools,
+    /// What the client knows of tools, and has to know of who it is.
+    pub(super) kept: Arc<Kept>,
     pub(super) runtime: Arc<dyn Runtime>,
-    session: Mutex<Session>,
-}
-
-/// What the handshake of an older revision has established.
-#[derive(Clone, Default)]
-pub(super) struct Session {
-    pub(super) id: Option<HeaderValue>,
-    pub(super) revision: Option<Revision>,
+    pub(super) session: Mutex<Session>,
+    pub(super) legacy: Legacy,
 }
 
 impl Shared {
-    pub(super) fn new(
-        url: reqwest::Url,
-        headers: HeaderMap,
-        fetch: Arc<dyn Fetch>,
-        authorize: Option<Arc<dyn Authorize>>,
-        longest: usize,
-        runtime: Arc<dyn Runtime>,
-    ) -> Self {
-        let (tools, session) = (Tools::default(), Mutex::default());
-        Self { url, headers, fetch, authorize, longest, tools, runtime, session }
-    }
-
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a request, as often as whoever authorizes it asks for.
     pub(super) async fn send(&self, wanted: Wanted<'_>) -> Result<FetchResponse, Unsent> {
-        let mut attempt = self.authorize.as_ref().map(|all| all.attempt(&wanted.method, self.url.as_str()));
+        let url = wanted.endpoint.unwrap_or(&self.url);
+        let mut attempt = self.authorize.as_ref().map(|all| all.attempt(&wanted.method, url.as_str()));
         for _ in 0..ASKED_AGAIN {
             let response = self.send_once(&wanted, attempt.as_deref_mut()).await?;
             let Some(attempt) = &mut attempt else { return Ok(response) };
@@ -81,11 +66,13 @@ impl Shared {
         if let Some(attempt) = attempt {
             fenced(attempt.sign(&mut headers)).await.map_err(Unsent::Unauthorized)?;
         }
+        let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
+        self.kept.identify(credentials.map(HeaderValue::as_bytes));
         wanted.add_headers(&mut headers)?;
         headers.extend(wanted.mirrored.cloned().unwrap_or_else(|| self.session().headers()));
         let request = FetchRequest {
             method: wanted.method.clone(),
-            url: self.url.as_str().to_owned(),
+            url: wanted.endpoint.unwrap_or(&self.url).as_str().to_owned(),
             headers,
             body: wanted.body.clone(),
             timeout: wanted.timeout,
@@ -100,54 +87,4 @@ async fn fenced<T>(mut step: Authorizing<'_, T>) -> Result<T, Box<dyn std::error
         poll_quietly(step.as_mut(), cx).unwrap_or_else(|_| Poll::Ready(Err("it failed unexpectedly".into())))
     })
     .await
-}
-
-/// A request to be made.
-#[derive(Default)]
-pub(super) struct Wanted<'a> {
-    pub(super) method: http::Method,
-    /// The headers that a message of 2026-07-28 is mirrored in. Others have those of the session.
-    pub(super) mirrored: Option<&'a HeaderMap>,
-    pub(super) last_event_id: Option<&'a str>,
-    pub(super) body: Option<bytes::Bytes>,
-    pub(super) timeout: Option<Duration>,
-}
-
-impl Wanted<'_> {
-    fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), Unsent> {
-        let accept =
-            if self.method == http::Method::GET { "text/event-stream" } else { "application/json, text/event-stream" };
-        headers.append(ACCEPT, HeaderValue::from_static(accept));
-        if let Some(id) = self.last_event_id {
-            // Without it, this would be another request.
-            let id = HeaderValue::from_bytes(id.as_bytes());
-            let id = id.map_err(|error| Unsent::Failed(FetchError::unsent(error.to_string())))?;
-            headers.append(name::LAST_EVENT_ID, id);
-        }
-        if self.body.is_some() {
-            headers.append(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
-        Ok(())
-    }
-}
-
-/// Why there is no response.
-pub(super) enum Unsent {
-    /// Whoever authorizes requests could not.
-    Unauthorized(Box<dyn std::error::Error + Send + Sync>),
-    Failed(FetchError),
-}
-
-impl Session {
-    fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if let Some(id) = &self.id {
-            headers.insert(name::SESSION_ID, id.clone());
-        }
-        if let Some(revision) = self.revision {
-            // Revision 2025-03-26 has no such header, and does not mind it.
-            headers.insert(name::PROTOCOL_VERSION, HeaderValue::from_static(revision.as_str()));
-        }
-        headers
-    }
 }

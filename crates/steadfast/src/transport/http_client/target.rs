@@ -1,13 +1,18 @@
 //! Where to connect, and how.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::Url;
 
 use super::authorize::Authorize;
 use super::fetch::{Fetch, ReqwestFetch};
+use super::legacy_sse::{Known, Legacy};
+use super::reach::Reach;
+use super::reserved::is_reserved;
 use super::shared::Shared;
+use crate::client::kept::Kept;
 use crate::runtime::Runtime;
 
 /// A server at a URL.
@@ -22,40 +27,100 @@ use crate::runtime::Runtime;
 /// # Ok(()) }
 /// ```
 ///
-/// Certificates are checked with what the operating system trusts. A redirect is followed only to the same origin, so that
-/// nobody else is sent what was meant for this server.
+/// Cheap to clone. All clones share one pool of connections, and what was found out about the server.
+///
+/// Certificates are checked with what the operating system trusts, and what [`trust_certificate`](Self::trust_certificate)
+/// adds. HTTP/2 is spoken over TLS where the server offers it. A redirect is followed only to the same origin, so that nobody
+/// else is sent what was meant for this server. Nothing is unpacked: answers that come compressed are refused.
+///
+/// Proxies are those of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, with the exceptions of `NO_PROXY`), except
+/// for servers of this machine, which are reached directly.
 #[derive(Clone)]
 pub struct HttpTarget {
-    pub(super) url: Result<reqwest::Url, String>,
-    pub(super) headers: HeaderMap,
-    pub(super) client: Option<reqwest::Client>,
-    pub(super) fetch: Option<Arc<dyn Fetch>>,
-    pub(super) authorize: Option<Arc<dyn Authorize>>,
-    /// What was wrong with a header.
-    pub(super) problem: Option<String>,
+    url: Result<Url, String>,
+    headers: HeaderMap,
+    reach: Reach,
+    client: Option<reqwest::Client>,
+    fetch: Option<Arc<dyn Fetch>>,
+    authorize: Option<Arc<dyn Authorize>>,
+    only_legacy_sse: bool,
+    /// What was wrong with what was asked for.
+    problem: Option<String>,
+    pool: Arc<Mutex<Option<reqwest::Client>>>,
+    known: Arc<Known>,
 }
 
 impl HttpTarget {
     /// The server's endpoint.
     pub fn new(url: impl AsRef<str>) -> Self {
-        let url = reqwest::Url::parse(url.as_ref()).map_err(|error| format!("not a URL: {error}"));
+        let url = Url::parse(url.as_ref()).map_err(|error| format!("not a URL: {error}"));
         let url = url.and_then(|url| match url.scheme() {
             "http" | "https" => Ok(url),
             other => Err(format!("`{other}:` is not a scheme of HTTP")),
         });
-        Self { url, headers: HeaderMap::new(), client: None, fetch: None, authorize: None, problem: None }
+        Self {
+            url,
+            headers: HeaderMap::new(),
+            reach: Reach::default(),
+            client: None,
+            fetch: None,
+            authorize: None,
+            only_legacy_sse: false,
+            problem: None,
+            pool: Arc::default(),
+            known: Arc::default(),
+        }
     }
 
-    /// A header of every request. It is not shown in logs.
+    /// A header of every request. It is not shown in logs. Those that the protocol or the connection speaks by are refused when
+    /// this is connected to.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let parsed = HeaderName::try_from(name.as_ref()).ok().zip(HeaderValue::try_from(value.as_ref()).ok());
         match parsed {
+            Some((name, _)) if is_reserved(&name) => {
+                self.problem = Some(format!("the header `{name}` is not for programs to set"));
+            }
             Some((name, mut value)) => {
                 value.set_sensitive(true);
                 self.headers.append(name, value);
             }
             None => self.problem = Some(format!("`{}` cannot be a header", name.as_ref())),
         }
+        self
+    }
+
+    /// Trusts the servers that this certificate vouches for, beside those that the operating system trusts: an authority of
+    /// your own, in DER, or any number of them in PEM.
+    ///
+    /// ```no_run
+    /// # fn example() -> std::io::Result<()> {
+    /// use steadfast::transport::http_client::HttpTarget;
+    ///
+    /// let target = HttpTarget::new("https://tools.internal/mcp").trust_certificate(std::fs::read("authority.pem")?);
+    /// # Ok(()) }
+    /// ```
+    pub fn trust_certificate(self, certificate: impl AsRef<[u8]>) -> Self {
+        self.reached(|reach| reach.trust(certificate.as_ref()))
+    }
+
+    /// Goes through this proxy, wherever the server is and whatever the environment says. A name and a password may stand in
+    /// its URL.
+    pub fn proxy(self, url: impl AsRef<str>) -> Self {
+        self.reached(|reach| reach.through(url.as_ref()))
+    }
+
+    /// Goes through no proxy, whatever the environment says.
+    pub fn no_proxy(self) -> Self {
+        self.reached(|reach| {
+            reach.directly();
+            Ok(())
+        })
+    }
+
+    /// Speaks HTTP+SSE, the transport of 2024-11-05, without trying anything newer. It need not be said: a server that knows
+    /// nothing else is found out by itself, with two requests more.
+    pub fn legacy_sse(mut self) -> Self {
+        self.only_legacy_sse = true;
         self
     }
 
@@ -78,27 +143,49 @@ impl HttpTarget {
         self
     }
 
-    /// One pool of connections for all that clone it.
-    pub(crate) fn with_one_pool(mut self) -> Self {
-        // What is wrong with it is said when it is opened.
-        if self.fetch.is_none() {
-            self.fetch = ReqwestFetch::new(self.client.clone()).ok().map(|fetch| Arc::new(fetch) as Arc<dyn Fetch>);
-        }
-        self
-    }
-
     /// What it takes to make requests, for messages of at most that length.
-    pub(super) fn resolve(self, longest: usize, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
-        let usage = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
-        let url = self.url.map_err(usage)?;
-        if let Some(problem) = self.problem {
+    pub(super) fn resolve(self, kept: Arc<Kept>, longest: usize, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
+        let usage = |message: &String| io::Error::new(io::ErrorKind::InvalidInput, message.clone());
+        if let Some(problem) = &self.problem {
             return Err(usage(problem));
         }
-        let fetch = match self.fetch {
-            Some(fetch) => fetch,
-            None => Arc::new(ReqwestFetch::new(self.client)?),
+        let url = self.url.as_ref().map_err(usage)?;
+        let fetch = self.fetch_from(url)?;
+        Ok(Shared {
+            url: url.clone(),
+            headers: self.headers,
+            fetch,
+            authorize: self.authorize,
+            longest,
+            kept,
+            runtime,
+            session: Mutex::default(),
+            legacy: Legacy::new(self.only_legacy_sse, self.known),
+        })
+    }
+
+    fn fetch_from(&self, url: &Url) -> io::Result<Arc<dyn Fetch>> {
+        if let Some(fetch) = &self.fetch {
+            return Ok(Arc::clone(fetch));
+        }
+        if let Some(client) = &self.client {
+            return Ok(Arc::new(ReqwestFetch(client.clone())));
+        }
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = match &*pool {
+            Some(client) => client.clone(),
+            None => pool.insert(self.reach.client(url)?).clone(),
         };
-        Ok(Shared::new(url, self.headers, fetch, self.authorize, longest, runtime))
+        Ok(Arc::new(ReqwestFetch(client)))
+    }
+
+    /// Reached in another way, it has other connections.
+    fn reached(mut self, change: impl FnOnce(&mut Reach) -> Result<(), String>) -> Self {
+        self.pool = Arc::default();
+        if let Err(problem) = change(&mut self.reach) {
+            self.problem = Some(problem);
+        }
+        self
     }
 }
 

@@ -141,3 +141,15 @@ async fn a_log_level_is_asked_for_by_its_name() {
     };
     with(client.set_log_level(LoggingLevel::Warning).into_future(), answering).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_client_of_2025_03_26_takes_batches() {
+    let (client, mut host) = Host::connected(Era::Handshake(Revision::V2025_03_26), |connecting| connecting).await;
+    let ping = |id: &str| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    host.raw.send(&json!([ping("a"), told, ping("b")])).await;
+    let answers = host.next().await.unwrap();
+    let ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, ["a", "b"], "{answers}");
+    host.is_quiet(&client).await;
+}

@@ -86,3 +86,22 @@ async fn the_older_tasks_are_neither_declared_nor_asked_for() {
     assert!(host.heard[0]["params"]["capabilities"].get("tasks").is_none(), "{:?}", host.heard[0]);
     assert!(host.heard.iter().all(|message| message["params"].get("task").is_none()), "{:?}", host.heard);
 }
+
+#[tokio::test]
+async fn a_task_is_not_asked_for_more_often_than_its_server_says() {
+    const PACE: Duration = Duration::from_millis(300);
+    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+    let answering = async {
+        let call = host.until("tools/call").await;
+        let mut said = std::time::Instant::now();
+        host.answer(&call, task(json!({"resultType": "task", "pollIntervalMs": 300}))).await;
+        for status in ["working", "completed"] {
+            let get = host.until("tasks/get").await;
+            assert!(said.elapsed() >= PACE, "{:?}", said.elapsed());
+            said = std::time::Instant::now();
+            let result = json!({"content": []});
+            host.answer(&get, task(json!({"status": status, "result": result, "pollIntervalMs": 300}))).await;
+        }
+    };
+    with(client.call_tool("t", json!({})).into_future(), answering).await.unwrap();
+}

@@ -457,3 +457,36 @@ async fn a_shutdown_lets_handlers_answer_and_ends_every_stream() {
     assert!(Events::of(running).all().await[0]["result"].is_object());
     assert!(listening.all().await.is_empty());
 }
+
+/// Limits with which a drain takes as long as it has to.
+fn patient() -> HttpOptions {
+    let mut limits = steadfast::Limits::default();
+    (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
+    HttpOptions::new().with_limits(limits)
+}
+
+/// What a handler waits for in the drain window, it can only get if it is taken.
+#[tokio::test]
+async fn answers_and_cancellations_are_taken_while_the_service_drains() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let asks = Tool::new("asks").handler(|ctx: Context| async move {
+        let roots = ctx.roots().await?;
+        Ok::<_, steadfast::Error>(format!("{} roots", roots.roots.len()))
+    });
+    let service = HttpService::new(server([asks, forever(&begun, &dropped)]), patient());
+    let session = open(&service, "2025-11-25").await;
+    let mut asking = Events::of(Sent::in_session(&session, &call(1, "asks", json!({}))).to(&service).await);
+    let question = asking.message().await.unwrap();
+    assert_eq!(question["method"], "roots/list");
+    let waiting = tokio::spawn(Sent::in_session(&session, &call(2, "forever", json!({}))).begin(&service));
+    soon(begun.wait()).await;
+    service.shut_down();
+    assert_eq!(status(&Sent::in_session(&session, &call(3, "asks", json!({}))).to(&service).await), 503);
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    assert_eq!(status(&Sent::in_session(&session, &cancelled).to(&service).await), 202);
+    soon(dropped.wait()).await;
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": "file:///one"}]}});
+    assert_eq!(status(&Sent::in_session(&session, &answer).to(&service).await), 202);
+    assert_eq!(asking.message().await.unwrap()["result"]["content"][0]["text"], "1 roots");
+    drop(soon(waiting).await);
+}

@@ -228,3 +228,89 @@ async fn a_shutdown_waits_for_answers_and_takes_no_new_connections() {
     soon(stopping).await.unwrap();
     assert!(TcpStream::connect(address).await.is_err());
 }
+
+/// Writes a request, and gives the connection that its answer comes on.
+async fn send(address: SocketAddr, sent: Sent) -> TcpStream {
+    let body = sent.body.clone();
+    let mut request = bytes(address, sent);
+    request.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    request.extend_from_slice(&body);
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(&request).await.unwrap();
+    stream
+}
+
+/// A client that is asked something answers on another connection, which it may have to open first.
+#[tokio::test]
+async fn an_answer_is_taken_on_a_new_connection_while_the_server_drains() {
+    let asks = Tool::new("asks").handler(|ctx: Context| async move {
+        let roots = ctx.roots().await?;
+        Ok::<_, steadfast::Error>(format!("{} roots", roots.roots.len()))
+    });
+    let mut limits = steadfast::Limits::default();
+    (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
+    let running = serve([asks], HttpOptions::new().with_limits(limits));
+    let address = running.address;
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
+        "clientInfo": {"name": "t", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let opened = exchange(&mut stream, address, Sent::post(&message)).await;
+    let session = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let mut telling = send(address, Sent::in_session(&session, &initialized)).await;
+    let told = read_until(&mut telling, |text| text.contains("\r\n\r\n")).await;
+    assert!(told.starts_with("HTTP/1.1 202"), "{told}");
+    let mut asking = send(address, Sent::in_session(&session, &call(1, "asks", json!({})))).await;
+    let asked = read_until(&mut asking, |text| text.contains("roots/list") && text.ends_with("\n\n\r\n")).await;
+    let question =
+        asked.lines().find_map(|line| line.strip_prefix("data: ").filter(|data| data.contains("roots/list")));
+    let question: Value = serde_json::from_str(question.unwrap()).unwrap();
+    let stopping = tokio::spawn(running.stop());
+    // It has begun when new requests are refused.
+    soon(async {
+        loop {
+            let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"});
+            let mut other = send(address, Sent::in_session(&session, &ping)).await;
+            let answer = read_until(&mut other, |text| text.contains("\r\n\r\n")).await;
+            if answer.starts_with("HTTP/1.1 503") {
+                return;
+            }
+        }
+    })
+    .await;
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": "file:///one"}]}});
+    let mut answering = send(address, Sent::in_session(&session, &answer)).await;
+    let taken = read_until(&mut answering, |text| text.contains("\r\n\r\n")).await;
+    assert!(taken.starts_with("HTTP/1.1 202"), "{taken}");
+    let rest = read_until(&mut asking, |text| text.ends_with("0\r\n\r\n")).await;
+    assert!(rest.contains("1 roots"), "{rest}");
+    soon(stopping).await.unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+/// What a client has written behind its request hides its end from whoever reads.
+#[tokio::test]
+async fn a_client_that_hangs_up_behind_bytes_that_nobody_reads_has_cancelled() {
+    let dropped = Signal::default();
+    let dropping = dropped.clone();
+    let tool = Tool::new("streams").handler(move |ctx: Context| {
+        let guard = dropping.on_drop();
+        async move {
+            ctx.progress(0.5, "half way");
+            std::future::pending::<()>().await;
+            drop(guard);
+        }
+    });
+    let mut options = HttpOptions::new();
+    // Nothing is written, so that nobody finds out by writing.
+    options.keep_alive = Duration::from_secs(3600);
+    let running = serve([tool], options);
+    let call = Sent::modern(1, "tools/call", json!({"name": "streams", "_meta": {"progressToken": 1}}));
+    let mut stream = send(running.address, call).await;
+    read_until(&mut stream, |text| text.contains("notifications/progress")).await;
+    stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n").await.unwrap();
+    drop(stream);
+    soon(dropped.wait()).await;
+    running.stop().await;
+}

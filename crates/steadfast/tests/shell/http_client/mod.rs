@@ -1,15 +1,24 @@
 //! Clients of servers at a URL.
 
+mod cuts;
 mod faults;
 mod found;
+mod legacy;
+mod limits;
+mod own_headers;
+mod pool;
+mod proxies;
 mod served;
+mod streams;
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use steadfast::Revision;
-use steadfast::client::Era;
+use steadfast::client::{Era, Reconnect};
+use steadfast::transport::http_client::HttpTarget;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -27,6 +36,10 @@ impl Came {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let of = |line: &'_ str| line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name));
         self.head.lines().find(|line| of(line)).and_then(|line| line.split_once(':')).map(|(_, value)| value.trim())
+    }
+
+    fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
     }
 
     pub(super) fn is(&self, method: &str) -> bool {
@@ -120,6 +133,43 @@ pub(super) fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     answer()
 }
 
+/// An error with its causes.
+fn why(error: &steadfast::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
 pub(super) async fn connect(url: &str, era: Era) -> Client {
     soon(Client::connect(url).era(era).into_future()).await.unwrap()
+}
+
+/// A client that does not come back when its connection is lost, nor makes a call again.
+async fn connect_once(target: HttpTarget, era: Era) -> Client {
+    soon(Client::connect(target).era(era).reconnect(Reconnect::never()).into_future()).await.unwrap()
+}
+
+/// A server by hand: `serve` gets each request, and the connection that it came on.
+async fn by_hand<A>(serve: impl Fn(Came, TcpStream) -> A + Send + Sync + 'static) -> String
+where
+    A: Future<Output = ()> + Send,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let serve = Arc::new(serve);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let serve = Arc::clone(&serve);
+            tokio::spawn(async move {
+                if let Some(came) = read(&mut stream).await {
+                    serve(came, stream).await;
+                }
+            });
+        }
+    });
+    url
 }

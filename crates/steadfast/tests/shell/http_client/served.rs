@@ -4,28 +4,34 @@ use std::net::TcpListener as StdListener;
 
 use serde_json::json;
 use steadfast::client::Era;
-use steadfast::transport::http::ServingHttp;
+use steadfast::transport::http::{HttpOptions, ServingHttp};
 use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, Outcome, Revision, request};
 use tokio::sync::oneshot;
 
 use super::*;
 
-struct Served {
-    url: String,
+pub(super) struct Served {
+    pub(super) url: String,
     stop: Option<oneshot::Sender<()>>,
     task: tokio::task::JoinHandle<Result<(), steadfast::Error>>,
 }
 
 impl Served {
-    fn new(tools: impl IntoIterator<Item = Tool>) -> Self {
+    pub(super) fn new(tools: impl IntoIterator<Item = Tool>) -> Self {
+        Self::with(tools, HttpOptions::new())
+    }
+
+    pub(super) fn with(tools: impl IntoIterator<Item = Tool>, options: HttpOptions) -> Self {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
-        let serving = ServingHttp::on(server(tools), listener).with_shutdown(async move { drop(stopped.await) });
+        let serving = ServingHttp::on(server(tools), listener)
+            .with_options(options)
+            .with_shutdown(async move { drop(stopped.await) });
         Self { url, stop: Some(stop), task: tokio::spawn(serving.run()) }
     }
 
-    async fn stop(mut self) {
+    pub(super) async fn stop(mut self) {
         drop(self.stop.take());
         soon(self.task).await.unwrap().unwrap();
     }

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
 use super::super::keep_alive::KeepAlive;
+use super::super::socket::Hangup;
 use super::Running;
 use crate::runtime::{Runtime, spawn_apart};
 
@@ -28,7 +29,12 @@ pub(in super::super) struct ExchangeStream {
 }
 
 /// The end of the request.
-struct Serving(Arc<Between>);
+struct Serving {
+    between: Arc<Between>,
+    /// The client is gone, though whoever writes to it has not found out: bytes that nobody has read hide it, and there may be
+    /// nothing to write for long.
+    hangup: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
 
 /// What both ends share. Nothing that is called with the lock held runs the other end.
 struct Between(Mutex<Slot>);
@@ -48,11 +54,12 @@ impl Between {
 }
 
 impl ExchangeStream {
-    pub(super) fn begin(running: Box<Running>, ready: VecDeque<Vec<u8>>) -> Self {
+    pub(super) fn begin(running: Box<Running>, ready: VecDeque<Vec<u8>>, hangup: Option<Hangup>) -> Self {
         let (runtime, silence) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
         let slot = Slot { running: Some(running), message: None, reader: None, writer: None };
         let between = Arc::new(Between(Mutex::new(slot)));
-        let serving = Serving(Arc::clone(&between));
+        let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
+        let serving = Serving { between: Arc::clone(&between), hangup };
         spawn_apart(&*runtime, serving);
         Self { between, ready, runtime, silence, keep_alive: KeepAlive::default() }
     }
@@ -99,9 +106,19 @@ impl Drop for ExchangeStream {
 impl Future for Serving {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut guard = self.0.lock();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Self { between, hangup } = &mut *self;
+        let hung_up = hangup.as_mut().is_some_and(|hangup| hangup.as_mut().poll(cx).is_ready());
+        let mut guard = between.lock();
         let slot = &mut *guard;
+        if hung_up {
+            let running = slot.running.take();
+            slot.reader.take().into_iter().for_each(Waker::wake);
+            drop(guard);
+            // Outside of the lock: what it ends may want it.
+            drop(running);
+            return Poll::Ready(());
+        }
         loop {
             let Some(running) = &mut slot.running else { return Poll::Ready(()) };
             // Woken when there is room, or nobody to make any.

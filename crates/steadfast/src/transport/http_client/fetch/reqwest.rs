@@ -1,34 +1,16 @@
 //! Requests over the network, by reqwest.
 
-use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
 use http_body::Body as _;
-use reqwest::redirect::{Attempt, Policy};
-use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
 
-/// More redirects than this are a loop.
-const REDIRECTS: usize = 5;
-
-/// How long it may take to reach the server.
-const CONNECTING: Duration = Duration::from_secs(10);
-
 /// Makes requests with a client of reqwest's.
-pub(in super::super) struct ReqwestFetch(reqwest::Client);
-
-impl ReqwestFetch {
-    /// With somebody's own client, or with ours.
-    pub(in super::super) fn new(client: Option<reqwest::Client>) -> io::Result<Self> {
-        client.map_or_else(default_client, Ok).map(Self)
-    }
-}
+pub(in super::super) struct ReqwestFetch(pub(in super::super) reqwest::Client);
 
 impl Fetch for ReqwestFetch {
     fn fetch(&self, request: FetchRequest) -> Fetching {
@@ -90,27 +72,4 @@ fn describe(error: &reqwest::Error) -> String {
         cause = inner.source();
     }
     if text.is_empty() { "the request failed".to_owned() } else { text }
-}
-
-fn default_client() -> io::Result<reqwest::Client> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(rustls::ConfigBuilder::with_platform_verifier)
-        .map_err(io::Error::other)?
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(Policy::custom(follow))
-        .connect_timeout(CONNECTING)
-        .tcp_nodelay(true)
-        .build()
-        .map_err(io::Error::other)
-}
-
-/// Only where the method and the body stay what they are, and only to the origin that was asked.
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-    let same_request = matches!(attempt.status().as_u16(), 307 | 308);
-    if same_origin && same_request && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
 }

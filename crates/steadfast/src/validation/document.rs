@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::schema_limits as limits;
+use super::limits;
 use super::measure::{Node, within};
 
 /// What references may refer to, by name.

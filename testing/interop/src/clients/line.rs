@@ -2,18 +2,20 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::check::Check;
-use crate::client::{Client, Kind};
+use super::check::Check;
+use super::client::{Client, Kind};
+use super::inspector;
+use super::room::Room;
+use crate::Result;
 use crate::install::Installed;
 use crate::process::finish;
-use crate::report::Verdict;
-use crate::room::Room;
+use crate::report::{Cell, Row, Verdict};
 use crate::transport::Transport;
-use crate::{Result, inspector};
 
 /// For all checks of a line. A script gives up each of them by itself, sooner.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -35,7 +37,7 @@ struct Told {
 impl Line {
     /// Every line that clients and transports allow.
     pub(crate) fn all(transports: &[Transport], revisions: fn(&str) -> bool) -> impl Iterator<Item = Line> {
-        Client::ALL.iter().flat_map(move |client| {
+        Client::EVERY.iter().flat_map(move |client| {
             transports.iter().flat_map(move |&transport| {
                 let carried = move |revision: &&&str| transport.carries(revision) && revisions(revision);
                 client.revisions.iter().filter(carried).map(move |&revision| {
@@ -48,7 +50,7 @@ impl Line {
     }
 
     pub(crate) fn name(&self) -> String {
-        format!("{}/{}/{}", self.client.name, self.transport.name(), self.revision)
+        format!("{}/{}/{}", self.client.name(), self.transport.name(), self.revision)
     }
 
     /// Why a check is not among its own, if there is a reason.
@@ -56,18 +58,40 @@ impl Line {
         check.missing(self.transport, self.revision).or_else(|| self.client.missing(check.name))
     }
 
+    /// Its line of the table. A client that could not be installed has failed.
+    pub(crate) fn row(&self, installed: &Result<Installed>, base: &Path, program: &Path) -> Row {
+        let mut verdicts = match installed {
+            Ok(installed) => self.run(installed, base, program),
+            // Not to be had is not to be passed over: it was not checked.
+            Err(words) => self.checks.iter().map(|_| Verdict::failed(words.clone())).collect(),
+        }
+        .into_iter();
+        let cell = |check: &'static Check| match self.missing(check) {
+            Some(reason) => Cell::Missing(reason),
+            None if self.checks.iter().any(|mine| mine.name == check.name) => verdicts.next().into(),
+            None => Cell::NotAsked,
+        };
+        Row {
+            peer: self.client.name(),
+            wire: self.transport.name(),
+            revision: self.revision,
+            cells: Check::ALL.iter().map(cell).collect(),
+        }
+    }
+
     /// Does the checks; a verdict for each.
-    pub(crate) fn run(&self, installed: &Installed, base: &Path, program: &Path) -> Vec<Verdict> {
+    fn run(&self, installed: &Installed, base: &Path, program: &Path) -> Vec<Verdict> {
         let folder = base.join("runs").join(self.name().replace('/', "-"));
         match self.rooms(&folder, program) {
             Err(words) => self.checks.iter().map(|_| Verdict::failed(words.clone())).collect(),
             Ok(mut rooms) => {
-                let told = match installed.kind() {
+                let told = match self.client.kind {
                     Kind::Inspector => {
-                        let lines = inspector::observe(self, &rooms, |folder| installed.command(folder));
+                        let lines =
+                            inspector::observe(self, &rooms, |folder| installed.command(inspector::LAUNCHER, folder));
                         Told { lines, failure: None }
                     }
-                    Kind::Python(_) | Kind::TypeScript(_) => self.observe(&rooms, installed, &folder),
+                    Kind::Script(script) => self.observe(&rooms, &folder, installed.command(script, &folder)),
                 };
                 self.checks.iter().zip(&mut rooms).map(|(check, room)| self.verdict(check, room, &told)).collect()
             }
@@ -83,7 +107,7 @@ impl Line {
         self.checks.iter().map(room).collect()
     }
 
-    fn observe(&self, rooms: &[Room], installed: &Installed, folder: &Path) -> Told {
+    fn observe(&self, rooms: &[Room], folder: &Path, mut script: Command) -> Told {
         let check = |(check, room): (&&Check, &Room)| json!({ "name": check.name, "target": room.target(), "cleanup_log": room.cleanup_log() });
         let checks: Vec<Value> = self.checks.iter().zip(rooms).map(check).collect();
         let plan = folder.join("plan");
@@ -91,7 +115,7 @@ impl Line {
         if let Err(error) = written {
             return Told { lines: Vec::new(), failure: Some(format!("{}: {error}", plan.display())) };
         }
-        let failure = finish(installed.command(folder).arg(&plan), LIMIT, folder).err();
+        let failure = finish(script.arg(&plan), LIMIT, folder).err();
         // One that fell over has told of what it did before.
         let output = fs::read_to_string(folder.join("output")).unwrap_or_default();
         Told { lines: output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(), failure }
@@ -105,7 +129,7 @@ impl Line {
         // Also if it saw something else: nothing may be left behind by it.
         let left = room.leave(check.cleans_up);
         match check.judge(self.revision, seen).and(left) {
-            Ok(()) => Verdict::passed(seen),
+            Ok(()) => Verdict::passed_with_notes(seen),
             Err(words) => Verdict::failed(words),
         }
     }

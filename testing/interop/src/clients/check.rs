@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Result;
+use crate::expected::covers;
 use crate::transport::Transport;
 
 /// How many calls the `concurrent` check makes at once; the scripts know it too.
@@ -120,27 +121,6 @@ const L8: &str = "Identity: an id in flight is never taken twice.";
 
 fn four_steps() -> Value {
     json!({ "text": "4 steps", "steps": [[1, 4], [2, 4], [3, 4], [4, 4]] })
-}
-
-/// Whether `seen` is as expected. A list of tools may have more of them; numbers may be written with a fraction.
-fn covers(expected: &Value, seen: &Value) -> bool {
-    match (expected, seen) {
-        (Value::Number(expected), Value::Number(seen)) => expected.as_f64() == seen.as_f64(),
-        (Value::Array(expected), Value::Array(seen)) => {
-            expected.len() == seen.len() && expected.iter().zip(seen).all(|(expected, seen)| covers(expected, seen))
-        }
-        (Value::Object(expected), Value::Object(seen)) => {
-            expected.len() == seen.len()
-                && expected.iter().all(|(name, expected)| match (name.as_str(), seen.get(name)) {
-                    (_, None) => false,
-                    ("tools", Some(Value::Array(seen))) => {
-                        expected.as_array().is_some_and(|tools| tools.iter().all(|tool| seen.contains(tool)))
-                    }
-                    (_, Some(seen)) => covers(expected, seen),
-                })
-        }
-        _ => expected == seen,
-    }
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ fn a_value_too_deep_for_the_stack_is_refused() {
 
 #[test]
 fn all_that_the_limits_allow_fits_on_a_small_stack() {
-    let links = super::super::schema_limits::CHAIN - 2;
+    let links = super::limits::CHAIN - 2;
     let definitions: JsonObject = (0..links)
         .map(|link| (format!("a{link}"), json!({ "$ref": format!("#/$defs/a{}", link + 1) })))
         .chain([(format!("a{links}"), json!({ "items": { "$ref": "#" } }))])

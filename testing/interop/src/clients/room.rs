@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::check::Check;
+use super::cutter::Cutter;
 use crate::Result;
-use crate::check::Check;
-use crate::cutter::Cutter;
 use crate::process::is_gone_within;
 use crate::transport::Transport;
 

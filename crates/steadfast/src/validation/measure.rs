@@ -1,16 +1,16 @@
 //! How large a schema is, and how costly a check by it can get.
 //!
 //! A schema is a graph: references join its subschemas. One walk over it, which never recurses, finds what
-//! [`schema_limits`](super::super::schema_limits) bounds. Where it cannot tell what a reference refers to (relative URIs
+//! [`limits`](super::limits) bounds. Where it cannot tell what a reference refers to (relative URIs
 //! below several `$id`s) it assumes the worst of what it may be.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::super::schema_limits as limits;
 use super::dialect::Dialect;
 use super::document::Document;
+use super::limits;
 
 /// What was found of a schema that keeps within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

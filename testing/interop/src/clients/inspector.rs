@@ -1,16 +1,16 @@
 //! The Inspector's command line: one method an invocation, told in the words of the scripts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::check::Check;
+use super::line::Line;
+use super::room::Room;
 use crate::Result;
-use crate::check::Check;
-use crate::line::Line;
 use crate::process::{finish, last_lines};
-use crate::room::Room;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -30,9 +30,7 @@ pub(crate) fn observe(line: &Line, rooms: &[Room], command: impl Fn(&Path) -> Co
 }
 
 /// Where the package keeps the program.
-pub(crate) fn launcher(folder: &Path) -> PathBuf {
-    folder.join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
-}
+pub(crate) const LAUNCHER: &str = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
 struct Cli<'a, F> {
     line: &'a Line,

@@ -1,12 +1,13 @@
-//! Checks of values against JSON Schemas that were written by hand.
+//! Checks of values against JSON Schemas that somebody else has written: a server's tools, seen from either side.
 //!
-//! A schema is compiled once, when its tool is made, by the dialect that it declares: 2020-12 if it declares none, or
+//! A schema is compiled once, when its tool is made or first called, by the dialect that it declares: 2020-12 if it declares none, or
 //! 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that needs one is
 //! refused, and so is one that is too large or could be too costly. Without the feature `schema-validation` schemas are
 //! measured all the same, and every value passes.
 
 mod dialect;
 mod document;
+pub mod limits;
 mod measure;
 #[cfg(feature = "schema-validation")]
 mod size;
@@ -52,7 +53,7 @@ impl Validator {
         // How often the value may be looked at to find what is wrong with it. All of it is collected before some is shown.
         const LOOKS: usize = 20_000;
         let size = size::Size::of(value, self.measure.ways);
-        if size.levels.saturating_mul(self.measure.chain) > super::schema_limits::STEPS {
+        if size.levels.saturating_mul(self.measure.chain) > limits::STEPS {
             return Err(format!("it is nested {} levels deep, which is too deep to be checked", size.levels));
         }
         if self.compiled.is_valid(value) {

@@ -1,0 +1,170 @@
+//! The tools that the server has listed, as far as a client has to know them to call them.
+//!
+//! What was listed is believed until the server says that its list has changed. A listing that was asked for before that is
+//! not: it may be older than the change.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steadfast_model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use steadfast_proto::http::params::MirroredParams;
+
+use super::bounded::Bounded;
+use super::output::OutputSchema;
+use crate::error::Error;
+
+/// So many tools are known, and so many bytes of their schemas. The others are called all the same.
+const MOST: usize = 4_096;
+const BYTES: usize = 16 << 20;
+
+/// See the [module](self).
+pub(crate) struct KnownTools(Mutex<State>);
+
+struct State {
+    tools: Bounded<Box<str>, Arc<KnownTool>>,
+    /// How often the list has changed.
+    generation: u64,
+}
+
+/// What is known of a tool.
+#[derive(PartialEq)]
+pub(crate) struct KnownTool {
+    mirrored: MirroredParams,
+    annotations: Option<ToolAnnotations>,
+    output: Option<OutputSchema>,
+}
+
+impl KnownTools {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(State { tools: Bounded::new(MOST, BYTES), generation: 0 }))
+    }
+
+    /// How often the list has changed: to be taken before it is asked for.
+    pub(super) fn generation(&self) -> u64 {
+        self.lock().generation
+    }
+
+    /// Takes note of what was listed, if the list has not changed since it was asked for.
+    pub(super) fn note(&self, generation: u64, listed: &[Tool]) {
+        let mut state = self.lock();
+        if state.generation != generation {
+            return;
+        }
+        for tool in listed {
+            let (name, known) = (Box::from(tool.name.as_str()), KnownTool::new(tool));
+            // What was compiled for it stays.
+            if state.tools.get(&name).is_some_and(|before| **before == known) {
+                continue;
+            }
+            let bytes = known.bytes() + name.len();
+            state.tools.insert(name, Arc::new(known), bytes);
+        }
+    }
+
+    /// The list has changed, or may have: nothing of it is believed.
+    pub(super) fn forget(&self) {
+        let mut state = self.lock();
+        state.generation += 1;
+        state.tools.retain(|_| false);
+    }
+
+    /// What is known of a tool.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
+        self.lock().tools.get(&Box::from(name)).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownTool {
+    fn new(tool: &Tool) -> Self {
+        Self {
+            // One with annotations that are wrong is not to be called over HTTP, and elsewhere they do not matter.
+            mirrored: MirroredParams::of_schema(&tool.input_schema).unwrap_or_default(),
+            annotations: tool.annotations.clone(),
+            output: tool.output_schema.as_ref().map(OutputSchema::new),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.output.as_ref().map_or(0, OutputSchema::bytes)
+    }
+
+    /// True if calling it twice does no more than calling it once, by its own word.
+    pub(crate) fn says_it_may_be_repeated(&self) -> bool {
+        let hint = |read: fn(&ToolAnnotations) -> Option<bool>| self.annotations.as_ref().and_then(read) == Some(true);
+        hint(|hints| hints.read_only_hint) || hint(|hints| hints.idempotent_hint)
+    }
+
+    /// Calls `header` with each header that mirrors one of these arguments.
+    #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has headers"))]
+    pub(crate) fn each_header(&self, arguments: &JsonObject, header: impl FnMut(&str, Cow<'_, str>)) {
+        self.mirrored.each_header(arguments, header);
+    }
+
+    /// Whether an answer is what the tool says that its answers are.
+    pub(super) fn check(&self, name: &str, answer: &CallToolResult) -> Result<(), Error> {
+        self.output.as_ref().map_or(Ok(()), |output| output.check(name, answer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str, output: &serde_json::Value) -> Tool {
+        Tool::new(name).with_output_schema(output.as_object().cloned().unwrap())
+    }
+
+    fn known(tools: &[Tool]) -> KnownTools {
+        let known = KnownTools::new();
+        known.note(0, tools);
+        known
+    }
+
+    #[test]
+    fn a_listing_that_is_older_than_a_change_is_not_believed() {
+        let known = known(&[Tool::new("a")]);
+        let generation = known.generation();
+        known.forget();
+        assert!(known.get("a").is_none());
+        known.note(generation, &[Tool::new("b")]);
+        assert!(known.get("b").is_none());
+        known.note(known.generation(), &[Tool::new("b")]);
+        assert!(known.get("b").is_some());
+    }
+
+    #[test]
+    fn what_is_listed_again_unchanged_is_not_compiled_again() {
+        let known = known(&[tool("a", &json!({"type": "object"}))]);
+        let first = known.get("a").unwrap();
+        known.note(0, &[tool("a", &json!({"type": "object"}))]);
+        assert!(Arc::ptr_eq(&first, &known.get("a").unwrap()));
+        known.note(0, &[tool("a", &json!({"type": "array"}))]);
+        assert!(!Arc::ptr_eq(&first, &known.get("a").unwrap()));
+    }
+
+    #[test]
+    fn so_many_tools_are_known_and_no_more() {
+        let listed: Vec<_> = (0..=MOST).map(|number| Tool::new(number.to_string())).collect();
+        let known = known(&listed);
+        assert!(known.get("0").is_none() && known.get(&MOST.to_string()).is_some());
+    }
+
+    #[test]
+    fn hints_say_what_may_be_repeated() {
+        let hinted = |annotations| Tool::new("a").with_annotations(annotations);
+        for (tool, repeated) in [
+            (Tool::new("a"), false),
+            (hinted(ToolAnnotations::new().with_read_only_hint(false)), false),
+            (hinted(ToolAnnotations::new().with_read_only_hint(true)), true),
+            (hinted(ToolAnnotations::new().with_idempotent_hint(true)), true),
+        ] {
+            assert_eq!(known(&[tool]).get("a").unwrap().says_it_may_be_repeated(), repeated);
+        }
+    }
+}

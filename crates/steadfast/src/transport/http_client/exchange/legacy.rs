@@ -1,0 +1,97 @@
+//! A message on its way over HTTP+SSE: what comes back is on the stream.
+
+use bytes::Bytes;
+use http::StatusCode;
+use reqwest::Url;
+use steadfast_model::{ErrorObject, Method, code};
+use steadfast_proto::connection::Outcome;
+
+use super::refusal::unsent;
+use super::{Exchange, Failure, Incoming};
+use crate::transport::http_client::events::Events;
+use crate::transport::http_client::fetch::{FetchResponse, body_of};
+use crate::transport::http_client::legacy_sse::{NotOpened, is_refusal_of_its_kind, open};
+use crate::transport::http_client::request::Wanted;
+
+/// What a server says when it takes a message is not looked at. So much of it is read, that its connection can be used again.
+const ACCEPTANCE: usize = 64 * 1024;
+
+impl Exchange {
+    /// Sends it over HTTP+SSE, if that is spoken or expected to be. `None` if something newer is to be tried.
+    pub(super) async fn post_legacy(&self, body: &Bytes) -> Option<Result<(), Failure>> {
+        let legacy = &self.shared.legacy;
+        if let Some(endpoint) = legacy.endpoint() {
+            return Some(self.deliver(endpoint, body.clone()).await);
+        }
+        if !legacy.is_expected() {
+            return None;
+        }
+        if self.kind.method != Some(Method::Initialize) {
+            // Who probes for a newer revision goes on with the handshake.
+            let error = ErrorObject::new(code::METHOD_NOT_FOUND, "HTTP+SSE is spoken after a handshake only");
+            return Some(Err(Outcome::Refused(error)));
+        }
+        match open(&self.shared).await {
+            Ok(events) => Some(self.opened(events, body.clone()).await),
+            Err(NotOpened::Refused(_) | NotOpened::NotIt(_)) if !legacy.is_demanded() => {
+                legacy.forget();
+                None
+            }
+            Err(NotOpened::Refused(response)) => Some(self.refused(response).await),
+            Err(NotOpened::NotIt(why) | NotOpened::Elsewhere(why)) => Some(Err(not_sent(why))),
+            Err(NotOpened::Unsent(why)) => Some(Err(unopened(unsent(why)))),
+        }
+    }
+
+    /// `initialize` was refused. If the server has the stream of HTTP+SSE instead, that is spoken from here on; if not, its
+    /// refusal is what is known.
+    pub(super) async fn refused_or_legacy(&self, response: FetchResponse, body: Bytes) -> Result<(), Failure> {
+        let refusal = self.read_refusal(response).await;
+        if !is_refusal_of_its_kind(refusal.status, &refusal.body) {
+            return self.end_refused(refusal).await;
+        }
+        match open(&self.shared).await {
+            Ok(events) => self.opened(events, body).await,
+            Err(NotOpened::Elsewhere(why)) => Err(not_sent(why)),
+            Err(NotOpened::Refused(response)) if response.status().is_redirection() => self.refused(response).await,
+            Err(_) => self.end_refused(refusal).await,
+        }
+    }
+
+    async fn opened(&self, events: Events, body: Bytes) -> Result<(), Failure> {
+        self.tell(Incoming::StreamOpened(Box::new(events))).await;
+        match self.shared.legacy.endpoint() {
+            Some(endpoint) => self.deliver(endpoint, body).await,
+            None => Err(not_sent("the stream has no endpoint".to_owned())),
+        }
+    }
+
+    async fn deliver(&self, endpoint: &Url, body: Bytes) -> Result<(), Failure> {
+        let wanted = Wanted { endpoint: Some(endpoint), ..self.wanted(body) };
+        let response = self.shared.send(wanted).await.map_err(unsent)?;
+        match response.status() {
+            StatusCode::NOT_FOUND => {
+                self.tell(Incoming::SessionLost).await;
+                Err(Outcome::SessionLost)
+            }
+            status if status.is_success() => {
+                self.note_delivered().await;
+                drop(body_of(response, ACCEPTANCE).await);
+                Ok(())
+            }
+            _ => self.refused(response).await,
+        }
+    }
+}
+
+fn not_sent(why: String) -> Failure {
+    Outcome::Lost { sent: false, why }
+}
+
+/// Whatever became of the request for the stream, `initialize` was not sent.
+fn unopened(outcome: Outcome) -> Failure {
+    match outcome {
+        Outcome::Lost { why, .. } => not_sent(why),
+        other => other,
+    }
+}

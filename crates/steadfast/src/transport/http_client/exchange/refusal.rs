@@ -1,0 +1,94 @@
+//! What it means for a call that the server says no, or that it cannot be reached.
+
+use http::StatusCode;
+use http::header::LOCATION;
+use serde_json::json;
+use steadfast_model::{ErrorObject, code};
+use steadfast_proto::connection::Outcome;
+use steadfast_proto::envelope::{self, AnswerBody, Message};
+
+use super::{Exchange, Failure, Incoming};
+use crate::error::HTTP_STATUS;
+use crate::transport::http_client::fetch::{FetchResponse, body_of};
+use crate::transport::http_client::request::Unsent;
+
+/// A refusal that was read to its end.
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) body: Vec<u8>,
+    /// Where the server points to, if that is not one of its own places.
+    pub(super) elsewhere: Option<String>,
+}
+
+impl Exchange {
+    /// The server says no, in its own words or with a bare status.
+    pub(super) async fn refused(&self, response: FetchResponse) -> Result<(), Failure> {
+        let refusal = self.read_refusal(response).await;
+        self.end_refused(refusal).await
+    }
+
+    pub(super) async fn read_refusal(&self, response: FetchResponse) -> Refusal {
+        let status = response.status();
+        let elsewhere = self.elsewhere(&response);
+        // If it is too long, or breaks off, there is still the status.
+        let body = body_of(response, self.shared.longest).await.unwrap_or_default();
+        Refusal { status, body, elsewhere }
+    }
+
+    pub(super) async fn end_refused(&self, Refusal { status, body, elsewhere }: Refusal) -> Result<(), Failure> {
+        if let Ok(Message::Answer { id, body: AnswerBody::Error(error) }) = envelope::read(&body, usize::MAX) {
+            if id.is_some() && id == self.kind.id {
+                self.tell(Incoming::Message(body)).await;
+                return Ok(());
+            }
+            // It was refused before its id was read; but it is the answer to this request.
+            if let Ok(error) = serde_json::from_str::<ErrorObject>(error) {
+                return Err(Outcome::Refused(error));
+            }
+        }
+        let why = match elsewhere {
+            Some(origin) => format!("the server points to another origin ({origin}), where nothing is sent: {status}"),
+            None => format!("the server answered with status {status}"),
+        };
+        if status.is_client_error() {
+            let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
+            return Err(Outcome::Refused(error));
+        }
+        // A server that fails may have failed in the middle of it, and 303 says where to look for what was done. One that
+        // wants the same request made elsewhere has not begun.
+        let elsewhere = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        Err(Outcome::Lost { sent: !elsewhere, why })
+    }
+
+    /// The origin that a redirect leads to, if it is another one.
+    fn elsewhere(&self, response: &FetchResponse) -> Option<String> {
+        let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
+        let url = self.shared.url.join(location.to_str().ok()?).ok()?;
+        (url.origin() != self.shared.url.origin()).then(|| url.origin().ascii_serialization())
+    }
+}
+
+/// Why a request could not be made.
+pub(super) fn unsent(unsent: Unsent) -> Failure {
+    match unsent {
+        // Whoever authorizes has tried what there is to try.
+        Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
+        Unsent::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
+        Unsent::Failed(error) => Outcome::Lost { sent: error.is_sent(), why: error.to_string() },
+    }
+}
+
+/// An error without an id is the outcome of the request that it answers.
+pub(super) fn refusal_of(message: &[u8]) -> Option<Failure> {
+    match envelope::read(message, usize::MAX) {
+        Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) => {
+            serde_json::from_str(error).ok().map(Outcome::Refused)
+        }
+        _ => None,
+    }
+}
+
+/// It was sent, and nobody knows what became of it.
+pub(super) fn lost(why: String) -> Failure {
+    Outcome::Lost { sent: true, why }
+}

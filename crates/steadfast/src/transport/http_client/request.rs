@@ -1,0 +1,50 @@
+//! A request that is to be made, and what it says of itself.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
+use reqwest::Url;
+use steadfast_proto::http::name;
+
+use super::fetch::FetchError;
+
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A request to be made.
+#[derive(Default)]
+pub(super) struct Wanted<'a> {
+    pub(super) method: http::Method,
+    /// Where to, if not to the server's URL.
+    pub(super) endpoint: Option<&'a Url>,
+    /// The headers that a message of 2026-07-28 is mirrored in. Others have those of the session.
+    pub(super) mirrored: Option<&'a HeaderMap>,
+    pub(super) last_event_id: Option<&'a str>,
+    pub(super) body: Option<bytes::Bytes>,
+    pub(super) timeout: Option<Duration>,
+}
+
+impl Wanted<'_> {
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), Unsent> {
+        headers.insert(ACCEPT, if self.method == http::Method::GET { EVENTS } else { ANYTHING });
+        if let Some(id) = self.last_event_id {
+            // Without it, this would be another request.
+            let id = HeaderValue::from_bytes(id.as_bytes());
+            let id = id.map_err(|error| Unsent::Failed(FetchError::unsent(error.to_string())))?;
+            headers.insert(name::LAST_EVENT_ID, id);
+        }
+        if self.body.is_some() {
+            headers.insert(CONTENT_TYPE, JSON);
+        }
+        Ok(())
+    }
+}
+
+/// Why there is no response.
+pub(super) enum Unsent {
+    /// Whoever authorizes requests could not.
+    Unauthorized(Box<dyn std::error::Error + Send + Sync>),
+    Failed(FetchError),
+}

@@ -1,0 +1,183 @@
+//! Servers that say too much, and servers that point elsewhere.
+
+use serde_json::json;
+use steadfast::client::Era;
+use steadfast::transport::http_client::HttpTarget;
+use steadfast::{ErrorKind, Limits, Outcome};
+
+use super::*;
+
+/// The longest message that clients take here.
+const LONGEST: usize = 10_000;
+
+async fn careful(url: &str, era: Era) -> Client {
+    let mut limits = Limits::default();
+    limits.message_bytes = LONGEST;
+    soon(Client::connect(url).era(era).limits(limits).into_future()).await.unwrap()
+}
+
+/// A server of 2026-07-28 that answers calls with `head`, and then repeats `rest` until the client hangs up, which is the
+/// signal.
+async fn endless(head: &'static str, rest: String) -> (String, Signal) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let left = Signal::default();
+    let signal = left.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let signal = signal.clone();
+            let rest = rest.clone();
+            tokio::spawn(async move {
+                let Some(came) = read(&mut stream).await else { return };
+                if came.is("server/discover") {
+                    let _ = stream.write_all(&modern(&came, Vec::new)).await;
+                    return;
+                }
+                let _ = stream.write_all(head.as_bytes()).await;
+                while stream.write_all(rest.as_bytes()).await.is_ok() {}
+                signal.set();
+            });
+        }
+    });
+    (url, left)
+}
+
+#[tokio::test]
+async fn what_does_not_end_is_given_up() {
+    let rows = [
+        // A body.
+        ("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n\"", "x".repeat(4096)),
+        // A refusal.
+        ("HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n\r\n\"", "x".repeat(4096)),
+        // A line of an event.
+        ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ", "x".repeat(4096)),
+        // An event of many lines.
+        ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n", "data: x\n".repeat(512)),
+        // A header.
+        ("HTTP/1.1 200 OK\r\nx-long: ", "x".repeat(4096)),
+        // Headers.
+        ("HTTP/1.1 200 OK\r\n", "x-many: x\r\n".repeat(400)),
+    ];
+    for (head, rest) in rows {
+        let (url, left) = endless(head, rest).await;
+        let client = careful(&url, Era::Modern).await;
+        let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+        assert!(
+            matches!(error.outcome(), Outcome::Unknown | Outcome::Answered | Outcome::Refused),
+            "{head:?}: {error:?}"
+        );
+        soon(left.wait()).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_as_long_as_may_be_is_taken_and_a_longer_one_is_not() {
+    let answer = |came: &Came, length: usize| {
+        let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": {"content": []}}).to_string();
+        format!("{body}{}", " ".repeat(length - body.len()))
+    };
+    for in_event in [false, true] {
+        for (length, fits) in [(LONGEST - 10, true), (LONGEST + 1, false)] {
+            let (url, _) = raw(move |_, came| {
+                modern(came, || {
+                    let body = answer(came, length);
+                    if in_event {
+                        return events(&format!("data: {body}\n\n"));
+                    }
+                    response("200 OK", &[("content-type", "application/json")], &body)
+                })
+            })
+            .await;
+            let client = careful(&url, Era::Modern).await;
+            let called = soon(client.call_tool("any", json!({})).into_future()).await;
+            assert_eq!(called.is_ok(), fits, "{length} {in_event}: {called:?}");
+            if let Err(error) = called {
+                assert!(why(&error).contains(&LONGEST.to_string()), "{}", why(&error));
+            }
+        }
+    }
+}
+
+/// Nothing is unpacked, so nothing small can become large.
+#[tokio::test]
+async fn what_is_packed_is_not_asked_for_and_not_unpacked() {
+    for encoding in ["gzip", "br", "zstd", "deflate"] {
+        let (url, requests) = raw(move |_, came| {
+            let headers = [("content-type", "application/json"), ("content-encoding", encoding)];
+            modern(came, || response("200 OK", &headers, "\u{1f}packed"))
+        })
+        .await;
+        let client = connect(&url, Era::Modern).await;
+        let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{error:?}");
+        assert!(why(&error).contains(encoding), "{}", why(&error));
+        assert!(requests.lock().unwrap().iter().all(|came| came.header("accept-encoding").is_none()));
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_within_the_origin_is_followed_with_everything() {
+    for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
+        let (url, requests) = raw(move |_, came| {
+            if came.path() == "/mcp" {
+                return response(status, &[("location", "/moved?to=here")], "");
+            }
+            modern(came, || json_answer(came, &json!({"content": []})))
+        })
+        .await;
+        let target = HttpTarget::new(&url).header("x-key", "k3y");
+        let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+        soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+        let requests = requests.lock().unwrap();
+        let moved: Vec<_> = requests.iter().filter(|came| came.path() == "/moved?to=here").collect();
+        assert!(moved.iter().any(|came| came.is("tools/call") && came.method == "POST"), "{moved:?}");
+        assert!(moved.iter().all(|came| came.header("x-key") == Some("k3y")));
+    }
+}
+
+#[tokio::test]
+async fn redirects_in_a_circle_come_to_an_end() {
+    let (url, requests) =
+        raw(|_, came| modern(came, || response("307 Temporary Redirect", &[("location", "/mcp")], ""))).await;
+    let client = connect_once(HttpTarget::new(&url), Era::Modern).await;
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
+    assert!(requests.lock().unwrap().len() < 10);
+}
+
+/// Whatever the origin differs in: the port, the host, the scheme.
+#[tokio::test]
+async fn nothing_meant_for_a_server_goes_to_another_origin() {
+    let (elsewhere, visits) = raw(|_, came| json_answer(came, &json!({"content": []}))).await;
+    let port = elsewhere.trim_end_matches("/mcp").rsplit(':').next().unwrap().to_owned();
+    for location in [elsewhere.clone(), format!("//127.0.0.2:{port}/mcp"), format!("https://127.0.0.1:{port}/mcp")] {
+        for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"] {
+            let to = location.clone();
+            let (url, _) = raw(move |_, came| modern(came, || response(status, &[("location", &to)], ""))).await;
+            let target = HttpTarget::new(&url).header("authorization", "Bearer t0ken");
+            let client = connect_once(target, Era::Modern).await;
+            let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Transport, "{status} {location}: {error:?}");
+            assert!(why(&error).contains("another origin"), "{status} {location}: {}", why(&error));
+        }
+    }
+    assert!(visits.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn nor_does_the_stream_of_a_session_or_its_end() {
+    let (elsewhere, visits) = raw(|_, _| response("200 OK", &[], "")).await;
+    let asked = Signal::default();
+    let get = asked.clone();
+    let (url, _) = raw(move |_, came| {
+        if came.method == "GET" {
+            get.set();
+        }
+        older(came, || response("307 Temporary Redirect", &[("location", &elsewhere)], ""))
+    })
+    .await;
+    let client = connect(&url, OLDER).await;
+    soon(asked.wait()).await;
+    soon(client.close()).await;
+    assert!(visits.lock().unwrap().is_empty());
+}

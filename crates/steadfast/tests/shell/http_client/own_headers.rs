@@ -1,0 +1,83 @@
+//! Headers that a program adds, and those that it may not.
+
+use serde_json::json;
+use steadfast::client::Era;
+use steadfast::transport::http_client::HttpTarget;
+use steadfast::{ErrorKind, Outcome};
+
+use super::*;
+
+#[tokio::test]
+async fn a_header_of_the_programs_is_on_every_request() {
+    let (url, requests) = raw(|_, came| {
+        older(came, || {
+            if came.method == "POST" { json_answer(came, &json!({"content": []})) } else { response("405 No", &[], "") }
+        })
+    })
+    .await;
+    let target = HttpTarget::new(&url).header("X-Team", "weather").header("authorization", "Bearer t0ken");
+    let client = soon(Client::connect(target).era(OLDER).into_future()).await.unwrap();
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+    soon(client.close()).await;
+    let requests = requests.lock().unwrap();
+    assert!(requests.iter().any(|came| came.method == "DELETE"));
+    for came in requests.iter() {
+        assert_eq!((came.header("x-team"), came.header("authorization")), (Some("weather"), Some("Bearer t0ken")));
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_the_protocol_or_the_connection_speaks_by_is_refused() {
+    let (url, requests) = raw(|_, came| modern(came, || response("405 No", &[], ""))).await;
+    let taken = [
+        "MCP-Session-Id",
+        "Mcp-Protocol-Version",
+        "mcp-method",
+        "mcp-name",
+        "mcp-param-city",
+        "mcp-anything",
+        "Last-Event-ID",
+        "Accept",
+        "Accept-Encoding",
+        "Content-Type",
+        "Content-Length",
+        "Content-Encoding",
+        "Transfer-Encoding",
+        "Connection",
+        "Upgrade",
+        "Host",
+        "TE",
+        "Expect",
+        "Proxy-Authorization",
+    ];
+    for name in taken {
+        let target = HttpTarget::new(&url).header(name, "s3cret");
+        let error = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{name}");
+        let said = why(&error);
+        assert!(said.contains(&name.to_lowercase()) && !said.contains("s3cret"), "{said}");
+    }
+    assert!(requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_no_header_is_refused_without_its_value() {
+    for (name, value) in [("a b", "s3cret"), ("a", "s3cret\r\nb: c"), ("", "s3cret")] {
+        let target = HttpTarget::new("http://127.0.0.1:1/").header(name, value);
+        assert!(!format!("{target:?}").contains("s3cret"));
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent);
+        assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_secret_of_a_target_is_shown_before_or_after_it_fails() {
+    let (url, _) = raw(|_, _| response("500 Internal Server Error", &[], "")).await;
+    let target = HttpTarget::new(url.replace("http://", "http://me:s3cret@")).header("x-key", "s3cret");
+    assert!(!format!("{target:?} {:?}", target.clone()).contains("s3cret"));
+    let connecting = Client::connect(target).era(Era::Modern);
+    assert!(!format!("{connecting:?}").contains("s3cret"));
+    let error = soon(connecting.into_future()).await.unwrap_err();
+    assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
+}

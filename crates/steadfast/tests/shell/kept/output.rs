@@ -1,0 +1,100 @@
+//! What a tool answers is what it says that its answers are.
+
+use steadfast::{CallToolResult, ErrorKind, Fault, Outcome};
+
+use super::*;
+
+/// A client that knows the tool `sum` with that output schema.
+async fn knowing(era: Era, schema: Value, settings: impl FnOnce(Connecting) -> Connecting) -> (Client, Puppet) {
+    let (client, mut puppet) = Puppet::connect(era, settings).await;
+    let listed = names(&client);
+    let tool = json!({"name": "sum", "inputSchema": {"type": "object"}, "outputSchema": schema});
+    puppet
+        .serve("tools/list", json!({"resultType": "complete", "tools": [tool], "ttlMs": 0, "cacheScope": "private"}))
+        .await;
+    at_once(listed).await;
+    (client, puppet)
+}
+
+async fn call(client: &Client, puppet: &mut Puppet, answer: Value) -> Result<CallToolResult, steadfast::Error> {
+    let call = tokio::spawn(client.call_tool("sum", json!({})).into_future());
+    let mut result = json!({"resultType": "complete", "content": []});
+    result.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
+    puppet.serve("tools/call", result).await;
+    soon(call).await.unwrap()
+}
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {"parts": {"items": {"type": "integer"}}}, "required": ["parts"]})
+}
+
+#[cfg(feature = "schema-validation")]
+#[tokio::test]
+async fn what_does_not_fit_is_an_error_that_says_where() {
+    for era in [Era::Modern, HANDSHAKE] {
+        let (client, mut puppet) = knowing(era, schema(), |connecting| connecting).await;
+        let fits = call(&client, &mut puppet, json!({"structuredContent": {"parts": [1, 2]}})).await.unwrap();
+        assert_eq!(fits.structured_content, Some(json!({"parts": [1, 2]})));
+        let answer = json!({"structuredContent": {"parts": [1, "two"]}});
+        let error = call(&client, &mut puppet, answer).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::InvalidOutput, Outcome::Answered));
+        assert_eq!(error.fault(), Fault::Peer);
+        assert!(error.to_string().contains("`sum`") && error.to_string().contains("`parts[1]`"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_promise_of_structured_content_is_broken_by_none() {
+    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    let error = call(&client, &mut puppet, json!({})).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::InvalidOutput, Outcome::Answered));
+}
+
+#[tokio::test]
+async fn a_failure_looks_as_it_likes() {
+    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    let answer = json!({"isError": true, "structuredContent": 7});
+    assert!(call(&client, &mut puppet, answer).await.unwrap().failed());
+    assert!(call(&client, &mut puppet, json!({"isError": true})).await.unwrap().failed());
+}
+
+#[tokio::test]
+async fn a_schema_that_nothing_can_be_checked_by_is_no_reason_to_refuse_an_answer() {
+    let elsewhere = json!({"$ref": "https://example.org/other.json"});
+    let large = json!({"description": "x".repeat(steadfast::server::schema_limits::BYTES)});
+    for schema in [elsewhere, large] {
+        let (client, mut puppet) = knowing(Era::Modern, schema, |connecting| connecting).await;
+        for _ in 0..2 {
+            call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
+            call(&client, &mut puppet, json!({})).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_wants_what_comes_as_it_is_has_it() {
+    let (client, mut puppet) = knowing(Era::Modern, schema(), Connecting::unchecked_output).await;
+    call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
+}
+
+#[cfg(feature = "schema-validation")]
+#[tokio::test]
+async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
+    let tasks =
+        steadfast::ClientCapabilities::new().with_extension(steadfast::TASKS_EXTENSION, steadfast::JsonObject::new());
+    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting.capabilities(tasks)).await;
+    let call = tokio::spawn(client.call_tool("sum", json!({})).into_future());
+    let task = |status: &str| {
+        json!({"taskId": "t", "status": status, "createdAt": "2026-01-01T00:00:00Z",
+        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": 20})
+    };
+    let mut created = task("working");
+    created["resultType"] = json!("task");
+    puppet.serve("tools/call", created).await;
+    let mut done = task("completed");
+    done["resultType"] = json!("complete");
+    done["result"] = json!({"content": [], "structuredContent": {"parts": ["none"]}});
+    puppet.serve("tasks/get", done).await;
+    let error = soon(call).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOutput, "{error:?}");
+}

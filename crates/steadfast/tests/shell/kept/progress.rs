@@ -1,0 +1,97 @@
+//! The progress of a call as a stream.
+
+use super::*;
+use crate::{Signal, forever, server};
+
+async fn report(puppet: &mut Puppet, call: &Value, progress: usize) {
+    let params = json!({"progressToken": call["params"]["_meta"]["progressToken"], "progress": progress});
+    puppet.notify("notifications/progress", params).await;
+}
+
+fn done() -> Value {
+    json!({"resultType": "complete", "content": []})
+}
+
+#[tokio::test]
+async fn progress_is_heard_while_nobody_waits_for_the_result_and_ends_with_the_call() {
+    for era in [Era::Modern, HANDSHAKE] {
+        let (client, mut puppet) = Puppet::connect(era, |connecting| connecting).await;
+        let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+        let call = puppet.asked("tools/call").await;
+        for step in 1..=3 {
+            report(&mut puppet, &call, step).await;
+            assert_eq!(soon(progress.next()).await.unwrap().progress, step as f64);
+        }
+        puppet.answer(&call, done()).await;
+        assert!(soon(progress.next()).await.is_none());
+        soon(result).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn progress_goes_on_over_the_rounds_of_a_call() {
+    let roots = || async { Ok(steadfast::ListRootsResult::default()) };
+    let (client, mut puppet) = Puppet::modern(|connecting| connecting.on_roots(roots)).await;
+    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let call = puppet.asked("tools/call").await;
+    report(&mut puppet, &call, 1).await;
+    let asks = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+    puppet.answer(&call, asks).await;
+    assert_eq!(soon(progress.next()).await.unwrap().progress, 1.0);
+    let round = puppet.asked("tools/call").await;
+    report(&mut puppet, &round, 2).await;
+    assert_eq!(soon(progress.next()).await.unwrap().progress, 2.0);
+    puppet.answer(&round, done()).await;
+    assert!(soon(progress.next()).await.is_none());
+    soon(result).await.unwrap();
+}
+
+#[tokio::test]
+async fn dropping_the_stream_leaves_the_call_alone() {
+    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (progress, result) = client.call_tool("build", json!({})).with_progress();
+    let call = puppet.asked("tools/call").await;
+    drop(progress);
+    report(&mut puppet, &call, 1).await;
+    puppet.answer(&call, done()).await;
+    soon(result).await.unwrap();
+}
+
+#[tokio::test]
+async fn dropping_the_result_takes_the_call_back_and_ends_the_stream() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let client = Client::connect(server([forever(&begun, &dropped)])).await.unwrap();
+    let (mut progress, result) = client.call_tool("forever", json!({})).with_progress();
+    soon(begun.wait()).await;
+    drop(result);
+    soon(dropped.wait()).await;
+    assert!(soon(progress.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn whoever_does_not_keep_up_loses_the_oldest() {
+    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let call = puppet.asked("tools/call").await;
+    for step in 1..=200 {
+        report(&mut puppet, &call, step).await;
+    }
+    puppet.answer(&call, done()).await;
+    soon(result).await.unwrap();
+    let mut heard = Vec::new();
+    while let Some(report) = soon(progress.next()).await {
+        heard.push(report.progress);
+    }
+    assert!(heard.len() <= 64 && heard.is_sorted(), "{heard:?}");
+    assert_eq!(heard.last(), Some(&200.0));
+}
+
+#[tokio::test]
+async fn a_call_that_fails_ends_its_stream() {
+    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let call = puppet.asked("tools/call").await;
+    puppet.refuse(&call, -32602).await;
+    assert!(soon(progress.next()).await.is_none());
+    soon(result).await.unwrap_err();
+}

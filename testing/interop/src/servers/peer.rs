@@ -1,0 +1,109 @@
+//! The servers: what they are made of and what they speak.
+
+use super::check::{self, Check};
+use super::everything;
+use super::way::Way;
+use crate::package::{self, Package, Registry};
+use crate::revision::{ALL, OLD};
+
+/// A server of one generation of an SDK.
+pub(crate) struct Peer {
+    pub(crate) package: &'static Package,
+    /// The program, beside the packages.
+    pub(crate) script: &'static str,
+    pub(crate) ways: &'static [Way],
+    pub(crate) revisions: &'static [&'static str],
+    /// What is done with it.
+    pub(crate) checks: &'static [Check],
+    /// Why there is nothing to check, for the checks for which it offers nothing on a transport in a revision.
+    lacks: fn(&str, Way, &str) -> Option<&'static str>,
+}
+
+const BOTH: &[Way] = &[Way::Stdio, Way::Http];
+const EACH: &[Way] = BOTH;
+
+impl Peer {
+    pub(crate) const EVERY: &'static [Peer] = &[
+        Peer {
+            package: &package::MCP_1,
+            script: "mcp1_server.py",
+            ways: EACH,
+            revisions: OLD,
+            checks: check::ALL,
+            lacks: nothing,
+        },
+        Peer {
+            package: &package::MCP_2,
+            script: "mcp2_server.py",
+            ways: EACH,
+            revisions: ALL,
+            checks: check::ALL,
+            lacks: nothing,
+        },
+        Peer {
+            package: &package::FASTMCP_4,
+            script: "fastmcp4_server.py",
+            ways: EACH,
+            revisions: ALL,
+            checks: check::ALL,
+            lacks: |check, _, revision| match check {
+                "subscribe" => Some("it has no subscriptions to resources"),
+                "changed" if revision >= "2026" => Some("it has no `subscriptions/listen`"),
+                _ => None,
+            },
+        },
+        Peer {
+            package: &package::SDK_1,
+            script: "sdk1_server.mjs",
+            ways: EACH,
+            revisions: OLD,
+            checks: check::ALL,
+            lacks: nothing,
+        },
+        Peer {
+            package: &package::SERVER_2,
+            script: "server2.mjs",
+            ways: BOTH,
+            revisions: ALL,
+            checks: check::ALL,
+            lacks: nothing,
+        },
+        Peer {
+            package: &package::EVERYTHING,
+            script: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+            ways: EACH,
+            revisions: OLD,
+            checks: everything::ALL,
+            lacks: |check, way, _| match check {
+                "cancel" => Some("what it does for long does not look whether it was cancelled"),
+                "kill" if way == Way::Http => Some("its streams can be resumed, and the client tries for a minute"),
+                _ if everything::ALL.iter().any(|offered| offered.name == check) => None,
+                _ => Some("its lists change only when a client has connected"),
+            },
+        },
+    ];
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.package.name
+    }
+
+    /// Why there is nothing to check, if there is not.
+    pub(crate) fn missing(&self, check: &str, way: Way, revision: &str) -> Option<&'static str> {
+        (self.lacks)(check, way, revision)
+    }
+
+    /// What Node has to load first, to say where the server listens.
+    pub(crate) fn loaded_first(&self) -> Option<&'static str> {
+        (self.package.registry == Registry::Node).then_some("announce.mjs")
+    }
+
+    /// Whether a revision is its newest. There the client is not told what to offer.
+    pub(crate) fn is_newest(&self, revision: &str) -> bool {
+        self.revisions.last() == Some(&revision)
+    }
+}
+
+/// It offers all there is.
+fn nothing(_check: &str, _way: Way, _revision: &str) -> Option<&'static str> {
+    None
+}
