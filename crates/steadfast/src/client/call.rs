@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::runtime::OnProgress;
 
 /// How long a call may take unless told: tools run for minutes.
-const TIMEOUT: Duration = Duration::from_secs(5 * 60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// How long a call may take in all unless told, however much progress is reported.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
