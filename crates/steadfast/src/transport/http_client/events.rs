@@ -198,7 +198,7 @@ mod tests {
         let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
         for event in told {
             if event.comment {
-                text += &format!(": größe{end}");
+                text.extend([": größe", end]);
             }
             text.extend(event.id.iter().map(|id| format!("id: {id}{end}")));
             text.extend(event.name.iter().map(|name| format!("event: {name}{end}")));

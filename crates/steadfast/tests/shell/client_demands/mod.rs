@@ -77,7 +77,7 @@ impl Host {
     }
 
     /// Reads to the end of the connection.
-    async fn to_the_end(&mut self) {
+    async fn read_to_the_end(&mut self) {
         while self.next().await.is_some() {}
     }
 

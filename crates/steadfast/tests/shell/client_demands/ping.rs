@@ -34,7 +34,7 @@ async fn a_server_is_pinged_at_the_interval_that_was_set_and_given_up_when_it_do
     assert!(!heard.text().contains("ping"), "{}", heard.text());
     // This one is not answered.
     clock.beat(true).await;
-    host.to_the_end().await;
+    host.read_to_the_end().await;
     soon(client.closed()).await;
     assert!(heard.text().contains("a ping was not answered"), "{}", heard.text());
 }
