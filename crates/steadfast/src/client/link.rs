@@ -64,7 +64,7 @@ impl Driven {
             }
             #[cfg(feature = "http-client")]
             Carrier::Http(target) => {
-                let driver = HttpDriver::new(target, kept, |_| serving, hello, limits, runtime).map_err(unsent)?;
+                let driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime).map_err(unsent)?;
                 (Arc::clone(driver.mailbox()), Box::pin(until_closed(driver, close)))
             }
         };
