@@ -206,7 +206,9 @@ impl Executor {
             let id = state.ready.iter().nth(chosen).copied();
             let id = id.filter(|id| state.ready.remove(id));
             drop(state);
-            id.into_iter().for_each(|id| self.poll(id));
+            if let Some(id) = id {
+                self.poll(id);
+            }
         } else {
             let key = state.jobs.keys().nth(chosen - ready).copied();
             let job = key.and_then(|key| state.jobs.remove(&key));

@@ -91,16 +91,12 @@ impl Caller {
         .await;
         drop(opening);
         let must = script.is_compatible() && script.opening == Opening::Plain;
-        match opened {
-            Some(opened) => {
-                self.journal.opened(opened.as_ref().map(drop), must);
-                opened.ok()
-            }
-            None => {
-                self.journal.note("given up", 0, b"");
-                None
-            }
-        }
+        let Some(opened) = opened else {
+            self.journal.note("given up", 0, b"");
+            return None;
+        };
+        self.journal.opened(opened.as_ref().map(drop), must);
+        opened.ok()
     }
 
     async fn act(self: &Arc<Self>, act: Act) {

@@ -19,8 +19,8 @@ use crate::message::{Id, id_text};
 const SLACK: Duration = Duration::from_millis(100);
 
 /// How long the client may take to leave: the drain and a goodbye, over a stream and over HTTP.
-const LEAVING: Duration = Duration::from_millis(2_000);
-const LEAVING_HTTP: Duration = Duration::from_millis(4_000);
+const LEAVING: Duration = Duration::from_secs(2);
+const LEAVING_HTTP: Duration = Duration::from_secs(4);
 
 /// How often a request is made again that was not let in.
 const ASKED_AGAIN: usize = 4;
@@ -129,7 +129,7 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
         End::Failed(kind, _) => match kind {
             ErrorKind::Refused => !refused(said, faults),
             // Who dies in the middle of a word has torn it.
-            ErrorKind::Decode => !matches!(said, Some(Said::Unreadable | Said::Torn)) && !(facts.trouble && answered),
+            ErrorKind::Decode => !(matches!(said, Some(Said::Unreadable | Said::Torn)) || facts.trouble && answered),
             ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
             ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
             ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),

@@ -63,7 +63,7 @@ impl Web {
             return Ok(self.status(404, gone));
         }
         match (&request.method, message) {
-            (&Method::GET, _) => self.get(&request, gone).await,
+            (&Method::GET, _) => self.get(&request, gone),
             (&Method::POST, Some(message)) if gone.id.is_some() => self.serve(&message, in_session, gone).await,
             (&Method::DELETE, _) if self.draw(|random| random.chance(10)) => std::future::pending().await,
             _ => self.accept(&request, gone).await,
@@ -155,7 +155,7 @@ impl Web {
     }
 
     /// The stream on which the server speaks first, or the rest of another.
-    async fn get(&self, request: &FetchRequest, gone: Gone) -> Responded {
+    fn get(&self, request: &FetchRequest, gone: Gone) -> Responded {
         let Some(last) = request.headers.get("last-event-id").and_then(|id| id.to_str().ok()) else {
             if self.draw(|random| random.chance(40)) {
                 return Ok(self.status(405, gone));
@@ -167,7 +167,7 @@ impl Web {
             drop(state);
             return Ok(self.events(stream, 0, gone));
         };
-        let (stream, next) = self.state().after(last);
+        let (stream, next) = State::after(last);
         let Some(whole) = self.state().whole(stream) else {
             self.journal.facts().broken(Law::Identity, format!("the event {last} was never sent"));
             return self.fails(None, Fault::Broken);

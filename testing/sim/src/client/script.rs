@@ -185,10 +185,7 @@ impl Script {
 
     /// Whether the client has to come to terms with the server.
     pub(super) fn is_compatible(&self) -> bool {
-        match (self.era, self.handshake) {
-            (Era::Any, _) | (Era::Modern, None) | (Era::Handshake(_), Some(_)) => true,
-            _ => false,
-        }
+        matches!((self.era, self.handshake), (Era::Any, _) | (Era::Modern, None) | (Era::Handshake(_), Some(_)))
     }
 }
 

@@ -137,9 +137,9 @@ impl Server {
                 let Some((busy, token)) = busy.and_then(|busy| Some((busy, busy.token.clone()?))) else { return };
                 self.journal.prolonged(busy.tag);
                 let progress = busy.tag * 1_000 + self.number();
-                self.notify(&token, progress, voice);
+                Self::notify(&token, progress, voice);
             }
-            Say::StrayProgress => self.notify(&Id::from("\"nobody's\""), 1, voice),
+            Say::StrayProgress => Self::notify(&Id::from("\"nobody's\""), 1, voice),
             Say::Garbage(which) => voice.tell(garbage(which), false),
             Say::StrayAnswer => {
                 let id = 1_000_000 + self.number();
@@ -200,7 +200,7 @@ impl Server {
         }
     }
 
-    fn notify(&self, token: &Id, progress: u64, voice: &Arc<dyn Voice>) {
+    fn notify(token: &Id, progress: u64, voice: &Arc<dyn Voice>) {
         let params = format!("{{\"progressToken\":{token},\"progress\":{progress}}}");
         let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{params}}}");
         voice.tell(text.as_bytes(), false);

@@ -117,7 +117,7 @@ impl State {
     }
 
     /// The stream of an event, and the number of the next one.
-    pub(super) fn after(&self, event: &str) -> (usize, usize) {
+    pub(super) fn after(event: &str) -> (usize, usize) {
         let parsed = event.strip_prefix('e').and_then(|rest| rest.split_once('.'));
         let parsed = parsed.and_then(|(stream, event)| Some((stream.parse().ok()?, event.parse::<usize>().ok()?)));
         parsed.map_or((usize::MAX, 0), |(stream, event)| (stream, event + 1))
