@@ -55,10 +55,12 @@ impl Exchange {
             let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
             return Err(Outcome::Refused(error));
         }
-        // A server that fails may have failed in the middle of it, and 303 says where to look for what was done. One that
-        // wants the same request made elsewhere has not begun.
-        let elsewhere = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        Err(Outcome::Lost { sent: !elsewhere, why })
+        match status {
+            // A server that wants the same request made elsewhere has not begun, and would say so again.
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Err(Outcome::Unsendable(why)),
+            // One that fails may have failed in the middle of it, and 303 says where to look for what was done.
+            _ => Err(lost(why)),
+        }
     }
 
     /// The origin that a redirect leads to, if it is another one.
