@@ -211,13 +211,11 @@ impl Subject {
     }
 
     pub(crate) fn not_connected(&mut self, name: &str) -> Verdict<Ended> {
-        match self.opened(name)? {
-            Err(ended) => Ok(ended),
-            Ok(()) => {
-                self.open.push(name.to_owned());
-                fail!("it connected")
-            }
-        }
+        let Err(ended) = self.opened(name)? else {
+            self.open.push(name.to_owned());
+            fail!("it connected")
+        };
+        Ok(ended)
     }
 
     fn opened(&self, name: &str) -> Verdict<Result<(), Ended>> {

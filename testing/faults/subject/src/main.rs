@@ -162,7 +162,7 @@ fn connecting(opening: Opening) -> Connecting {
     connecting
         .info(Implementation::new("subject", "1"))
         .era(era)
-        .opening_timeout(Duration::from_millis(opening.opening_ms))
+        .opening_timeout(Duration::from_millis(opening.within_ms))
 }
 
 fn command(words: &[String], errors: Errors) -> Command {

@@ -27,8 +27,8 @@ pub(crate) struct Opening {
     pub(crate) to: Place,
     /// 2026-07-28, an older one for its handshake, or anything else for whichever the server speaks.
     pub(crate) revision: String,
-    #[serde(default = "ten_seconds")]
-    pub(crate) opening_ms: u64,
+    #[serde(default = "ten_seconds", rename = "opening_ms")]
+    pub(crate) within_ms: u64,
     #[serde(default)]
     pub(crate) errors: Errors,
     /// How often it comes back when the connection is lost; what the library does if nothing is said.

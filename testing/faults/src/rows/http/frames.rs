@@ -86,7 +86,7 @@ impl Frames {
 
     /// Reads what is there, and does what has to be done about it.
     fn read(&mut self) -> Verdict {
-        let mut buffer = [0; 64 * 1024];
+        let mut buffer = [0; 16 * 1024];
         match self.stream.read(&mut buffer) {
             Ok(count) => {
                 ensure!(count > 0, "the server closed the connection");
