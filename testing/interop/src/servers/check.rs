@@ -61,6 +61,11 @@ pub(crate) const ALL: &[Check] = &[
         || json!({ "stopped": 1, "afterwards": ["5", false] }),
     ),
     Check::new(
+        "log",
+        |session| Box::pin(calls::log(session)),
+        || json!({ "answer": ["logged", false], "heard": ["warning", "error"] }),
+    ),
+    Check::new(
         "resources",
         |session| Box::pin(lists::resources(session)),
         || {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
 use steadfast_proto::mutant;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::HttpTarget;
 use super::events::Events;
@@ -88,6 +88,11 @@ impl<S: Service> HttpDriver<S> {
     /// The way to this driver.
     pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
         &self.engine.mailbox
+    }
+
+    /// Tells when the server is heard whenever it speaks.
+    pub(crate) fn audible(&self) -> watch::Receiver<bool> {
+        self.shared.audible.subscribe()
     }
 
     /// Takes what the tasks have to tell, unless the server leaves too much of what it caused unread. Returns whether there was
@@ -169,6 +174,7 @@ impl<S: Service> HttpDriver<S> {
     /// The stream of HTTP+SSE is open: the server says everything on it.
     fn read_stream(&mut self, events: Events) {
         let reading = legacy_sse::read(events, self.driver.clone());
+        self.shared.note_audible();
         self.listening = Some(Carried::begin(&*self.engine.runtime, reading));
     }
 
