@@ -54,9 +54,10 @@ fn elsewhere(bench: &mut Bench) -> Verdict {
         for location in [&stranger.url(), &other_name, &other_scheme, &without_scheme] {
             let call = subject.call(&name, "redirect", json!({ "status": status, "location": location }))?;
             // The last two say that nothing was begun; the others are also used for what was done.
-            let outcome = if status.starts_with("307") || status.starts_with("308") { "NotSent" } else { "Unknown" };
+            let begun = !(status.starts_with("307") || status.starts_with("308"));
+            let (outcome, kind) = if begun { ("Unknown", "Transport") } else { ("NotSent", "Unsendable") };
             let place = format!("{status} to {location}");
-            subject.ended(&call)?.is(outcome, &["Transport"]).map_err(|failure| failure.at(place))?;
+            subject.ended(&call)?.is(outcome, &[kind]).map_err(|failure| failure.at(place))?;
             ensure!(door.count(&call) == 1, "it came {} times", door.count(&call));
         }
     }
@@ -76,7 +77,7 @@ fn opening_elsewhere(bench: &mut Bench) -> Verdict {
     })?;
     let mut subject = start(bench, &good)?;
     let name = subject.begin_connect_to(&door.url(), &credentials())?;
-    subject.not_connected(&name)?.is("NotSent", &["Transport"])?;
+    subject.not_connected(&name)?.is("NotSent", &["Unsendable"])?;
     subject.finish(bench)?;
     ensure!(stranger.guests() == 0, "{} connections went elsewhere", stranger.guests());
     Ok(())
@@ -90,7 +91,7 @@ fn in_circles(bench: &mut Bench) -> Verdict {
     let mut subject = start(bench, &door)?;
     let name = subject.connect_to(&door.url(), &json!({}))?;
     let call = subject.call(&name, "redirect", json!({}))?;
-    subject.ended(&call)?.is("NotSent", &["Transport"])?;
+    subject.ended(&call)?.is("NotSent", &["Unsendable"])?;
     let count = door.count(&call);
     bench.note(format!("{count} requests"));
     ensure!((2..=10).contains(&count), "{count} requests of one call");
