@@ -33,6 +33,7 @@ mod progress;
 mod questions;
 mod reconnect;
 mod rounds;
+mod server_request;
 mod settled;
 mod target;
 mod tasks;
@@ -55,6 +56,7 @@ pub use pages::{Items, Listing};
 pub use pending::PendingResult;
 pub use progress::{Progress, Underway};
 pub use reconnect::Reconnect;
+pub use server_request::ServerRequest;
 pub use settled::{Settled, Unknown};
 #[cfg(feature = "http-client")]
 pub use target::ViaHttp;
