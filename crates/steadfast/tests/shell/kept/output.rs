@@ -1,6 +1,8 @@
 //! What a tool answers is what it says that its answers are.
 
-use steadfast::{CallToolResult, ErrorKind, Fault, Outcome};
+use steadfast::CallToolResult;
+#[cfg(feature = "schema-validation")]
+use steadfast::{ErrorKind, Fault, Outcome};
 
 use super::*;
 
