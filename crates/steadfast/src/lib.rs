@@ -35,8 +35,10 @@
 //! # Features
 //!
 //! - `macros` (default): [`macro@server`], [`macro@tool`], [`macro@prompt`] and [`macro@resource`].
-//! - `schema-validation` (default): arguments of tools with a schema written by hand, and structured results, are checked
-//!   against it. Without it such a schema is for the client only.
+//! - `schema-validation` (default): servers check arguments and structured results of tools whose schemas were written by
+//!   hand, and clients check structured results of the tools that they have listed. Without it schemas are sent and read, and
+//!   neither side holds anything against them; servers still refuse to be built with one that is beyond
+//!   [`schema_limits`](server::schema_limits).
 //! - `http`: Streamable HTTP, as a tower service and as a server of its own: [`transport`]`::http`.
 //! - `http-client`: clients of servers at a URL: [`transport`]`::http_client`.
 #![forbid(unsafe_code)]

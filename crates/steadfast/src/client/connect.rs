@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use steadfast_model::era::Decoration;
-use steadfast_model::request::{self, Request};
+use steadfast_model::request;
 use steadfast_model::{
-    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitParams, ElicitResult,
-    Implementation, JsonObject, ListRootsResult, TASKS_EXTENSION,
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Implementation,
+    JsonObject, ListRootsResult, TASKS_EXTENSION,
 };
 use steadfast_proto::connection::Limits;
 
@@ -19,6 +19,7 @@ use super::kept::{Kept, ResponseCache};
 use super::line::Line;
 use super::opening::{Era, Opener};
 use super::reconnect::Reconnect;
+use super::server_request::ServerRequest;
 use super::target::{Target, Way};
 use super::{Client, Inner};
 use crate::error::{Error, Outcome};
@@ -84,43 +85,55 @@ impl Connecting {
     }
 
     /// Answers what a server asks for: on the older wires a request of its own, since 2026-07-28 a question that comes in
-    /// place of a result. The call that it came for goes on by itself.
+    /// place of a result. The call that it came for goes on by itself. The client declares that it can be asked, in the way
+    /// that its [`capabilities`](Connecting::capabilities) say if they say something.
     ///
     /// ```
-    /// # use steadfast::{prelude::*, request, ClientCapabilities, ListRootsResult};
+    /// # use steadfast::{prelude::*, request, ListRootsResult};
     /// # fn connect(server: Server) {
-    /// let connecting = Client::connect(server)
-    ///     .capabilities(ClientCapabilities::new().with_roots(false))
-    ///     .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) });
+    /// let connecting =
+    ///     Client::connect(server).on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) });
+    /// # }
+    /// ```
+    ///
+    /// What servers do not ask for has no handler:
+    ///
+    /// ```compile_fail,E0277
+    /// # use steadfast::{prelude::*, request, CallToolResult};
+    /// # fn connect(server: Server) {
+    /// let connecting =
+    ///     Client::connect(server).on::<request::CallTool, _, _>(|_| async { Ok(CallToolResult::default()) });
     /// # }
     /// ```
     pub fn on<R, F, A>(mut self, handler: F) -> Self
     where
-        R: Request,
+        R: ServerRequest,
         F: Fn(R::Params) -> A + Send + Sync + 'static,
         A: Future<Output = Result<R::Result, Error>> + Send + 'static,
     {
-        self.handlers.add::<R, F, A>(handler);
+        self.implied = R::imply(self.implied);
+        self.handlers.add::<R, _, _>(move |params| {
+            let (rest, answering) = (R::rest(&params), handler(params));
+            async move { Ok(R::complete(rest, answering.await?)) }
+        });
         self
     }
 
     /// Answers when a server asks for the roots, and declares that it can be asked.
-    pub fn on_roots<F, A>(mut self, handler: F) -> Self
+    pub fn on_roots<F, A>(self, handler: F) -> Self
     where
         F: Fn() -> A + Send + Sync + 'static,
         A: Future<Output = Result<ListRootsResult, Error>> + Send + 'static,
     {
-        self.implied = self.implied.with_roots(false);
         self.on::<request::ListRoots, _, _>(move |_| handler())
     }
 
     /// Answers when a server asks for the model, and declares that it can be asked.
-    pub fn on_sample<F, A>(mut self, handler: F) -> Self
+    pub fn on_sample<F, A>(self, handler: F) -> Self
     where
         F: Fn(CreateMessageParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<CreateMessageResult, Error>> + Send + 'static,
     {
-        self.implied = self.implied.with_sampling();
         self.on::<request::CreateMessage, _, _>(handler)
     }
 
@@ -138,26 +151,12 @@ impl Connecting {
     /// });
     /// # }
     /// ```
-    pub fn on_elicit<F, A>(mut self, handler: F) -> Self
+    pub fn on_elicit<F, A>(self, handler: F) -> Self
     where
         F: Fn(ElicitParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
     {
-        self.implied = self.implied.with_elicitation_form().with_elicitation_url();
-        self.on::<request::Elicit, _, _>(move |params| {
-            let form = match &params {
-                ElicitParams::Form(form) => Some(form.requested_schema.clone()),
-                _ => None,
-            };
-            let answered = handler(params);
-            async move {
-                let mut answer = answered.await?;
-                if let (Some(form), ElicitAction::Accept) = (form, answer.action) {
-                    form.fill_in_defaults(answer.content.get_or_insert_default());
-                }
-                Ok(answer)
-            }
-        })
+        self.on::<request::Elicit, _, _>(handler)
     }
 
     /// Which revisions to try.

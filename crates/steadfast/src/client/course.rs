@@ -13,10 +13,11 @@ use steadfast_model::request::Request;
 use steadfast_model::{InputRequiredResult, Method, ProgressToken, Task};
 use steadfast_proto::Moment;
 
+use super::asking::Asking;
 use super::attempts::Attempts;
 use super::call::Call;
 use super::canceller::Canceller;
-use super::ending::{Loss, answer_of, complete, text_of};
+use super::ending::{Loss, complete, text_of};
 use super::kept::Keeping;
 use super::line::Failed;
 use super::link::Link;
@@ -70,9 +71,9 @@ pub(super) enum Next {
 }
 
 /// What came of that.
-enum Came {
+enum Came<R: Request> {
     /// Another request.
-    Request(PendingCall),
+    Request(Asking<R>),
     /// The result of a task.
     Result(Value),
 }
@@ -123,7 +124,7 @@ impl<R: Request> Course<R> {
     }
 
     /// Makes the next request.
-    pub(super) fn request(&mut self) -> Result<PendingCall, Error> {
+    pub(super) fn request(&mut self) -> Result<Asking<R>, Error> {
         let params = self.params_text()?;
         self.asked = self.bounds.runtime.now();
         let options = CallOptions {
@@ -140,7 +141,7 @@ impl<R: Request> Course<R> {
         self.keeping = Some(keeping);
         let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
         self.bounds.canceller.follow(&request);
-        Ok(request)
+        Ok(Asking::new(self.client.clone(), request))
     }
 
     /// The parameters, as the server's revision has them.
@@ -161,7 +162,7 @@ impl<R: Request> Course<R> {
     }
 
     /// Takes back what the next request needs.
-    pub(super) fn take_back(&mut self, mut request: PendingCall) {
+    pub(super) fn take_back(&mut self, mut request: Asking<R>) {
         self.on_progress = request.take_on_progress();
     }
 
@@ -232,7 +233,7 @@ impl<R: Request> Course<R> {
         }
     }
 
-    async fn take(&mut self, next: Next) -> Result<Came, Error> {
+    async fn take(&mut self, next: Next) -> Result<Came<R>, Error> {
         match next {
             Next::Return(failed) => {
                 let known = if self.rounds.is_later() { Outcome::Unknown } else { self.attempts.known() };
@@ -253,15 +254,6 @@ impl<R: Request> Course<R> {
         }
         let request = self.request().map_err(|error| self.with_what_is_known(error))?;
         Ok(Came::Request(request))
-    }
-
-    /// An answer that nobody will read: a task must not go on for nobody.
-    pub(super) fn discard(&self, ending: CallEnding) {
-        if tasks::are_taken(&self.client)
-            && let Ok(steadfast_model::Outcome::Task(created)) = answer_of::<R>(ending)
-        {
-            tasks::cancel(&self.client, &created.task.task_id);
-        }
     }
 
     /// The same call, to be made once more.

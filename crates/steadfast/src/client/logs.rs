@@ -32,16 +32,28 @@ impl Client {
     /// requests that are made while somebody listens. The stream ends with the connection; if the server has no log for its
     /// clients, or refuses the level, it ends with an error. Several streams with levels of their own hear what each wants.
     ///
+    /// Whoever listens does so beside the calls, and to the end of the connection or for as long as it likes: dropping the
+    /// stream ends the listening, and closing the client ends the stream.
+    ///
     /// ```
-    /// # use steadfast::{Client, LoggingLevel};
-    /// # async fn example(client: Client) -> Result<(), steadfast::Error> {
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # use steadfast::{prelude::*, LoggingLevel};
+    /// # let deploy = Tool::new("deploy").handler(|ctx: Context| async move { ctx.log(LoggingLevel::Info, "begun") });
+    /// # let client = Client::connect(Server::builder("ships", "1.0.0").tool(deploy).build()).await?;
     /// let mut logs = client.logs(LoggingLevel::Info);
+    /// let listening = tokio::spawn(async move {
+    ///     let mut heard = 0;
+    ///     while let Some(message) = logs.next().await {
+    ///         let message = message?;
+    ///         println!("{}: {}", message.level, message.data);
+    ///         heard += 1;
+    ///     }
+    ///     Ok::<_, steadfast::Error>(heard)
+    /// });
     /// client.call_tool("deploy", ()).await?;
-    /// while let Some(message) = logs.next().await {
-    ///     let message = message?;
-    ///     println!("{}: {}", message.level, message.data);
-    /// }
-    /// # Ok(()) }
+    /// client.close().await;
+    /// assert_eq!(listening.await.unwrap()?, 1);
+    /// # Ok::<_, steadfast::Error>(()) }).unwrap();
     /// ```
     pub fn logs(&self, level: LoggingLevel) -> Logs {
         if self.server().server_capabilities.logging.is_none() {

@@ -10,6 +10,7 @@
 //! Every call ends in a result or in an [`Error`] whose [`Outcome`](crate::Outcome) says what is known: never sent,
 //! refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
 
+mod asking;
 mod attempts;
 mod call;
 mod canceller;
@@ -32,6 +33,7 @@ mod progress;
 mod questions;
 mod reconnect;
 mod rounds;
+mod server_request;
 mod settled;
 mod target;
 mod tasks;
@@ -54,6 +56,7 @@ pub use pages::{Items, Listing};
 pub use pending::PendingResult;
 pub use progress::{Progress, Underway};
 pub use reconnect::Reconnect;
+pub use server_request::ServerRequest;
 pub use settled::{Settled, Unknown};
 #[cfg(feature = "http-client")]
 pub use target::ViaHttp;

@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
 
+use super::asking::Asking;
 use super::canceller::Canceller;
 use super::course::{Course, Step};
 use super::settled::Settled;
 use crate::error::Error;
-use crate::runtime::PendingCall;
 
 /// A call that was made, and waits for its end. What it takes beyond one request is done while it is polled.
 #[must_use = "dropping this takes the call back"]
@@ -21,7 +21,7 @@ pub struct PendingResult<R: Request> {
 
 enum State<R: Request> {
     /// For the first answer, which is all there is to most calls.
-    Waiting(PendingCall, Box<Course<R>>),
+    Waiting(Asking<R>, Box<Course<R>>),
     /// The answer was kept.
     Kept(Arc<str>, Box<Course<R>>),
     /// It takes more than that.
@@ -35,7 +35,7 @@ enum State<R: Request> {
 type Ended<R> = (Result<<R as Request>::Result, Error>, Box<Course<R>>);
 
 /// The same of one that may never have been made.
-type Settling<R> = (Result<<R as Request>::Result, Error>, Option<Box<Course<R>>>);
+pub(super) type Settling<R> = (Result<<R as Request>::Result, Error>, Option<Box<Course<R>>>);
 
 impl<R: Request> PendingResult<R> {
     pub(super) fn begin(mut course: Box<Course<R>>) -> Self {
@@ -61,11 +61,10 @@ impl<R: Request> PendingResult<R> {
 
     /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`Settled`].
     pub async fn settle(mut self) -> Settled<R> {
-        let (ended, course) = std::future::poll_fn(|cx| self.poll_end(cx)).await;
-        Settled::of(ended, course.map(|course| course.into_call()))
+        settled(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Settling<R>> {
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Settling<R>> {
         loop {
             match &mut self.state {
                 State::Waiting(request, _) => {
@@ -104,6 +103,11 @@ impl<R: Request> PendingResult<R> {
     }
 }
 
+/// What became of a call that has ended.
+pub(super) fn settled<R: Request>((ended, course): Settling<R>) -> Settled<R> {
+    Settled::of(ended, course.map(|course| course.into_call()))
+}
+
 // Nothing in it is pinned in place.
 impl<R: Request> Unpin for PendingResult<R> {}
 
@@ -112,16 +116,6 @@ impl<R: Request> Future for PendingResult<R> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.poll_end(cx).map(|(result, _)| result)
-    }
-}
-
-impl<R: Request> Drop for PendingResult<R> {
-    fn drop(&mut self) {
-        if let State::Waiting(request, course) = &mut self.state
-            && let Some(ending) = request.take_unread()
-        {
-            course.discard(ending);
-        }
     }
 }
 

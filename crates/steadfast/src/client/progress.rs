@@ -1,6 +1,6 @@
 //! The progress of a call as a stream.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -10,6 +10,9 @@ use steadfast_model::request::Request;
 use tokio::sync::oneshot;
 
 use super::call::Call;
+use super::canceller::Canceller;
+use super::pending::{Settling, settled};
+use super::settled::Settled;
 use crate::error::{Error, Outcome};
 use crate::runtime::Backlog;
 
@@ -21,7 +24,8 @@ impl<R: Request> Call<R> {
     /// Makes the call and asks for progress, which comes as a stream beside the result.
     ///
     /// The stream ends when the call does, and each may be awaited without the other: the call goes on by itself. Dropping
-    /// the stream changes nothing; dropping the result takes the call back.
+    /// the stream changes nothing; dropping the result takes the call back. It can be [cancelled](Underway::canceller) and
+    /// [settled](Underway::settle) as any call.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
@@ -40,25 +44,24 @@ impl<R: Request> Call<R> {
             let bytes = progress.message.as_ref().map_or(0, String::len);
             told.push(progress, bytes);
         });
-        let call = call.start();
+        let mut call = call.start();
+        let canceller = call.canceller();
         let (mut done, result) = oneshot::channel();
         runtime.spawn(Box::pin(async move {
             let _end = end;
-            let ended = {
-                let mut call = pin!(call);
-                std::future::poll_fn(|cx| match call.as_mut().poll(cx) {
-                    Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                    // Nobody waits for it any more: it is dropped, and so taken back.
-                    Poll::Pending => done.poll_closed(cx).map(|()| None),
-                })
-                .await
-            };
+            let ended = std::future::poll_fn(|cx| match call.poll_end(cx) {
+                Poll::Ready(ended) => Poll::Ready(Some(ended)),
+                // Nobody waits for it any more: it is dropped, and so taken back.
+                Poll::Pending => done.poll_closed(cx).map(|()| None),
+            })
+            .await;
+            drop(call);
             if let Some(ended) = ended {
                 // If nobody waits for it now, nobody is told.
                 let _ = done.send(ended);
             }
         }));
-        (Progress(backlog), Underway(result))
+        (Progress(backlog), Underway { result, canceller })
     }
 }
 
@@ -92,14 +95,34 @@ impl Stream for Progress {
 
 /// A call that goes on by itself: await it for its result. Dropping it takes the call back.
 #[must_use = "dropping this takes the call back"]
-pub struct Underway<R: Request>(oneshot::Receiver<Result<R::Result, Error>>);
+pub struct Underway<R: Request> {
+    result: oneshot::Receiver<Settling<R>>,
+    canceller: Canceller,
+}
+
+impl<R: Request> Underway<R> {
+    /// What cancels the call from elsewhere.
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`Settled`].
+    pub async fn settle(mut self) -> Settled<R> {
+        settled(std::future::poll_fn(|cx| self.poll_end(cx)).await)
+    }
+
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Settling<R>> {
+        // Its runtime may be gone, and with it the call.
+        let gone = || (Err(Error::cancelled(Outcome::Unknown)), None);
+        Pin::new(&mut self.result).poll(cx).map(|ended| ended.unwrap_or_else(|_| gone()))
+    }
+}
 
 impl<R: Request> Future for Underway<R> {
     type Output = Result<R::Result, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Its runtime may be gone, and with it the call.
-        Pin::new(&mut self.0).poll(cx).map(|ended| ended.unwrap_or_else(|_| Err(Error::cancelled(Outcome::Unknown))))
+        self.poll_end(cx).map(|(result, _)| result)
     }
 }
 

@@ -212,11 +212,7 @@ impl Checks {
         if result.failed() {
             return Ok(result);
         }
-        let checked = match &result.structured_content {
-            Some(value) => validator.check(value),
-            None => Err("there is no structured content".to_owned()),
-        };
-        match checked {
+        match validator.check_content(result.structured_content.as_ref()) {
             Ok(()) => Ok(result),
             Err(complaint) => {
                 Err(Error::internal(format!("the tool's result does not fit its output schema: {complaint}")).into())

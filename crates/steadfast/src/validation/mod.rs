@@ -3,7 +3,7 @@
 //! A schema is compiled once, when its tool is made or first called, by the dialect that it declares: 2020-12 if it declares none, or
 //! 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that needs one is
 //! refused, and so is one that is too large or could be too costly. Without the feature `schema-validation` schemas are
-//! measured all the same, and every value passes.
+//! measured all the same, and everything passes, on either side.
 
 mod dialect;
 mod document;
@@ -67,6 +67,11 @@ impl Validator {
             errors.take(SHOWN).map(|error| at(error.instance_path().segments(), &reason(&error))).collect();
         Err(lines.join("; "))
     }
+
+    /// Checks the structured content of a result: where a schema promises some, there has to be some.
+    pub(crate) fn check_content(&self, content: Option<&Value>) -> Result<(), String> {
+        content.map_or_else(|| Err("there is no structured content".to_owned()), |value| self.check(value))
+    }
 }
 
 #[cfg(not(feature = "schema-validation"))]
@@ -82,6 +87,11 @@ impl Validator {
 
     /// Takes any value.
     pub(crate) fn check(&self, _value: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Takes anything, and nothing.
+    pub(crate) fn check_content(&self, _content: Option<&Value>) -> Result<(), String> {
         Ok(())
     }
 }

@@ -7,8 +7,12 @@ use serde_json::{Value, json};
 use steadfast::client::{Connecting, Era};
 use steadfast::prelude::*;
 use steadfast::server::tasks::{MemoryTasks, TaskSettings, TaskSupport};
-use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Outcome, TASKS_EXTENSION, request};
+use steadfast::transport::memory;
+use steadfast::{
+    ClientCapabilities, ElicitResult, ErrorKind, JsonObject, ListRootsResult, Outcome, TASKS_EXTENSION, request,
+};
 
+use super::review::Raw;
 use super::rounds::scripted;
 use super::{Signal, soon};
 
@@ -91,6 +95,56 @@ async fn a_call_that_is_given_up_has_its_task_cancelled() {
     until_it_was_asked(&requests, "tasks/cancel").await;
     let requests = requests.lock().unwrap();
     assert_eq!(requests.last().unwrap()["params"]["taskId"], "one");
+}
+
+async fn answer(server: &mut Raw, request: &Value, result: Value) {
+    server.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+}
+
+#[tokio::test]
+async fn a_task_that_was_given_to_a_call_which_nobody_looks_at_any_more_is_cancelled_in_whichever_round() {
+    for rounds in 0..3 {
+        let (here, there) = memory::pair(1 << 16);
+        let mut server = Raw::new(there);
+        let roots = || async { Ok(ListRootsResult::default()) };
+        let connecting = Client::connect(here).era(Era::Modern).tasks().on_roots(roots).into_future();
+        let opening = async {
+            let probe = server.line().await.unwrap();
+            let capabilities = json!({"tools": {}, "extensions": {TASKS_EXTENSION: {}}});
+            let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": capabilities});
+            answer(&mut server, &probe, found).await;
+        };
+        let (client, ()) = soon(async { tokio::join!(connecting, opening) }).await;
+        let client = client.unwrap();
+        let mut call = client.call_tool("any", json!({})).start();
+        let asking_back = async {
+            let asks = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+            let mut request = server.line().await.unwrap();
+            for _ in 0..rounds {
+                answer(&mut server, &request, asks.clone()).await;
+                request = server.line().await.unwrap();
+            }
+            request
+        };
+        let last = tokio::select! {
+            ended = &mut call => panic!("{ended:?}"),
+            last = soon(asking_back) => last,
+        };
+        let task = json!({"resultType": "task", "taskId": "one", "status": "working", "ttlMs": null,
+            "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z"});
+        answer(&mut server, &last, task).await;
+        // What comes behind that answer shows that it is there.
+        let listing = async {
+            let list = server.line().await.unwrap();
+            answer(&mut server, &list, json!({"resultType": "complete", "tools": []})).await;
+        };
+        let (listed, ()) = soon(async { tokio::join!(client.list_tools(), listing) }).await;
+        listed.unwrap();
+        drop(call);
+        let cancel = soon(server.line()).await.unwrap();
+        assert_eq!((&cancel["method"], &cancel["params"]["taskId"]), (&json!("tasks/cancel"), &json!("one")));
+    }
 }
 
 #[tokio::test]

@@ -184,6 +184,30 @@ async fn a_state_is_handed_back_as_it_came_and_only_if_one_came() {
 }
 
 #[tokio::test]
+async fn a_handler_by_the_name_of_its_request_is_declared_and_has_defaults_filled_in() {
+    let answer = |round: usize, _: &Value| match round {
+        0 => json!({"resultType": "input_required", "inputRequests": {"e": {"method": "elicitation/create",
+            "params": {"message": "Who?", "requestedSchema": {"type": "object", "required": ["name"], "properties": {
+                "name": {"type": "string"}, "age": {"type": "integer", "default": 30}}}}}}}),
+        _ => json!({"resultType": "complete", "content": []}),
+    };
+    let (connecting, requests) = scripted(answer);
+    let client = connecting
+        .on::<request::Elicit, _, _>(|_| async { Ok(answers(json!({"name": "Ann"}))) })
+        .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) })
+        .await
+        .unwrap();
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+    let requests = requests.lock().unwrap();
+    let [first, second] = &requests[..] else { panic!("{requests:?}") };
+    let declared = &first["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(declared["elicitation"], json!({"form": {}, "url": {}}));
+    assert_eq!((declared.get("roots").is_some(), declared.get("sampling")), (true, None));
+    let answered = json!({"e": {"action": "accept", "content": {"name": "Ann", "age": 30}}});
+    assert_eq!(second["params"]["inputResponses"], answered);
+}
+
+#[tokio::test]
 async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
     let ask =
         |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});

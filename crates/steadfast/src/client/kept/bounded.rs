@@ -70,12 +70,13 @@ impl<K: Ord + Clone, V> Bounded<K, V> {
         }
     }
 
-    /// Keeps only the entries of these keys.
-    pub(super) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+    /// Keeps only the entries of these keys. Returns how many others there were.
+    pub(super) fn retain(&mut self, keep: impl Fn(&K) -> bool) -> usize {
         let gone: Vec<K> = self.entries.keys().filter(|key| !keep(key)).cloned().collect();
         for key in &gone {
             self.remove(key);
         }
+        gone.len()
     }
 
     fn shrink(&mut self) {
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!((map.len(), map.bytes, map.get(&'a').is_none()), (2, 5, true));
         map.insert('d', 5, 11);
         assert_eq!((map.len(), map.get(&'d').is_none()), (2, true));
-        map.retain(|key| *key != 'b');
+        assert_eq!(map.retain(|key| *key != 'b'), 1);
         assert_eq!((map.len(), map.bytes), (1, 1));
         map.resize(0, 0);
         assert_eq!((map.len(), map.bytes, map.order.len()), (0, 0, 0));

@@ -38,7 +38,11 @@ const BYTES: usize = 16 << 20;
 /// ```
 ///
 /// They share what the server calls public; what it calls private each keeps for itself, and forgets when its requests are
-/// authorized differently. Only clients of the same server may share a cache: nothing in it says whose answers they are.
+/// authorized differently. A change that one of them is told of is one for all. So is the return of one whose connection was
+/// lost: nobody told it of changes in the meantime, and it may have come to another server. That empties the cache, for all who
+/// share it.
+///
+/// Only clients of the same server may share a cache: nothing in it says whose answers they are.
 /// Those with a [runtime](super::super::Connecting::with_runtime) of their own have to share that too, for its clock.
 #[derive(Clone)]
 pub struct ResponseCache {
@@ -137,11 +141,11 @@ impl ResponseCache {
         Fetch { cache: self.clone(), number, asked, reader, begun: now }
     }
 
-    /// Forgets what may not be believed any more. What is on its way of it will not be kept.
-    pub(super) fn spoil(&self, stale: impl Fn(&Asked) -> bool) {
+    /// Forgets what may not be believed any more. What is on its way of it will not be kept. Returns how many answers went.
+    pub(super) fn spoil(&self, stale: impl Fn(&Asked) -> bool) -> usize {
         let mut state = self.lock();
-        state.entries.retain(|key| !stale(&key.asked));
         state.fetches.retain(|_, asked| !stale(asked));
+        state.entries.retain(|key| !stale(&key.asked))
     }
 
     /// Forgets what was kept for a reader alone.
@@ -258,13 +262,24 @@ mod tests {
     fn what_changed_on_the_way_is_not_kept_and_the_next_one_is() {
         let cache = ResponseCache::new();
         let (one, other) = (cache.fetch(read("a"), 1, at(0)), cache.fetch(read("b"), 1, at(0)));
-        cache.spoil(|asked| *asked == *read("a"));
+        assert_eq!(cache.spoil(|asked| *asked == *read("a")), 0);
         let later = cache.fetch(read("a"), 1, at(0));
         one.keep("old", PUBLIC);
         other.keep("y", PUBLIC);
         assert_eq!((kept(&cache, "a", 1, 0), kept(&cache, "b", 1, 0).as_deref()), (None, Some("y")));
         later.keep("new", PUBLIC);
         assert_eq!(kept(&cache, "a", 1, 0).as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn whoever_spoils_answers_knows_how_many_went_whatever_others_keep() {
+        let cache = ResponseCache::new();
+        for (uri, reader) in [("a", 1), ("a", 2), ("b", 1)] {
+            cache.fetch(read(uri), reader, at(0)).keep("x", PRIVATE);
+        }
+        assert_eq!(cache.spoil(|asked| *asked == *read("a")), 2);
+        assert_eq!(cache.spoil(|asked| *asked == *read("a")), 0);
+        assert_eq!(cache.len(), 1);
     }
 
     #[test]

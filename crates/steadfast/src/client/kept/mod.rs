@@ -15,6 +15,7 @@ mod tools;
 
 use std::any::Any;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use steadfast_model::{Cache, CacheScope, CallToolParams, Method};
@@ -40,6 +41,7 @@ pub(crate) struct Kept {
     tools: KnownTools,
     checks_output: bool,
     comes_back: bool,
+    closed: AtomicBool,
     pub(super) logs: LogHearers,
 }
 
@@ -53,6 +55,7 @@ impl Kept {
             tools: KnownTools::new(),
             checks_output,
             comes_back,
+            closed: AtomicBool::new(false),
             logs: LogHearers::default(),
         })
     }
@@ -96,9 +99,7 @@ impl Kept {
     /// there were any.
     pub(super) fn forget_pages(&self, method: Method) -> bool {
         let Some(cache) = &self.cache else { return false };
-        let before = cache.len();
-        cache.spoil(|asked| asked.method == method);
-        cache.len() < before
+        cache.spoil(|asked| asked.method == method) > 0
     }
 
     /// Whether these are the parameters of a call of a tool that may be called twice, as the server said when it was listed.
@@ -110,17 +111,22 @@ impl Kept {
     /// The connection has ended.
     pub(super) fn note_lost(&self) {
         if !self.comes_back {
-            self.close();
+            self.logs.close();
         }
     }
 
-    /// There will be nothing more to hear.
+    /// The client was closed: there will be nothing more to hear, and nothing that was kept is found.
     pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
         self.logs.close();
     }
 
-    /// The answer that is kept, if it is fresh.
+    /// The answer that is kept, if it is fresh. A client that was closed has none: it answers nothing any more, and others
+    /// who share the cache still do.
     fn find(&self, asked: Asked, now: Moment) -> Option<Arc<str>> {
+        if self.closed.load(Ordering::SeqCst) {
+            return None;
+        }
         self.cache.as_ref()?.find(&Arc::new(asked), self.reader.number(), now)
     }
 

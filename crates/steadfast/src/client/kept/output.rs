@@ -34,10 +34,7 @@ impl OutputSchema {
             return Ok(());
         }
         let Some(validator) = self.compiled.get_or_init(|| self.compile(tool)) else { return Ok(()) };
-        let Some(value) = &answer.structured_content else {
-            return Err(Error::invalid_output(tool, "it has no structured content"));
-        };
-        validator.check(value).map_err(|why| Error::invalid_output(tool, why))
+        validator.check_content(answer.structured_content.as_ref()).map_err(|why| Error::invalid_output(tool, why))
     }
 
     /// Says so, once, if it cannot be.

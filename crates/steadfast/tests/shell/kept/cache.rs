@@ -1,6 +1,7 @@
 //! Answers that a server lets its clients keep.
 
 use steadfast::client::ResponseCache;
+use steadfast::{ErrorKind, Outcome};
 
 use super::*;
 
@@ -115,6 +116,22 @@ async fn clients_that_share_a_cache_share_what_is_public_and_nothing_else() {
     })
     .await;
     assert_eq!(cache.len(), 2);
+}
+
+#[tokio::test]
+async fn nothing_is_found_behind_a_close_but_by_others_who_share_the_cache() {
+    let cache = ResponseCache::new();
+    let (client, mut puppet) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
+    let (two, _second) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
+    let listed = names(&client);
+    puppet.serve("tools/list", listing(&["shared"], HOUR, "public")).await;
+    at_once(listed).await;
+    let other = client.clone();
+    assert_eq!(at_once(names(&other)).await, ["shared"]);
+    soon(client.close()).await;
+    let error = soon(other.list_tools()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
+    assert_eq!(at_once(names(&two)).await, ["shared"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! What a tool answers is what it says that its answers are.
 
-use steadfast::{CallToolResult, ErrorKind, Fault, Outcome};
+use steadfast::CallToolResult;
+#[cfg(feature = "schema-validation")]
+use steadfast::{ErrorKind, Fault, Outcome};
 
 use super::*;
 
@@ -43,6 +45,7 @@ async fn what_does_not_fit_is_an_error_that_says_where() {
     }
 }
 
+#[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn a_promise_of_structured_content_is_broken_by_none() {
     let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
@@ -97,4 +100,15 @@ async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
     puppet.serve("tasks/get", done).await;
     let error = soon(call).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOutput, "{error:?}");
+}
+
+#[cfg(not(feature = "schema-validation"))]
+#[tokio::test]
+async fn without_the_feature_nothing_is_held_against_a_schema() {
+    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    for answer in [json!({"structuredContent": 7}), json!({})] {
+        call(&client, &mut puppet, answer).await.unwrap();
+    }
+    let tool = Tool::new("sum").output_schema(schema()).handler(|| async { "no structured content" });
+    assert!(!tool.call(json!({})).await.unwrap().failed());
 }

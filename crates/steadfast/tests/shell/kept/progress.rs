@@ -1,6 +1,7 @@
 //! The progress of a call as a stream.
 
-use steadfast::client::Progress;
+use steadfast::Outcome;
+use steadfast::client::{Progress, Settled};
 
 use super::*;
 use crate::{Signal, forever, server};
@@ -100,4 +101,30 @@ async fn a_call_that_fails_ends_its_stream() {
     puppet.refuse(&call, -32602).await;
     assert!(soon(progress.next()).await.is_none());
     soon(result).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_call_that_goes_on_by_itself_is_cancelled_from_elsewhere() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let client = Client::connect(server([forever(&begun, &dropped)])).await.unwrap();
+    let (mut progress, result) = client.call_tool("forever", json!({})).with_progress();
+    soon(begun.wait()).await;
+    result.canceller().cancel();
+    soon(dropped.wait()).await;
+    assert!(soon(progress.next()).await.is_none());
+    let Settled::Cancelled(error) = soon(result.settle()).await else { panic!("it was cancelled") };
+    assert_eq!(error.outcome(), Outcome::Unknown);
+}
+
+#[tokio::test]
+async fn a_call_that_goes_on_by_itself_is_settled_and_can_be_made_again() {
+    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
+    puppet.serve("tools/call", done()).await;
+    assert!(matches!(soon(result.settle()).await, Settled::Answered(_)));
+    let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
+    puppet.asked("tools/call").await;
+    drop(puppet);
+    let Settled::Unknown(unknown) = soon(result.settle()).await else { panic!("nobody knows") };
+    let Settled::NotSent(_) = soon(unknown.call_again().settle()).await else { panic!("there is no connection") };
 }
