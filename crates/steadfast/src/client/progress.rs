@@ -10,6 +10,7 @@ use steadfast_model::request::Request;
 use tokio::sync::oneshot;
 
 use super::call::Call;
+use super::canceller::Canceller;
 use crate::error::{Error, Outcome};
 use crate::runtime::Backlog;
 
@@ -41,6 +42,7 @@ impl<R: Request> Call<R> {
             told.push(progress, bytes);
         });
         let call = call.start();
+        let canceller = call.canceller();
         let (mut done, result) = oneshot::channel();
         runtime.spawn(Box::pin(async move {
             let _end = end;
@@ -58,7 +60,7 @@ impl<R: Request> Call<R> {
                 let _ = done.send(ended);
             }
         }));
-        (Progress(backlog), Underway(result))
+        (Progress(backlog), Underway { result, canceller })
     }
 }
 
@@ -92,14 +94,26 @@ impl Stream for Progress {
 
 /// A call that goes on by itself: await it for its result. Dropping it takes the call back.
 #[must_use = "dropping this takes the call back"]
-pub struct Underway<R: Request>(oneshot::Receiver<Result<R::Result, Error>>);
+pub struct Underway<R: Request> {
+    result: oneshot::Receiver<Result<R::Result, Error>>,
+    canceller: Canceller,
+}
+
+impl<R: Request> Underway<R> {
+    /// What cancels the call from elsewhere.
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+}
 
 impl<R: Request> Future for Underway<R> {
     type Output = Result<R::Result, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // Its runtime may be gone, and with it the call.
-        Pin::new(&mut self.0).poll(cx).map(|ended| ended.unwrap_or_else(|_| Err(Error::cancelled(Outcome::Unknown))))
+        Pin::new(&mut self.result)
+            .poll(cx)
+            .map(|ended| ended.unwrap_or_else(|_| Err(Error::cancelled(Outcome::Unknown))))
     }
 }
 
