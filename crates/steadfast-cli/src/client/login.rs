@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use steadfast::Error;
+use steadfast::{Error, Outcome};
 use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
     Authorizer, AuthorizerBuilder, Credential, Error as AuthError, FileStore, Grant, Key, Later, Loopback,
@@ -74,7 +74,7 @@ impl Kept {
 
     pub(super) fn open(&self) -> Result<FileStore, Error> {
         let folder = self.folder()?;
-        let failed = |error: io::Error| Error::usage(format!("tokens cannot be kept in {}: {error}", folder.display()));
+        let failed = |error: io::Error| unsent(format!("tokens cannot be kept in {}: {error}", folder.display()));
         FileStore::open(&folder).map_err(failed)
     }
 
@@ -147,8 +147,13 @@ impl Login {
 }
 
 pub(super) fn builder(url: &str, profile: Profile) -> Result<AuthorizerBuilder, Error> {
-    let http = ReqwestClient::new().map_err(|error| Error::usage(error.to_string()))?;
+    let http = ReqwestClient::new().map_err(|error| unsent(error.to_string()))?;
     Authorizer::builder(url, profile, http).map_err(unusable)
+}
+
+/// What fails on this machine, before anything is sent.
+pub(super) fn unsent(why: String) -> Error {
+    Error::transport(Outcome::NotSent, why)
 }
 
 fn unusable(error: AuthError) -> Error {
