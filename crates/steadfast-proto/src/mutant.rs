@@ -3,150 +3,109 @@
 //! In a build with `--cfg mutants` one of them can be switched on for the current thread; in every other build
 //! `mutant!` is the constant `false` and nothing of this exists.
 
-/// The faults. Each breaks the law that its name is listed under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Mutant {
-    /// L1: an answer is put on the wire twice.
-    AnswerTwice,
-    /// L1, L3: a cancellation stops the handler and leaves the request open, so its answer still goes out.
-    AnswerAfterCancel,
-    /// L2: an execution that ends without an answer leaves its request open.
-    ForgetTheUnanswered,
-    /// L2: deadlines of handlers are not kept.
-    ForgetDeadlines,
-    /// L3: frames about a request stay queued when it is cancelled.
-    KeepFramesOfCancelled,
-    /// L4: a cancellation for a request that is not open panics.
-    PanicOnLateCancel,
-    /// L4: an answer of a handler for a request that is not open panics.
-    PanicOnLateAnswer,
-    /// L6: a message that cannot be read ends the connection.
-    CloseOnBadBytes,
-    /// L5: the end of an execution does not free its place.
-    ForgetToReap,
-    /// L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
-    IterateWhileRemoving,
-    /// L5: when the connection closes, the last waiting call is never told.
-    LoseWaiterOnClose,
-    /// L5: the drain has no deadline.
-    DrainForever,
-    /// L7: the limit on requests in flight is not kept.
-    IgnoreLimit,
-    /// L8: a duplicate id replaces the first request.
-    AcceptDuplicateId,
-    /// L8: a cancellation of `"7"` also cancels `7`.
-    ConfuseTextAndNumber,
-    /// L9: an answer overtakes what was committed before it.
-    AnswerOvertakes,
-    /// L1: every eighth frame is lost on its way out.
-    DropOutboxEntry,
-    /// L10: a call that was sent is reported as never sent.
-    ForgetWhatWasSent,
-    /// L2, L6 (shell): a panic in a handler is not answered.
-    SwallowPanic,
-    /// L5 (shell): a handler that is stopped goes on.
-    IgnoreStop,
-    /// L9 (HTTP): a client that comes back gets the event that it names once more.
-    ResumeTooEarly,
-    /// L2 (HTTP): a stream ends with the response that is cut.
-    CloseWithResponse,
-    /// L2 (HTTP): an older client that is cut off has cancelled.
-    CutIsCancellation,
-    /// L5 (HTTP): a client of 2026-07-28 that hangs up has not cancelled.
-    IgnoreHangup,
-    /// L5 (HTTP): a session that is deleted is not ended.
-    KeepDeleted,
-    /// L5 (HTTP): sessions are never idle for too long.
-    KeepIdle,
-    /// L8 (HTTP): what belongs to a request goes on the stream that belongs to none.
-    CrossStreams,
-    /// L3 (HTTP): what waits to be read of a request stays when it is cancelled.
-    KeepUnreadOfCancelled,
-    /// L5 (client): a call that is dropped is not taken back.
-    KeepDroppedCalls,
-    /// L8, L10 (client): what a call came to is told to the one that has waited for the longest.
-    CrossCalls,
-    /// L2 (client): calls have no deadlines.
-    ForgetCallDeadlines,
-    /// L8, L10 (HTTP client): what broke on its way is sent again.
-    SendAgain,
-    /// L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
-    KeepHalfRead,
-    /// L10 (HTTP client): what broke on its way was not sent.
-    BrokenIsUnsent,
-    /// L5 (HTTP client): the response to a call that nobody waits for is read on.
-    KeepResponses,
-    /// L5 (HTTP client): tasks that are given up go on.
-    KeepTasks,
-    /// L5 (HTTP client): the client of a session that the server has forgotten goes on.
-    KeepLostSession,
+/// Makes the enum, and both lists of it: a fault that is written down is tried.
+macro_rules! faults {
+    (
+        connection { $($(#[$law:meta])* $core:ident,)* }
+        around { $($(#[$around_law:meta])* $around:ident,)* }
+    ) => {
+        /// The faults. Each breaks the law that its name is listed under.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Mutant {
+            $($(#[$law])* $core,)*
+            $($(#[$around_law])* $around,)*
+        }
+
+        impl Mutant {
+            /// Every fault.
+            pub const ALL: &[Self] = &[$(Self::$core,)* $(Self::$around,)*];
+
+            /// Those that are not in the connection, but around it.
+            pub const AROUND: &[Self] = &[$(Self::$around,)*];
+        }
+    };
 }
 
-impl Mutant {
-    /// Every fault.
-    pub const ALL: &[Self] = &[
-        Self::AnswerTwice,
-        Self::AnswerAfterCancel,
-        Self::ForgetTheUnanswered,
-        Self::ForgetDeadlines,
-        Self::KeepFramesOfCancelled,
-        Self::PanicOnLateCancel,
-        Self::PanicOnLateAnswer,
-        Self::CloseOnBadBytes,
-        Self::ForgetToReap,
-        Self::IterateWhileRemoving,
-        Self::LoseWaiterOnClose,
-        Self::DrainForever,
-        Self::IgnoreLimit,
-        Self::AcceptDuplicateId,
-        Self::ConfuseTextAndNumber,
-        Self::AnswerOvertakes,
-        Self::DropOutboxEntry,
-        Self::ForgetWhatWasSent,
-        Self::SwallowPanic,
-        Self::IgnoreStop,
-        Self::ResumeTooEarly,
-        Self::CloseWithResponse,
-        Self::CutIsCancellation,
-        Self::IgnoreHangup,
-        Self::KeepDeleted,
-        Self::KeepIdle,
-        Self::CrossStreams,
-        Self::KeepUnreadOfCancelled,
-        Self::KeepDroppedCalls,
-        Self::CrossCalls,
-        Self::ForgetCallDeadlines,
-        Self::SendAgain,
-        Self::KeepHalfRead,
-        Self::BrokenIsUnsent,
-        Self::KeepResponses,
-        Self::KeepTasks,
-        Self::KeepLostSession,
-    ];
-
-    /// Those that are not in the connection, but around it.
-    pub const AROUND: &[Self] = &[
-        Self::SwallowPanic,
-        Self::IgnoreStop,
-        Self::ResumeTooEarly,
-        Self::CloseWithResponse,
-        Self::CutIsCancellation,
-        Self::IgnoreHangup,
-        Self::KeepDeleted,
-        Self::KeepIdle,
-        Self::CrossStreams,
-        Self::KeepUnreadOfCancelled,
-        Self::KeepDroppedCalls,
-        Self::CrossCalls,
-        Self::ForgetCallDeadlines,
-        Self::SendAgain,
-        Self::KeepHalfRead,
-        Self::BrokenIsUnsent,
-        Self::KeepResponses,
-        Self::KeepTasks,
-        Self::KeepLostSession,
-    ];
+faults! {
+    connection {
+        /// L1: an answer is put on the wire twice.
+        AnswerTwice,
+        /// L1, L3: a cancellation stops the handler and leaves the request open, so its answer still goes out.
+        AnswerAfterCancel,
+        /// L2: an execution that ends without an answer leaves its request open.
+        ForgetTheUnanswered,
+        /// L2: deadlines of handlers are not kept.
+        ForgetDeadlines,
+        /// L3: frames about a request stay queued when it is cancelled.
+        KeepFramesOfCancelled,
+        /// L4: a cancellation for a request that is not open panics.
+        PanicOnLateCancel,
+        /// L4: an answer of a handler for a request that is not open panics.
+        PanicOnLateAnswer,
+        /// L6: a message that cannot be read ends the connection.
+        CloseOnBadBytes,
+        /// L5: the end of an execution does not free its place.
+        ForgetToReap,
+        /// L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
+        IterateWhileRemoving,
+        /// L5: when the connection closes, the last waiting call is never told.
+        LoseWaiterOnClose,
+        /// L5: the drain has no deadline.
+        DrainForever,
+        /// L7: the limit on requests in flight is not kept.
+        IgnoreLimit,
+        /// L8: a duplicate id replaces the first request.
+        AcceptDuplicateId,
+        /// L8: a cancellation of `"7"` also cancels `7`.
+        ConfuseTextAndNumber,
+        /// L9: an answer overtakes what was committed before it.
+        AnswerOvertakes,
+        /// L1: every eighth frame is lost on its way out.
+        DropOutboxEntry,
+        /// L10: a call that was sent is reported as never sent.
+        ForgetWhatWasSent,
+    }
+    around {
+        /// L2, L6 (shell): a panic in a handler is not answered.
+        SwallowPanic,
+        /// L5 (shell): a handler that is stopped goes on.
+        IgnoreStop,
+        /// L9 (HTTP): a client that comes back gets the event that it names once more.
+        ResumeTooEarly,
+        /// L2 (HTTP): a stream ends with the response that is cut.
+        CloseWithResponse,
+        /// L2 (HTTP): an older client that is cut off has cancelled.
+        CutIsCancellation,
+        /// L5 (HTTP): a client of 2026-07-28 that hangs up has not cancelled.
+        IgnoreHangup,
+        /// L5 (HTTP): a session that is deleted is not ended.
+        KeepDeleted,
+        /// L5 (HTTP): sessions are never idle for too long.
+        KeepIdle,
+        /// L8 (HTTP): what belongs to a request goes on the stream that belongs to none.
+        CrossStreams,
+        /// L3 (HTTP): what waits to be read of a request stays when it is cancelled.
+        KeepUnreadOfCancelled,
+        /// L5 (client): a call that is dropped is not taken back.
+        KeepDroppedCalls,
+        /// L8, L10 (client): what a call came to is told to the one that has waited for the longest.
+        CrossCalls,
+        /// L2 (client): calls have no deadlines.
+        ForgetCallDeadlines,
+        /// L8, L10 (HTTP client): what broke on its way is sent again.
+        SendAgain,
+        /// L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
+        KeepHalfRead,
+        /// L10 (HTTP client): what broke on its way was not sent.
+        BrokenIsUnsent,
+        /// L5 (HTTP client): the response to a call that nobody waits for is read on.
+        KeepResponses,
+        /// L5 (HTTP client): tasks that are given up go on.
+        KeepTasks,
+        /// L5 (HTTP client): the client of a session that the server has forgotten goes on.
+        KeepLostSession,
+    }
 }
 
 #[cfg(mutants)]

@@ -135,3 +135,24 @@ fn asking_the_client() {
     let output = output_of(env!("CARGO_BIN_EXE_asking_the_client"), "");
     assert_says(&output, &["folders: 2", "without roots: "]);
 }
+
+#[test]
+fn coming_back() {
+    let output = output_of(env!("CARGO_BIN_EXE_coming_back"), "");
+    let told = ["at first: 0 is paid", "paid or not, nobody knows: ", "came back: 5 is paid", "the door is locked"];
+    assert_says(&output, &told);
+    // It was not paid again.
+    assert!(!output.contains("paid 5"), "{output}");
+}
+
+#[test]
+fn keeping_up() {
+    let output = output_of(env!("CARGO_BIN_EXE_keeping_up"), "");
+    let kept = ["one looks: nothing, at look 1", "the neighbour need not: nothing, at look 1, 1 kept"];
+    let heard = ["changes: listening", "the log, info: \"the oven is hot\"", "changes: Resource(\"bakery://shelf\")"];
+    let given_up = ["that is enough of 1000000", "outcome Unknown"];
+    assert_says(&output, &kept);
+    assert_says(&output, &heard);
+    assert_says(&output, &["the neighbour looks again: bread, at look 2"]);
+    assert_says(&output, &given_up);
+}

@@ -260,9 +260,9 @@ fn run_http(seed: u64) -> Result<Run, Violation> {
 }
 
 fn run_client(reach: Reach, seed: u64) -> Result<Run, Violation> {
-    client::run_seed(reach, seed).map(|client::Totals { calls, dropped, runs, messages, trace, .. }| Run {
+    client::run_seed(reach, seed).map(|client::Totals { calls, cancellations, runs, messages, trace, .. }| Run {
         requests: calls,
-        cancels: dropped,
+        cancels: cancellations,
         closes: runs,
         messages,
         trace,

@@ -50,9 +50,7 @@ pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
 /// A request: its id is new (L8).
 pub(super) fn at_request(facts: &mut Facts, link: usize, raw: Id, method: &str, params: &Value) {
     let tag = params["arguments"]["tag"].as_u64().filter(|_| method == "tools/call");
-    // Over HTTP it cannot be told which connection of a client that comes back it is.
-    let unknown = facts.over == Over::Http && facts.returns && facts.trouble;
-    let known = facts.keys.get(&(link, raw.clone())).filter(|_| !unknown).cloned();
+    let known = facts.keys.get(&(link, raw.clone())).cloned();
     if let Some((id, known)) = known.and_then(|id| Some((id.clone(), facts.requests.get_mut(&id)?))) {
         // Who was not let in has not been served.
         let again = matches!(known.faults.last(), Some(Fault::Status(401 | 403))) && known.again < ASKED_AGAIN;
@@ -78,9 +76,8 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
     facts.counts.cancellations += 1;
     let raw = id_text(&params["requestId"]);
     let id = raw.and_then(|raw| facts.keys.get(&(link, raw)).cloned());
-    // Over HTTP each message has a way of its own: one that was given up before it set out is cancelled all the same. And of a
-    // client that comes back it cannot be told which connection it is.
-    if facts.over == Over::Http && (facts.returns || id.is_none()) {
+    // Over HTTP each message has a way of its own: one that was given up before it set out is cancelled all the same.
+    if facts.over == Over::Http && id.is_none() {
         return;
     }
     match id.as_ref().and_then(|id| facts.requests.get_mut(id)) {
@@ -133,6 +130,8 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
             ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
             ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
             ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),
+            // Who points elsewhere with the same request has not begun it, and nobody is asked there.
+            ErrorKind::Unsendable => !faults.iter().any(|fault| matches!(fault, Fault::Status(307 | 308))),
             ErrorKind::Limit => !call.crowded && !call.prolonged && !facts.returns,
             _ => true,
         },
@@ -213,7 +212,6 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way) {
             return false;
         };
         let told = match (facts.over, facts.modern) {
-            (Over::Http, false) if facts.returns => true,
             (Over::Http, true) => request.given_up,
             // Where nobody took it there is nothing to take back.
             (Over::Http, false) => request.cancelled || !request.faults.is_empty(),

@@ -2,6 +2,7 @@
 //! or forgotten.
 
 mod body;
+mod origin;
 mod streams;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,7 @@ use crate::law::Law;
 use crate::message::{Id, id_text};
 use crate::rng::Random;
 use body::{Body, Gone};
+use origin::Origin;
 use streams::{State, Stream};
 
 /// The server's end of the web.
@@ -50,21 +52,20 @@ impl Web {
         (web, if script.stubborn { target.authorize(Stubborn) } else { target })
     }
 
-    async fn respond(self, request: FetchRequest, message: Option<Value>, gone: Gone) -> Responded {
+    async fn respond(self, request: FetchRequest, message: Option<Value>, origin: Origin, gone: Gone) -> Responded {
         let nap = self
             .draw(|random| if random.chance(50) { Duration::ZERO } else { random.delay(Duration::from_millis(50)) });
         self.executor.sleep(nap).await;
         if self.state().down {
             return self.fails(gone.id.as_ref(), Fault::Unsent);
         }
-        let in_session = request.headers.contains_key("mcp-session-id");
-        if in_session && self.state().lost {
+        if origin.in_session && origin.link < self.state().first_known {
             self.journal.lose("session lost");
             return Ok(self.status(404, gone));
         }
         match (&request.method, message) {
             (&Method::GET, _) => self.get(&request, gone),
-            (&Method::POST, Some(message)) if gone.id.is_some() => self.serve(&message, in_session, gone).await,
+            (&Method::POST, Some(message)) if gone.id.is_some() => self.serve(&message, origin, gone).await,
             (&Method::DELETE, _) if self.draw(|random| random.chance(10)) => std::future::pending().await,
             _ => self.accept(&request, gone).await,
         }
@@ -88,7 +89,7 @@ impl Web {
     }
 
     /// Serves a request in the manner that the script has for it.
-    async fn serve(&self, message: &Value, in_session: bool, gone: Gone) -> Responded {
+    async fn serve(&self, message: &Value, origin: Origin, gone: Gone) -> Responded {
         let tag = message["params"]["arguments"]["tag"].as_u64();
         let manner = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.manner));
         match manner.unwrap_or(Manner::Json) {
@@ -96,12 +97,12 @@ impl Web {
             Manner::Broken { taken } => {
                 if taken {
                     let stream = self.state().open(Stream::default());
-                    self.take(message, stream);
+                    self.take(message, origin, stream);
                 }
                 self.fails(gone.id.as_ref(), Fault::Broken)
             }
             Manner::Status(status) => {
-                if status == 404 && in_session {
+                if status == 404 && origin.in_session {
                     self.journal.lose("session lost");
                 }
                 Ok(self.status(status, gone))
@@ -109,36 +110,37 @@ impl Web {
             Manner::Refused { named } => Ok(self.refuse(message, named, gone)),
             Manner::Accepted => Ok(self.status(202, gone)),
             Manner::Silent => std::future::pending().await,
-            Manner::Json => self.serve_json(message, gone).await,
+            Manner::Json => self.serve_json(message, origin, gone).await,
             Manner::Events { cut, clean, named } => {
                 let id = gone.id.clone();
                 let stream = self.state().open(Stream { id, named, cut, clean, ..Stream::default() });
-                self.take(message, stream);
+                self.take(message, origin, stream);
                 Ok(self.events(stream, 0, gone))
             }
         }
     }
 
-    async fn serve_json(&self, message: &Value, gone: Gone) -> Responded {
+    async fn serve_json(&self, message: &Value, origin: Origin, gone: Gone) -> Responded {
         let id = gone.id.clone();
         let stream = self.state().open(Stream { id, json: true, ..Stream::default() });
-        self.take(message, stream);
+        self.take(message, origin, stream);
         if !std::future::poll_fn(|cx| self.state().poll_answer(stream, cx)).await {
             return self.fails(gone.id.as_ref(), Fault::Broken);
         }
         let session = message["method"] == "initialize" && self.draw(|random| random.chance(80));
         let mut response = self.body(200, "application/json", stream, 0, gone);
         if session {
+            let mut state = self.state();
             // A new one is remembered.
-            self.state().lost = false;
-            response.headers_mut().insert("mcp-session-id", http::HeaderValue::from_static("s1"));
+            state.first_known = state.first_known.min(origin.link);
+            response.headers_mut().insert("mcp-session-id", http::HeaderValue::from(origin.link));
         }
         Ok(response)
     }
 
-    fn take(&self, message: &Value, stream: usize) {
+    fn take(&self, message: &Value, origin: Origin, stream: usize) {
         let voice: Arc<dyn Voice> = Arc::new(Reply { web: self.clone(), stream });
-        self.server.take(0, message, &voice);
+        self.server.take(origin.link, message, &voice);
     }
 
     fn refuse(&self, message: &Value, named: bool, gone: Gone) -> FetchResponse {
@@ -261,11 +263,12 @@ impl Fetch for Door {
             let what = format!("a client of 2026-07-28 makes a {}", request.method);
             web.journal.facts().broken(Law::Silence, what);
         }
-        let message = request.body.as_ref().and_then(|body| web.journal.wrote_message(0, body));
+        let origin = web.origin(&request);
+        let message = request.body.as_ref().and_then(|body| web.journal.wrote_message(origin.link, body));
         let asks = message.as_ref().filter(|message| message.get("method").is_some());
-        let id = asks.and_then(|message| id_text(&message["id"])).map(|id| web.journal.key(0, &id));
+        let id = asks.and_then(|message| id_text(&message["id"])).map(|id| web.journal.key(origin.link, &id));
         let gone = Gone::new(&web.journal, id);
-        Box::pin(web.respond(request, message, gone))
+        Box::pin(web.respond(request, message, origin, gone))
     }
 }
 
@@ -330,7 +333,8 @@ impl Voice for Web {
 
     fn stop_reading(&self) {
         self.journal.note("forgets the session", 0, b"");
-        self.state().lost = true;
+        let mut state = self.state();
+        state.first_known = state.links + 1;
     }
 
     fn die(&self) {

@@ -14,8 +14,10 @@ pub(super) struct State {
     /// Where the client listens to what belongs to no request.
     pub(super) listening: Option<usize>,
     pub(super) down: bool,
-    /// The session is forgotten.
-    pub(super) lost: bool,
+    /// How often a connection was opened. A session has the number of its connection.
+    pub(super) links: usize,
+    /// Sessions of the connections before this one are forgotten.
+    pub(super) first_known: usize,
     /// The client has let go.
     pub(super) dropped: bool,
 }
@@ -43,7 +45,7 @@ pub(super) struct Stream {
 impl State {
     pub(super) fn new(random: Random) -> Self {
         let (streams, read) = (Vec::new(), Vec::new());
-        Self { random, streams, read, listening: None, down: false, lost: false, dropped: false }
+        Self { random, streams, read, listening: None, down: false, links: 0, first_known: 0, dropped: false }
     }
 
     pub(super) fn open(&mut self, stream: Stream) -> usize {
