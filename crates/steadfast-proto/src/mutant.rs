@@ -63,6 +63,24 @@ pub enum Mutant {
     CrossStreams,
     /// L3 (HTTP): what waits to be read of a request stays when it is cancelled.
     KeepUnreadOfCancelled,
+    /// L5 (client): a call that is dropped is not taken back.
+    KeepDroppedCalls,
+    /// L8, L10 (client): what a call came to is told to the one that has waited for the longest.
+    CrossCalls,
+    /// L2 (client): calls have no deadlines.
+    ForgetCallDeadlines,
+    /// L8, L10 (HTTP client): what broke on its way is sent again.
+    SendAgain,
+    /// L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
+    KeepHalfRead,
+    /// L10 (HTTP client): what broke on its way was not sent.
+    BrokenIsUnsent,
+    /// L5 (HTTP client): the response to a call that nobody waits for is read on.
+    KeepResponses,
+    /// L5 (HTTP client): tasks that are given up go on.
+    KeepTasks,
+    /// L5 (HTTP client): the client of a session that the server has forgotten goes on.
+    KeepLostSession,
 }
 
 impl Mutant {
@@ -96,6 +114,15 @@ impl Mutant {
         Self::KeepIdle,
         Self::CrossStreams,
         Self::KeepUnreadOfCancelled,
+        Self::KeepDroppedCalls,
+        Self::CrossCalls,
+        Self::ForgetCallDeadlines,
+        Self::SendAgain,
+        Self::KeepHalfRead,
+        Self::BrokenIsUnsent,
+        Self::KeepResponses,
+        Self::KeepTasks,
+        Self::KeepLostSession,
     ];
 
     /// Those that are not in the connection, but around it.
@@ -110,6 +137,15 @@ impl Mutant {
         Self::KeepIdle,
         Self::CrossStreams,
         Self::KeepUnreadOfCancelled,
+        Self::KeepDroppedCalls,
+        Self::CrossCalls,
+        Self::ForgetCallDeadlines,
+        Self::SendAgain,
+        Self::KeepHalfRead,
+        Self::BrokenIsUnsent,
+        Self::KeepResponses,
+        Self::KeepTasks,
+        Self::KeepLostSession,
     ];
 }
 

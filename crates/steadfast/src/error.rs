@@ -65,7 +65,8 @@ pub enum ErrorKind {
     Incompatible,
     /// A value could not be written as JSON.
     Encode,
-    /// A message could not be sent at all: it cannot be written as the transport wants it, or nobody would authorize it.
+    /// A message could not be sent at all: it cannot be written as the transport wants it, nobody would authorize it, or the server wants it
+    /// sent to somebody else.
     /// Making the call again changes nothing.
     Unsendable,
     /// What the peer answered is not what the method's answer looks like.

@@ -81,8 +81,9 @@ pub const CLIENT_SHORT_MS: u64 = 400;
 /// more, a thread that is on its way out. Checks open many more connections than that, and each that was left would show.
 pub const CLIENT_SPARE: usize = 3;
 
-/// What a client may grow by in all of a check: pages that its allocator keeps for each of its threads.
-pub const CLIENT_GROWTH_KIB: u64 = 24 * 1024;
+/// What a client may grow by in all of a check: pages that its allocator keeps for each of its threads, and of what was large once.
+/// Less than what is lost if the two rounds of large calls that pile up were never let go.
+pub const CLIENT_GROWTH_KIB: u64 = 48 * 1024;
 
 /// What a client may hold while megabytes come that it does not want: one message of the longest kind, doubled by the growth of
 /// a buffer, and slack.

@@ -59,11 +59,13 @@ pub(crate) struct Play {
     /// SIGTERM has no effect on it.
     pub(crate) deaf_to_term: bool,
     pub(crate) opening_ms: u64,
+    /// How often the client starts it again.
+    pub(crate) reconnect: u32,
 }
 
 impl Play {
     pub(crate) fn with(habit: &'static str) -> Self {
-        Self { habit, errors: "log", deaf_to_term: false, opening_ms: CLIENT_DEADLINE_MS }
+        Self { habit, errors: "log", deaf_to_term: false, opening_ms: CLIENT_DEADLINE_MS, reconnect: 0 }
     }
 
     pub(crate) fn honest() -> Self {
@@ -176,15 +178,15 @@ impl Subject {
         words.push(self.server_program.display().to_string());
         words.extend([SERVER_MODE, &journal.path(), self.era.revision(), play.habit].map(str::to_owned));
         self.order(&json!({ "do": "connect", "connection": name, "to": { "command": words }, "errors": play.errors,
-            "revision": self.era.revision(), "opening_ms": play.opening_ms }))?;
+            "revision": self.era.revision(), "opening_ms": play.opening_ms, "reconnect": play.reconnect }))?;
         Ok(Line { name, journal })
     }
 
-    /// Connects to a URL, with more to say of how: `headers`, `token`.
+    /// Connects to a URL, with more to say of how: `headers`, `token`, `reconnect`. What is lost stays lost unless told.
     pub(crate) fn begin_connect_to(&mut self, url: &str, more: &Value) -> Verdict<String> {
         let name = self.fresh("connection");
         let mut order = json!({ "do": "connect", "connection": name, "to": { "url": url },
-            "revision": self.era.revision(), "opening_ms": CLIENT_DEADLINE_MS });
+            "revision": self.era.revision(), "opening_ms": CLIENT_DEADLINE_MS, "reconnect": 0 });
         for (member, value) in more.as_object().into_iter().flatten() {
             order[member.as_str()] = value.clone();
         }
@@ -209,13 +211,11 @@ impl Subject {
     }
 
     pub(crate) fn not_connected(&mut self, name: &str) -> Verdict<Ended> {
-        match self.opened(name)? {
-            Err(ended) => Ok(ended),
-            Ok(()) => {
-                self.open.push(name.to_owned());
-                fail!("it connected")
-            }
-        }
+        let Err(ended) = self.opened(name)? else {
+            self.open.push(name.to_owned());
+            fail!("it connected")
+        };
+        Ok(ended)
     }
 
     fn opened(&self, name: &str) -> Verdict<Result<(), Ended>> {
@@ -247,7 +247,7 @@ impl Subject {
         self.call_with(connection, tool, arguments, &json!({}))
     }
 
-    /// The same with more to say of how: `deadline_ms`, `pad`, `progress`. The server finds the name of the call among its
+    /// The same with more to say of how: `deadline_ms`, `pad`, `progress`, `idempotent`. The server finds the name of the call among its
     /// arguments, under `mark`.
     pub(crate) fn call_with(
         &mut self,

@@ -71,6 +71,7 @@ rows! {
     client_server_never_reads
     client_server_floods_stderr
     client_server_forks
+    client_comes_back
     client_http_server_dies
     client_http_server_hangs
     client_http_bad_answers

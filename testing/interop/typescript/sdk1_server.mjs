@@ -73,6 +73,8 @@ async function sse(request, response) {
     await sessions.get(searchParams.get("sessionId"))?.handlePostMessage(request, response);
     return;
   }
+  // Where newer clients begin, which is how they find out.
+  if (request.method !== "GET") return response.writeHead(405).end();
   const transport = new SSEServerTransport("/messages", response);
   sessions.set(transport.sessionId, transport);
   await serving().connect(transport);

@@ -6,7 +6,7 @@
 //! would block its thread it calls [`Executor::block`], and the rest of the world goes on underneath it. Nothing here looks
 //! at a clock or starts a thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,8 @@ struct State {
     now: Moment,
     random: Random,
     tasks: BTreeMap<TaskId, Slot>,
-    ready: Vec<TaskId>,
+    /// In an order of their own: that in which they were woken may come from somebody's chance.
+    ready: BTreeSet<TaskId>,
     timers: BTreeMap<(Moment, u64), Waker>,
     jobs: BTreeMap<(Moment, u64), Job>,
     blocking: usize,
@@ -66,7 +67,7 @@ impl Executor {
             now: Moment::ORIGIN,
             random,
             tasks: BTreeMap::new(),
-            ready: Vec::new(),
+            ready: BTreeSet::new(),
             timers: BTreeMap::new(),
             jobs: BTreeMap::new(),
             blocking: 0,
@@ -176,7 +177,7 @@ impl Executor {
         let id = TaskId(state.number());
         let waker = Waker::from(Arc::new(TaskWaker { executor: self.clone(), id }));
         state.tasks.insert(id, Slot { task: Some(task), waker, queued: true, scenery });
-        state.ready.push(id);
+        state.ready.insert(id);
         id
     }
 
@@ -202,9 +203,12 @@ impl Executor {
         state.steps += 1;
         let chosen = state.random.index(ready + due);
         if chosen < ready {
-            let id = state.ready.swap_remove(chosen);
+            let id = state.ready.iter().nth(chosen).copied();
+            let id = id.filter(|id| state.ready.remove(id));
             drop(state);
-            self.poll(id);
+            if let Some(id) = id {
+                self.poll(id);
+            }
         } else {
             let key = state.jobs.keys().nth(chosen - ready).copied();
             let job = key.and_then(|key| state.jobs.remove(&key));
@@ -272,7 +276,7 @@ impl Executor {
             && !slot.queued
         {
             slot.queued = true;
-            state.ready.push(id);
+            state.ready.insert(id);
         }
     }
 

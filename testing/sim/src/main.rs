@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use sim::client::{self, Reach};
 use sim::explore::{self, Size};
 use sim::{Violation, http, pair, shell};
 
@@ -45,6 +46,10 @@ enum World {
     Shell,
     /// The real HTTP service on the simulator's executor.
     Http,
+    /// The real client, over a stream of bytes.
+    Client,
+    /// The real client, over HTTP.
+    HttpClient,
 }
 
 #[derive(Subcommand)]
@@ -124,30 +129,19 @@ fn look_at(seed: u64, options: &Options) -> bool {
             None => println!("cores: seed {seed} breaks no law, trace {:016x}", pair::run(seed).hash),
         }
     }
-    if options.simulates(World::Shell) && options.keep.is_none() {
-        if options.trace {
-            for line in shell::lines(seed) {
-                println!("{line}");
-            }
-        }
-        match shell::run_seed(seed) {
-            Ok(totals) => println!("shell: seed {seed} breaks no law, trace {:016x}", totals.trace),
-            Err(violation) => {
-                fails("shell", seed, &violation, shell::shrink(seed));
-                lawful = false;
-            }
-        }
+    if options.keep.is_some() {
+        return lawful;
     }
-    if options.simulates(World::Http) && options.keep.is_none() {
+    for (_, seeded) in SEEDED.iter().filter(|(world, _)| options.simulates(*world)) {
         if options.trace {
-            for line in http::lines(seed) {
+            for line in (seeded.lines)(seed) {
                 println!("{line}");
             }
         }
-        match http::run_seed(seed) {
-            Ok(totals) => println!("http: seed {seed} breaks no law, trace {:016x}", totals.trace),
+        match (seeded.run)(seed) {
+            Ok(run) => println!("{}: seed {seed} breaks no law, trace {:016x}", seeded.name, run.trace),
             Err(violation) => {
-                fails("http", seed, &violation, http::shrink(seed));
+                seeded.fails(seed, &violation);
                 lawful = false;
             }
         }
@@ -178,11 +172,8 @@ fn simulate(options: &Options) -> bool {
         if options.simulates(World::Cores) {
             simulate_cores(seed, &mut totals);
         }
-        if options.simulates(World::Shell) {
-            simulate_shell(seed, &mut totals);
-        }
-        if options.simulates(World::Http) {
-            simulate_http(seed, &mut totals);
+        for (_, seeded) in SEEDED.iter().filter(|(world, _)| options.simulates(*world)) {
+            seeded.simulate(seed, &mut totals);
         }
     }
     let Totals { requests, cancels, closes, messages, violations, hash } = totals;
@@ -208,42 +199,99 @@ fn simulate_cores(seed: u64, totals: &mut Totals) {
     }
 }
 
-fn simulate_shell(seed: u64, totals: &mut Totals) {
-    match shell::run_seed(seed) {
-        Ok(run) => {
-            totals.requests += run.requests;
-            totals.cancels += run.cancellations;
-            totals.closes += run.runs;
-            totals.messages += run.messages;
-            totals.mix(run.trace);
-        }
-        Err(violation) => {
-            totals.violations += 1;
-            fails("shell", seed, &violation, shell::shrink(seed));
-        }
-    }
+/// A world on the executor.
+struct Seeded {
+    name: &'static str,
+    run: fn(u64) -> Result<Run, Violation>,
+    shrink: fn(u64) -> Option<String>,
+    lines: fn(u64) -> Vec<String>,
 }
 
-fn simulate_http(seed: u64, totals: &mut Totals) {
-    match http::run_seed(seed) {
-        Ok(run) => {
-            totals.requests += run.requests;
-            totals.cancels += run.cancellations;
-            totals.closes += run.sessions;
-            totals.messages += run.events;
-            totals.mix(run.trace);
-        }
-        Err(violation) => {
-            totals.violations += 1;
-            fails("http", seed, &violation, http::shrink(seed));
-        }
-    }
+/// What all of them count.
+struct Run {
+    requests: u64,
+    cancels: u64,
+    closes: u64,
+    messages: u64,
+    trace: u64,
 }
 
-fn fails(world: &str, seed: u64, violation: &Violation, shrunk: Option<String>) {
-    println!("seed {seed} breaks, in the world {world},\n  {violation}");
-    println!("  again:  cargo run --release -p sim -- --world {world} --seed {seed}");
-    if let Some(shrunk) = shrunk {
-        println!("{shrunk}");
+const SEEDED: [(World, Seeded); 4] = [
+    (World::Shell, Seeded { name: "shell", run: run_shell, shrink: shell::shrink, lines: shell::lines }),
+    (World::Http, Seeded { name: "http", run: run_http, shrink: http::shrink, lines: http::lines }),
+    (
+        World::Client,
+        Seeded {
+            name: "client",
+            run: |seed| run_client(Reach::Stream, seed),
+            shrink: |seed| client::shrink(Reach::Stream, seed),
+            lines: |seed| client::lines(Reach::Stream, seed),
+        },
+    ),
+    (
+        World::HttpClient,
+        Seeded {
+            name: "http-client",
+            run: |seed| run_client(Reach::Http, seed),
+            shrink: |seed| client::shrink(Reach::Http, seed),
+            lines: |seed| client::lines(Reach::Http, seed),
+        },
+    ),
+];
+
+fn run_shell(seed: u64) -> Result<Run, Violation> {
+    shell::run_seed(seed).map(|shell::Totals { requests, cancellations, runs, messages, trace, .. }| Run {
+        requests,
+        cancels: cancellations,
+        closes: runs,
+        messages,
+        trace,
+    })
+}
+
+fn run_http(seed: u64) -> Result<Run, Violation> {
+    http::run_seed(seed).map(|http::Totals { requests, cancellations, sessions, events, trace, .. }| Run {
+        requests,
+        cancels: cancellations,
+        closes: sessions,
+        messages: events,
+        trace,
+    })
+}
+
+fn run_client(reach: Reach, seed: u64) -> Result<Run, Violation> {
+    client::run_seed(reach, seed).map(|client::Totals { calls, dropped, runs, messages, trace, .. }| Run {
+        requests: calls,
+        cancels: dropped,
+        closes: runs,
+        messages,
+        trace,
+    })
+}
+
+impl Seeded {
+    fn simulate(&self, seed: u64, totals: &mut Totals) {
+        match (self.run)(seed) {
+            Ok(run) => {
+                totals.requests += run.requests;
+                totals.cancels += run.cancels;
+                totals.closes += run.closes;
+                totals.messages += run.messages;
+                totals.mix(run.trace);
+            }
+            Err(violation) => {
+                totals.violations += 1;
+                self.fails(seed, &violation);
+            }
+        }
+    }
+
+    fn fails(&self, seed: u64, violation: &Violation) {
+        let name = self.name;
+        println!("seed {seed} breaks, in the world {name},\n  {violation}");
+        println!("  again:  cargo run --release -p sim -- --world {name} --seed {seed}");
+        if let Some(shrunk) = (self.shrink)(seed) {
+            println!("{shrunk}");
+        }
     }
 }

@@ -3,8 +3,9 @@
 //! `RUSTFLAGS='--cfg mutants' cargo test -p sim --test mutants --target-dir target/mutants`.
 #![cfg(mutants)]
 
+use sim::client::{self, Reach};
 use sim::explore::{self, Size};
-use sim::{Law, http, pair, shell};
+use sim::{Law, Violation, http, pair, shell};
 use steadfast_proto::mutant::{Mutant, with};
 
 /// Where a fault is looked for.
@@ -17,6 +18,10 @@ enum Where {
     Shell,
     /// Under seeds, over the HTTP service.
     Http,
+    /// Under seeds, over the client on a stream.
+    Client,
+    /// Under seeds, over the client on HTTP.
+    HttpClient,
 }
 
 const TABLE: &[(Mutant, Law, Where)] = &[
@@ -56,6 +61,19 @@ const TABLE: &[(Mutant, Law, Where)] = &[
     (Mutant::CrossStreams, Law::Identity, Where::Http),
     (Mutant::KeepUnreadOfCancelled, Law::Silence, Where::Http),
     (Mutant::AnswerTwice, Law::OneEnding, Where::Http),
+    (Mutant::KeepDroppedCalls, Law::Closing, Where::Client),
+    (Mutant::CrossCalls, Law::Outcome, Where::Client),
+    (Mutant::ForgetCallDeadlines, Law::Answer, Where::Client),
+    (Mutant::ForgetWhatWasSent, Law::Outcome, Where::Client),
+    (Mutant::CloseOnBadBytes, Law::Outcome, Where::Client),
+    (Mutant::AnswerTwice, Law::OneEnding, Where::Client),
+    (Mutant::SendAgain, Law::Identity, Where::HttpClient),
+    (Mutant::KeepHalfRead, Law::Answer, Where::HttpClient),
+    (Mutant::BrokenIsUnsent, Law::Outcome, Where::HttpClient),
+    (Mutant::KeepResponses, Law::Closing, Where::HttpClient),
+    (Mutant::KeepTasks, Law::Closing, Where::HttpClient),
+    (Mutant::KeepLostSession, Law::Closing, Where::HttpClient),
+    (Mutant::CrossCalls, Law::Outcome, Where::HttpClient),
 ];
 
 /// Seeds to look at before giving up.
@@ -95,28 +113,34 @@ fn seeds_catch_their_faults() {
 
 #[test]
 fn seeds_of_the_shell_catch_its_faults() {
-    for (mutant, law, place) in TABLE {
-        if !matches!(place, Where::Shell) {
-            continue;
-        }
-        let breaks =
-            |seed: &u64| with(*mutant, || shell::run_seed(*seed)).is_err_and(|violation| violation.law == *law);
-        let seed = (0..SEEDS).find(breaks);
-        let seed = seed.unwrap_or_else(|| panic!("{mutant:?} does not break {law} under {SEEDS} seeds"));
-        assert!(shell::run_seed(seed).is_ok(), "seed {seed} fails without {mutant:?} too");
-    }
+    catch(|place| matches!(place, Where::Shell), |seed| shell::run_seed(seed).map(drop));
 }
 
 #[test]
 fn seeds_over_http_catch_its_faults() {
+    catch(|place| matches!(place, Where::Http), |seed| http::run_seed(seed).map(drop));
+}
+
+#[test]
+fn seeds_of_the_client_catch_its_faults() {
+    catch(|place| matches!(place, Where::Client), |seed| client::run_seed(Reach::Stream, seed).map(drop));
+}
+
+#[test]
+fn seeds_of_the_client_over_http_catch_its_faults() {
+    catch(|place| matches!(place, Where::HttpClient), |seed| client::run_seed(Reach::Http, seed).map(drop));
+}
+
+/// Each fault that is looked for there is found under a seed that passes without it.
+fn catch(there: impl Fn(&Where) -> bool, run: impl Fn(u64) -> Result<(), Violation>) {
     let mut missed = Vec::new();
     for (mutant, law, place) in TABLE {
-        if !matches!(place, Where::Http) {
+        if !there(place) {
             continue;
         }
-        let breaks = |seed: &u64| with(*mutant, || http::run_seed(*seed)).is_err_and(|violation| violation.law == *law);
+        let breaks = |seed: &u64| with(*mutant, || run(*seed)).is_err_and(|violation| violation.law == *law);
         match (0..SEEDS).find(breaks) {
-            Some(seed) => assert!(http::run_seed(seed).is_ok(), "seed {seed} fails without {mutant:?} too"),
+            Some(seed) => assert!(run(seed).is_ok(), "seed {seed} fails without {mutant:?} too"),
             None => missed.push(format!("{mutant:?} does not break {law} under {SEEDS} seeds")),
         }
     }

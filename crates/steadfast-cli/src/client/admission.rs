@@ -28,7 +28,7 @@ impl Authorize for Admission {
     fn attempt(&self, method: &Method, url: &str) -> Box<dyn Attempt> {
         let attempt = self.authorizer.as_ref().map(|authorizer| Authorize::attempt(authorizer, method, url));
         // A stream that is not to be had says nothing of the messages.
-        let noted = (method == Method::POST).then(|| Arc::clone(&self.locked_out)).unwrap_or_default();
+        let noted = if method == Method::POST { Arc::clone(&self.locked_out) } else { Arc::default() };
         Box::new(Watched { attempt, locked_out: noted })
     }
 }

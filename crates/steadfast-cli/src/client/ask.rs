@@ -3,6 +3,7 @@
 use serde_json::Value;
 use steadfast::{ElicitFormParams, ElicitParams, ElicitResult, Error, FormField, FormKind, JsonObject};
 
+use super::harmless;
 use super::terminal::{self, Person};
 
 /// What is typed to say no to a whole form.
@@ -19,7 +20,7 @@ pub(super) async fn elicit(asked: ElicitParams) -> Result<ElicitResult, Error> {
 }
 
 async fn visit(person: &mut Person, message: &str, url: &str) -> ElicitResult {
-    person.tell(&format!("\nThe server asks: {message}\n  {url}"));
+    person.tell(&format!("\nThe server asks: {}\n  {}", harmless::quoted(message), harmless::quoted(url)));
     match person.ask("Have you visited it? [y/N] ").await.as_deref() {
         Some("y" | "Y" | "yes") => ElicitResult::agree(),
         Some(_) => ElicitResult::decline(),
@@ -28,7 +29,7 @@ async fn visit(person: &mut Person, message: &str, url: &str) -> ElicitResult {
 }
 
 async fn fill_in(person: &mut Person, form: &ElicitFormParams) -> ElicitResult {
-    person.tell(&format!("\nThe server asks: {}\n  ({DECLINE} says no)", form.message));
+    person.tell(&format!("\nThe server asks: {}\n  ({DECLINE} says no)", harmless::quoted(&form.message)));
     let mut answers = JsonObject::new();
     for (name, field) in form.requested_schema.fields() {
         let required = form.requested_schema.is_required(name);
@@ -54,9 +55,9 @@ enum Typed {
 }
 
 async fn answer(person: &mut Person, name: &str, field: &FormField, required: bool) -> Typed {
-    let title = field.title.as_deref().unwrap_or(name);
+    let title = harmless::line(field.title.as_deref().unwrap_or(name));
     if let Some(description) = &field.description {
-        person.tell(&format!("  {description}"));
+        person.tell(&format!("  {}", harmless::quoted(description)));
     }
     loop {
         let question = format!("{title}{}: ", proposal(&field.kind));

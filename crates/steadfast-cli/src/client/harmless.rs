@@ -1,5 +1,5 @@
 //! Text of a server's, made harmless: a terminal obeys what it is shown, and a server is not to move its cursor, rename its
-//! window, hide what it says or write lines that look like ours.
+//! window or hide what it says. Among words of ours, it is not to write lines that look like ours.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,6 +16,11 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
         if plain(character) { shown.push(character) } else { shown.extend(character.escape_default()) }
     }
     Cow::Owned(shown)
+}
+
+/// Text among words of ours: every line of it but the first is marked as a part of it.
+pub(super) fn quoted(words: &str) -> String {
+    text(words).trim_end().replace('\n', "\n  | ")
 }
 
 /// The same in one line: the first, if there are several.
@@ -62,6 +67,12 @@ mod tests {
         assert_eq!(text("safe\rfalse"), "safe\\rfalse");
         assert_eq!(text("a\r\nb\u{7f}"), "a\nb\\u{7f}");
         assert_eq!(text("\u{202e}txt.exe"), "\\u{202e}txt.exe");
+    }
+
+    #[test]
+    fn what_is_quoted_cannot_pass_for_ours() {
+        assert_eq!(quoted("hello\nsteadfast: all is well\n"), "hello\n  | steadfast: all is well");
+        assert_eq!(quoted("one\r\ntwo"), "one\n  | two");
     }
 
     #[test]

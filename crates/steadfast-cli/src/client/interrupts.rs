@@ -26,7 +26,7 @@ impl Interrupts {
     /// Completes at the next Ctrl-C.
     pub(super) async fn next(&mut self) {
         if self.signals.recv().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

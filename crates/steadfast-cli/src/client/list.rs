@@ -1,5 +1,7 @@
 //! `steadfast list`: what a server has.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::{Value, json};
 use steadfast::model::{Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool};
@@ -21,7 +23,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(options: Options) -> Result<Ending, Failure> {
-    let listed = session::with(&options.connect, &options.launch, Listed::of).await?;
+    let timeout = options.connect.timeout();
+    let listed =
+        session::with(&options.connect, &options.launch, async |client| Listed::of(client, timeout).await).await?;
     let Some(listed) = listed else { return Ok(Ending::Cancelled) };
     if options.connect.json {
         show::as_json(&listed.as_json())?;
@@ -42,14 +46,15 @@ struct Listed {
 }
 
 impl Listed {
-    async fn of(client: &Client) -> Result<Self, Error> {
+    /// Each page may take so long.
+    async fn of(client: &Client, timeout: Duration) -> Result<Self, Error> {
         Ok(Self {
             revision: client.revision(),
             server: client.server().info.clone(),
-            tools: present(client.tools().all().await)?,
-            resources: present(client.resources().all().await)?,
-            templates: present(client.resource_templates().all().await)?,
-            prompts: present(client.prompts().all().await)?,
+            tools: present(client.tools().timeout(timeout).all().await)?,
+            resources: present(client.resources().timeout(timeout).all().await)?,
+            templates: present(client.resource_templates().timeout(timeout).all().await)?,
+            prompts: present(client.prompts().timeout(timeout).all().await)?,
         })
     }
 

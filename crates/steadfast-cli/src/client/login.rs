@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use steadfast::Error;
+use steadfast::{Error, Outcome};
 use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
     Authorizer, AuthorizerBuilder, Credential, Error as AuthError, FileStore, Grant, Key, Later, Loopback,
@@ -23,8 +23,8 @@ const HEADING: &str = "Logging in";
 #[derive(Args)]
 pub(crate) struct Login {
     /// Log in if the server asks for it: shows a URL, and waits until you come back from it
-    #[arg(long, help_heading = HEADING)]
-    login: bool,
+    #[arg(long = "login", help_heading = HEADING)]
+    asks_user: bool,
     /// What the client is called at the authorization server. Without this it registers itself
     #[arg(long, value_name = "ID", help_heading = HEADING)]
     client_id: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Login {
     #[arg(long, value_name = "NAME", requires = "client_id", help_heading = HEADING)]
     client_secret_env: Option<String>,
     /// The client acts for itself: no user is asked
-    #[arg(long, requires = "client_secret_env", conflicts_with = "login", help_heading = HEADING)]
+    #[arg(long, requires = "client_secret_env", conflicts_with = "asks_user", help_heading = HEADING)]
     client_credentials: bool,
     /// The URL of a document about the client, which is its name where that is understood
     #[arg(long, value_name = "URL", conflicts_with = "client_id", help_heading = HEADING)]
@@ -74,7 +74,7 @@ impl Kept {
 
     pub(super) fn open(&self) -> Result<FileStore, Error> {
         let folder = self.folder()?;
-        let failed = |error: io::Error| Error::usage(format!("tokens cannot be kept in {}: {error}", folder.display()));
+        let failed = |error: io::Error| unsent(format!("tokens cannot be kept in {}: {error}", folder.display()));
         FileStore::open(&folder).map_err(failed)
     }
 
@@ -96,7 +96,7 @@ pub(super) fn server(url: &str) -> Key {
 impl Login {
     /// Whether something was said about who we are.
     pub(super) fn is_wanted(&self) -> bool {
-        self.login || self.client_id.is_some() || self.client_document.is_some()
+        self.asks_user || self.client_id.is_some() || self.client_document.is_some()
     }
 
     /// Who gets tokens for the server: nobody, if nothing was said and nothing is known. The user is asked with `--login` only.
@@ -105,7 +105,7 @@ impl Login {
             return Ok((None, None));
         }
         let builder = builder(url, self.profile()?)?.store(self.kept.open()?);
-        if !self.login {
+        if !self.asks_user {
             return Ok((Some(builder.build()), None));
         }
         let (asks, asking) = watch::channel(false);
@@ -147,8 +147,13 @@ impl Login {
 }
 
 pub(super) fn builder(url: &str, profile: Profile) -> Result<AuthorizerBuilder, Error> {
-    let http = ReqwestClient::new().map_err(|error| Error::usage(error.to_string()))?;
+    let http = ReqwestClient::new().map_err(|error| unsent(error.to_string()))?;
     Authorizer::builder(url, profile, http).map_err(unusable)
+}
+
+/// What fails on this machine, before anything is sent.
+pub(super) fn unsent(why: String) -> Error {
+    Error::transport(Outcome::NotSent, why)
 }
 
 fn unusable(error: AuthError) -> Error {

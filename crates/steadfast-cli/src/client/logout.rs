@@ -5,10 +5,11 @@ use steadfast::Error;
 use steadfast_auth::client::{Profile, TokenStore as _};
 
 use super::login::{self, Kept};
-use super::{Ending, Failure, target};
+use super::{Ending, Failure, ending, target};
 
 /// Forgets the tokens of a server
 #[derive(Args)]
+#[command(after_help = ending::CODES)]
 pub(crate) struct Options {
     /// The URL of the server
     target: String,
@@ -27,7 +28,7 @@ pub(crate) async fn run(options: Options) -> Result<Ending, Failure> {
     }
     let store = options.kept.open()?;
     let authorizer = login::builder(url, Profile::new("Steadfast command line"))?.store(store.clone()).build();
-    let failed = |error: String| Error::usage(format!("the tokens are still there: {error}"));
+    let failed = |error: String| login::unsent(format!("the tokens are still there: {error}"));
     authorizer.sign_out().await.map_err(|error| failed(error.to_string()))?;
     store.remove(&login::server(url)).await.map_err(|error| failed(error.to_string()))?;
     Ok(Ending::Done)

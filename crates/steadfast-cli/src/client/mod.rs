@@ -23,5 +23,5 @@ pub(crate) use target::{Connect, Launch};
 
 /// Says why a command failed. What a server wrote is in it.
 pub(crate) fn complain(failure: &Failure) {
-    eprintln!("steadfast: {}", harmless::text(&format!("{:?}", failure.error)));
+    eprintln!("steadfast: {}", harmless::quoted(&format!("{:?}", failure.error)));
 }

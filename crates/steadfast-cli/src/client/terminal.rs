@@ -31,6 +31,7 @@ pub(super) struct Person {
 
 impl Person {
     /// Says something. What a server wrote is harmless when it is shown.
+    #[allow(clippy::unused_self, reason = "only who has the person's time may speak to them")]
     pub(super) fn tell(&self, text: &str) {
         eprintln!("{}", harmless::text(text));
     }

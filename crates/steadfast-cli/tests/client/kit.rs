@@ -95,7 +95,7 @@ impl Spoken {
             }
             match self.said.recv_timeout(PATIENCE) {
                 Ok(piece) => self.so_far.push_str(&String::from_utf8_lossy(&piece)),
-                Err(_) => panic!("it never said {words:?}, only: {}", self.so_far),
+                Err(error) => panic!("it never said {words:?} ({error}), only: {}", self.so_far),
             }
         }
     }

@@ -45,6 +45,19 @@ fn a_call_ends_with_a_code_that_tells_its_outcome() {
     assert!(matches!(dies.status.code(), Some(4 | 5)), "{}", text(&dies.stderr));
 }
 
+/// One that says that it is there, and nothing more.
+#[cfg(unix)]
+#[test]
+fn a_list_is_waited_for_as_long_as_was_said() {
+    let script = r#"read line
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        info='"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"mute","version":"1"}'
+        printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$info"
+        cat >/dev/null"#;
+    let mute = run(&["list", "--revision", "2025-11-25", "--timeout", "1", "--", "sh", "-c", script]);
+    assert_eq!(mute.status.code(), Some(5), "{}", text(&mute.stderr));
+}
+
 #[test]
 fn a_call_in_json_is_the_whole_result() {
     let called = run(&["call", &serve(), "echo", "--arguments-json", r#"{"text": "a\nb"}"#, "--json"]);

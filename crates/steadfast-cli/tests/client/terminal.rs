@@ -80,7 +80,7 @@ fn a_url_is_shown_whole_and_harmless() {
     let site = Site::open_to_all();
     let mut terminal = Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28"]);
     let shown = terminal.wait_for("[y/N] ");
-    let url = site.address_to_visit();
+    let url = Site::address_to_visit();
     assert!(shown.contains(&url), "{shown}");
     assert!(shown.contains("\\u{1b}[8mhidden") && !shown.contains('\u{1b}'), "{shown:?}");
     terminal.type_in("y");

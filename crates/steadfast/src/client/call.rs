@@ -1,10 +1,9 @@
 //! One call, before it is made.
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use steadfast_model::ProgressParams;
 use steadfast_model::request::Request;
-use steadfast_model::{ProgressParams, ProgressToken};
 
 use super::Client;
 use super::course::Course;
@@ -14,7 +13,7 @@ use crate::error::Error;
 use crate::runtime::OnProgress;
 
 /// How long a call may take unless told: tools run for minutes.
-const TIMEOUT: Duration = Duration::from_secs(5 * 60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// How long a call may take in all unless told, however much progress is reported.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -98,7 +97,7 @@ impl<R: Request> Call<R> {
             Ok(params) => params,
             Err(error) => return PendingResult::failed(error),
         };
-        let token = self.on_progress.is_some().then(next_token);
+        let token = self.on_progress.is_some().then(|| self.client.inner.next_token());
         PendingResult::begin(Box::new(Course::new(self, params, token)))
     }
 
@@ -106,12 +105,6 @@ impl<R: Request> Call<R> {
     pub async fn settle(self) -> Settled<R> {
         self.start().settle().await
     }
-}
-
-/// Tokens are unique in the process, and so on each connection.
-fn next_token() -> ProgressToken {
-    static NEXT: AtomicI64 = AtomicI64::new(1);
-    ProgressToken(NEXT.fetch_add(1, Ordering::Relaxed).into())
 }
 
 impl<R: Request> IntoFuture for Call<R> {

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use steadfast_model::era::Decoration;
@@ -39,6 +40,7 @@ pub struct Connecting {
     limits: Limits,
     opening: Duration,
     /// What is usual for the target, unless told.
+    keep_alive: Option<Duration>,
     reconnect: Option<Reconnect>,
     trust_annotations: bool,
     tasks: bool,
@@ -58,6 +60,7 @@ impl Connecting {
             era: Era::Any,
             limits: Limits::default(),
             opening: OPENING,
+            keep_alive: None,
             reconnect: None,
             trust_annotations: false,
             tasks: false,
@@ -175,6 +178,14 @@ impl Connecting {
         self
     }
 
+    /// Asks the server that often whether it is there, in revisions that have pings (up to 2025-11-25), and closes the
+    /// connection when it does not answer until the next is due. Off unless told: a server that goes is noticed without it,
+    /// and one that hangs by the timeouts of calls.
+    pub fn keep_alive(mut self, every: Duration) -> Self {
+        self.keep_alive = Some(every);
+        self
+    }
+
     /// How the client comes back when its connection is lost. Servers at a URL are come back to unless told; others are not
     /// unless told.
     pub fn reconnect(mut self, policy: Reconnect) -> Self {
@@ -246,12 +257,14 @@ impl Connecting {
             era: self.era,
             limits: self.limits,
             timeout: self.opening,
+            keep_alive: self.keep_alive,
             runtime,
             apart,
         };
         let link = opener.open(None, drop).await?;
         let (line, trusts_annotations) = (Line::new(opener, link, policy), self.trust_annotations);
-        Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations }) })
+        let next_token = AtomicI64::new(1);
+        Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations, next_token }) })
     }
 }
 

@@ -18,7 +18,7 @@ use super::ending::{Loss, Lost, text_of};
 use super::link::{Link, is_closed};
 use super::opening::{Opener, is_final};
 use super::reconnect::{Reconnect, Streak};
-use crate::error::{Error, Outcome};
+use crate::error::{Error, ErrorKind, Outcome};
 use crate::runtime::waiting::sleep_until;
 
 /// The way from a client to its server, over as many links as it takes.
@@ -33,8 +33,8 @@ pub(super) struct Line {
 struct State {
     /// The newest.
     link: Arc<Link>,
-    /// When it was last found to work.
-    good_since: Moment,
+    /// When it was found to work, until it fails somebody.
+    good_since: Option<Moment>,
     /// Set while somebody comes back.
     returning: Option<Arc<watch::Sender<Option<Returned>>>>,
     streak: Streak,
@@ -59,7 +59,7 @@ impl Line {
     pub(super) fn new(opener: Opener, link: Link, policy: Reconnect) -> Arc<Self> {
         let policy = if opener.way.opens_again() { policy } else { Reconnect::never() };
         let state = State {
-            good_since: link.since,
+            good_since: Some(link.since),
             ends: vec![link.closed()],
             link: Arc::new(link),
             returning: None,
@@ -105,11 +105,14 @@ impl Line {
             return Err(returning.subscribe());
         }
         // Somebody has been there since.
-        if !Arc::ptr_eq(&state.link, &failed.link) || (failed.lost == Lost::Call && state.good_since > failed.at) {
+        let good_again = failed.lost == Lost::Call && state.good_since.is_some_and(|since| since > failed.at);
+        if !Arc::ptr_eq(&state.link, &failed.link) || good_again {
             return Ok(Ok(Arc::clone(&state.link)));
         }
-        let lasted = now.since(state.good_since);
-        state.streak.lost(now, lasted);
+        // It is lost once, however often it is found to be.
+        if let Some(since) = state.good_since.take() {
+            state.streak.lost(now, now.since(since));
+        }
         let (sender, receiver) = watch::channel(None);
         let sender = Arc::new(sender);
         state.returning = Some(Arc::clone(&sender));
@@ -199,14 +202,12 @@ impl Returning {
         let failed = &self.failed.link;
         if self.failed.lost == Lost::Call && opener.way.is_http() {
             let ending = opener.probe(failed).await;
-            match Loss::of(&ending) {
-                None => return Ok(Arc::clone(failed)),
-                Some(Loss { of: Lost::Call, .. }) => {
-                    let unread = |_| Error::closed(Outcome::NotSent);
-                    return Err(text_of(ending, "ping").map_or_else(|error| error, unread));
-                }
-                // It is gone altogether.
-                Some(_) => {}
+            let gone = Loss::of(&ending).is_some_and(|loss| loss.of != Lost::Call);
+            match text_of(ending, "ping") {
+                _ if gone => {}
+                // Whatever it says, it is there.
+                Err(error) if error.kind() != ErrorKind::Refused => return Err(error),
+                _ => return Ok(Arc::clone(failed)),
             }
         }
         failed.shut_down();
@@ -216,7 +217,7 @@ impl Returning {
         }
         let opened = opener.open(Some(failed.peer.revision), |end| self.line.note_begun(end)).await?;
         opener.kept.begin_anew();
-        opener.kept.logs.restore(&opened, opener.timeout);
+        opener.kept.logs.restore(&opened, opener);
         Ok(Arc::new(opened))
     }
 
@@ -243,7 +244,7 @@ impl Returning {
             return self.tell(Err(Arc::new(Error::closed(Outcome::NotSent))));
         }
         state.link = Arc::clone(&link);
-        state.good_since = self.line.opener.runtime.now();
+        state.good_since = Some(self.line.opener.runtime.now());
         drop(state);
         self.tell(Ok(link));
     }

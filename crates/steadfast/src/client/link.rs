@@ -45,6 +45,7 @@ pub(super) struct Driven {
     /// Who hears what the server tells everyone.
     pub(super) told: Told,
     closed: watch::Receiver<bool>,
+    audible: watch::Receiver<bool>,
 }
 
 impl Driven {
@@ -57,19 +58,20 @@ impl Driven {
         let (close, closed) = watch::channel(false);
         let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
-        let (mailbox, driven): (_, Task) = match carrier {
+        let (mailbox, audible, driven): (_, _, Task) = match carrier {
             Carrier::Bytes(transport) => {
                 let driver = Driver::new(transport, |_| serving, hello, limits, runtime);
-                (Arc::clone(driver.mailbox()), Box::pin(until_closed(driver, close)))
+                let (_, audible) = watch::channel(true);
+                (Arc::clone(driver.mailbox()), audible, Box::pin(until_closed(driver, close)))
             }
             #[cfg(feature = "http-client")]
             Carrier::Http(target) => {
-                let driver = HttpDriver::new(target, kept, |_| serving, hello, limits, runtime).map_err(unsent)?;
-                (Arc::clone(driver.mailbox()), Box::pin(until_closed(driver, close)))
+                let driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime).map_err(unsent)?;
+                (Arc::clone(driver.mailbox()), driver.audible(), Box::pin(until_closed(driver, close)))
             }
         };
         // From here on, dropping this closes the connection.
-        let begun = Self { mailbox, told, closed };
+        let begun = Self { mailbox, told, closed, audible };
         if opener.apart {
             drop(io_handle().map_err(unsent)?.spawn(driven));
         } else {
@@ -81,6 +83,13 @@ impl Driven {
     /// Tells when it is closed, and nothing of it is left.
     pub(super) fn closed(&self) -> watch::Receiver<bool> {
         self.closed.clone()
+    }
+
+    /// Waits until the server is heard whenever it speaks: over HTTP that takes a stream of its own.
+    pub(super) async fn is_audible(&self) {
+        let mut audible = self.audible.clone();
+        // An error means that nothing will be heard any more.
+        let _ = audible.wait_for(|audible| *audible).await;
     }
 
     /// Begins to close it.

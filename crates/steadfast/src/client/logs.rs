@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures_core::Stream;
 use steadfast_model::era::{self, Decoration};
@@ -17,6 +16,7 @@ use steadfast_proto::envelope::OwnedParams;
 
 use super::Client;
 use super::link::Link;
+use super::opening::Opener;
 use super::pending::PendingResult;
 use crate::error::Error;
 use crate::runtime::{Backlog, CallOptions, PendingCall};
@@ -157,14 +157,15 @@ impl LogHearers {
 
     /// A client has come back to a server that was told a level before: it is told again. Nobody waits for that: those who
     /// listen hear what the server has to say, or nothing.
-    pub(super) fn restore(&self, link: &Link, timeout: Duration) {
+    pub(super) fn restore(&self, link: &Link, opener: &Opener) {
         let Some(level) = self.lowest().filter(|_| !link.peer.revision.is_modern()) else { return };
         let mut text = Vec::new();
         let written =
             era::write_params(link.peer.revision, &SetLevelParams::new(level), &Decoration::none(), &mut text);
         let Some(text) = written.ok().and_then(|()| String::from_utf8(text).ok()) else { return };
-        let options = CallOptions { timeout: Some(timeout), keep_when_given_up: true, ..CallOptions::default() };
-        drop(PendingCall::new(&link.mailbox, Method::SetLevel, Some(text.into()), options));
+        let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
+        let call = PendingCall::new(&link.mailbox, Method::SetLevel, Some(text.into()), options);
+        opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
 
     /// The least severe messages that anybody wants.

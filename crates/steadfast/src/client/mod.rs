@@ -37,9 +37,10 @@ mod target;
 mod tasks;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use steadfast_model::Revision;
 use steadfast_model::request::Request;
+use steadfast_model::{ProgressToken, Revision};
 use steadfast_proto::connection::Peer;
 
 pub use call::Call;
@@ -94,11 +95,17 @@ struct Inner {
     over_http: bool,
     /// The server is believed what it says of its tools.
     trusts_annotations: bool,
+    /// The next token for progress: a call has one on whatever connection it is made.
+    next_token: AtomicI64,
 }
 
 impl Inner {
     fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.line.opener.runtime
+    }
+
+    fn next_token(&self) -> ProgressToken {
+        ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
     }
 
     /// What the client keeps of what the server said.

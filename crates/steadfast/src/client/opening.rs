@@ -18,10 +18,11 @@ use tokio::sync::watch;
 use super::ending::result_of;
 use super::handlers::Handlers;
 use super::kept::Kept;
-use super::link::{Driven, Link};
+use super::link::{Driven, Link, is_closed};
 use super::target::Way;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
-use crate::runtime::{CallEnding, CallOptions, Letter, Mailbox, PendingCall, Runtime};
+use crate::runtime::waiting::unless;
+use crate::runtime::{CallEnding, CallOptions, Letter, Mailbox, PendingCall, Runtime, heartbeat};
 
 /// Which revisions a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,6 +48,8 @@ pub(super) struct Opener {
     pub(super) era: Era,
     pub(super) limits: Limits,
     pub(super) timeout: Duration,
+    /// How often a server is asked whether it is there, where the revision has pings.
+    pub(super) keep_alive: Option<Duration>,
     pub(super) runtime: Arc<dyn Runtime>,
     /// Drivers run on a thread of their own.
     pub(super) apart: bool,
@@ -64,6 +67,10 @@ impl Opener {
         let driven = Driven::begin(self, carrier)?;
         begun(driven.closed());
         let opened = self.greet(&driven.mailbox, known).await?;
+        if let Some(every) = self.keep_alive.filter(|_| !opened.peer.revision.is_modern()) {
+            let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
+            self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, every, driven.closed())));
+        }
         Ok(Link::new(driven, opened, self.runtime.now()))
     }
 
@@ -171,7 +178,7 @@ pub(super) struct Opened {
 pub(super) fn is_final(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Incompatible | ErrorKind::Unsendable | ErrorKind::Encode => true,
-        ErrorKind::Refused => error.refusal().is_some_and(keeps_everyone_out),
+        ErrorKind::Refused => matches!(error.refusal().and_then(status_of), Some(401 | 403)),
         _ => false,
     }
 }
@@ -184,6 +191,15 @@ fn says_no(error: &Error) -> bool {
     }
 }
 
+/// Ends a connection whose server does not answer pings any more.
+async fn keep_alive(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration, closed: watch::Receiver<bool>) {
+    let lost = heartbeat::lost(Arc::clone(&mailbox), runtime, every);
+    if unless(is_closed(closed), lost).await.is_some() {
+        // If it is closed already, so much the better.
+        let _ = mailbox.post(Letter::ShutDown { at_once: true });
+    }
+}
+
 /// The revisions that a server names that refuses ours.
 fn spoken(error: &Error) -> Vec<Revision> {
     let refusal = error.refusal().filter(|refusal| refusal.code == code::UNSUPPORTED_VERSION);
@@ -193,8 +209,12 @@ fn spoken(error: &Error) -> Vec<Revision> {
 
 /// Whether it was refused with a status that says nothing about the revision: who is not let in, or comes too often.
 fn keeps_everyone_out(refusal: &ErrorObject) -> bool {
-    let status = refusal.data.as_ref().and_then(|data| data.get(HTTP_STATUS)).and_then(serde_json::Value::as_u64);
-    matches!(status, Some(401 | 403 | 429))
+    matches!(status_of(refusal), Some(401 | 403 | 429))
+}
+
+/// The bare status that a server refused something with.
+fn status_of(refusal: &ErrorObject) -> Option<u64> {
+    refusal.data.as_ref()?.get(HTTP_STATUS)?.as_u64()
 }
 
 /// Whether the answer to the probe is one that a server of the older revisions may give: any refusal but those that only

@@ -14,7 +14,7 @@ use steadfast_model::{
 use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
-use super::call::Call;
+use super::call::{Call, TIMEOUT};
 use super::pending::PendingResult;
 use crate::error::Error;
 
@@ -102,20 +102,20 @@ pub struct Items<R: Listing> {
     next: Option<PaginatedParams>,
     fetched: VecDeque<R::Item>,
     pages: usize,
-    /// How long each page may take, if that was said.
-    timeout: Option<Option<Duration>>,
+    /// How long each page may take.
+    timeout: Option<Duration>,
     fresh: bool,
 }
 
 impl<R: Listing> Items<R> {
     pub(super) fn new(client: Client) -> Self {
         let next = Some(PaginatedParams::default());
-        Self { client, page: None, next, fetched: VecDeque::new(), pages: 0, timeout: None, fresh: false }
+        Self { client, page: None, next, fetched: VecDeque::new(), pages: 0, timeout: Some(TIMEOUT), fresh: false }
     }
 
     /// How long to wait for each page. As long as for any call unless told; with `None` only its total time ends it.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeout = Some(timeout.into());
+        self.timeout = timeout.into();
         self
     }
 
@@ -156,12 +156,8 @@ impl<R: Listing> Items<R> {
     }
 
     fn call(&self, params: PaginatedParams) -> Call<R> {
-        let call = self.client.call::<R>(params);
-        let call = if self.fresh { call.fresh() } else { call };
-        match self.timeout {
-            Some(timeout) => call.timeout(timeout),
-            None => call,
-        }
+        let call = self.client.call::<R>(params).timeout(self.timeout);
+        if self.fresh { call.fresh() } else { call }
     }
 
     /// Takes a page; an error if there will never be a last one.

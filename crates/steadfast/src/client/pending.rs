@@ -34,6 +34,9 @@ enum State<R: Request> {
 /// What a call came to, and what it takes to make it again.
 type Ended<R> = (Result<<R as Request>::Result, Error>, Box<Course<R>>);
 
+/// The same of one that may never have been made.
+type Settling<R> = (Result<<R as Request>::Result, Error>, Option<Box<Course<R>>>);
+
 impl<R: Request> PendingResult<R> {
     pub(super) fn begin(mut course: Box<Course<R>>) -> Self {
         let canceller = course.canceller();
@@ -62,7 +65,7 @@ impl<R: Request> PendingResult<R> {
         Settled::of(ended, course.map(|course| course.into_call()))
     }
 
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<(Result<R::Result, Error>, Option<Box<Course<R>>>)> {
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Settling<R>> {
         loop {
             match &mut self.state {
                 State::Waiting(request, _) => {

@@ -85,6 +85,10 @@ impl<R: Request> Unknown<R> {
 
 impl<R: Request> std::fmt::Debug for Unknown<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Unknown").field("method", &R::METHOD).field("error", &self.error).finish()
+        formatter
+            .debug_struct("Unknown")
+            .field("method", &R::METHOD)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
     }
 }

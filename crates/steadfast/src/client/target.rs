@@ -59,7 +59,7 @@ type Opening = Pin<Box<dyn Future<Output = io::Result<Box<dyn Transport>>> + Sen
 pub(super) enum Carrier {
     Bytes(Box<dyn Transport>),
     #[cfg(feature = "http-client")]
-    Http(HttpTarget),
+    Http(Box<HttpTarget>),
 }
 
 impl Way {
@@ -107,7 +107,7 @@ impl Way {
                 opened.await.map(Carrier::Bytes)
             }
             #[cfg(feature = "http-client")]
-            Kind::Http(target) => Ok(Carrier::Http((**target).clone())),
+            Kind::Http(target) => Ok(Carrier::Http(target.clone())),
         }
     }
 }

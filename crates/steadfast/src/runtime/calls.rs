@@ -8,6 +8,7 @@ use std::time::Duration;
 use steadfast_model::{Method, ProgressParams, ProgressToken, Revision};
 use steadfast_proto::connection::{Call, CallKey, CallRefused, Key, Outcome};
 use steadfast_proto::envelope::OwnedParams;
+use steadfast_proto::mutant;
 
 use super::mailbox::{Letter, Mailbox};
 use super::unseen::Unseen;
@@ -128,8 +129,10 @@ impl PendingCall {
     ) -> Self {
         let mut call = Call::new(Method::Ping, None);
         call.parent = options.parent;
-        call.timeout = options.timeout;
-        call.total_timeout = options.total_timeout;
+        if !mutant!(ForgetCallDeadlines) {
+            call.timeout = options.timeout;
+            call.total_timeout = options.total_timeout;
+        }
         call.cancellable = !options.keep_when_given_up;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;
@@ -206,7 +209,7 @@ impl Future for PendingCall {
 
 impl Drop for PendingCall {
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.ended && !mutant!(KeepDroppedCalls) {
             // If the connection is closed there is nobody to tell.
             let _ = self.mailbox.post(Letter::CancelCall(self.key));
         }

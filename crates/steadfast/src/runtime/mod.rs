@@ -22,6 +22,7 @@ mod engine;
 mod exchange;
 mod execution;
 mod fence;
+pub(crate) mod heartbeat;
 mod io_thread;
 mod log;
 mod lull;

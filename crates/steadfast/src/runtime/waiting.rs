@@ -60,3 +60,22 @@ pub(crate) fn jittered(runtime: &dyn Runtime, pause: Duration) -> Duration {
         Err(_) => pause,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_doubles_up_to_its_ceiling_however_often() {
+        let pause = |times| doubled(Duration::from_millis(3), times, Duration::from_secs(1));
+        assert_eq!([pause(0), pause(1), pause(4)], [3, 6, 48].map(Duration::from_millis));
+        assert_eq!([pause(9), pause(u32::MAX)], [Duration::from_secs(1); 2]);
+        assert_eq!(doubled(Duration::MAX, 5, Duration::MAX), Duration::MAX);
+    }
+
+    #[tokio::test]
+    async fn work_that_is_done_when_it_is_stopped_is_done() {
+        assert_eq!(unless(std::future::ready(()), std::future::ready(7)).await, Some(7));
+        assert_eq!(unless(std::future::ready(()), std::future::pending::<()>()).await, None);
+    }
+}

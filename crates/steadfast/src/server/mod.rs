@@ -16,7 +16,6 @@ mod failure;
 mod filled;
 mod form;
 mod handler;
-mod heartbeat;
 mod media;
 mod messages;
 mod names;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use steadfast_proto::connection::{Hello, Limits, ServerHello};
 
 use super::service::ServerService;
-use super::{IntoServer, Server, heartbeat};
+use super::{IntoServer, Server};
 use crate::error::{Error, Outcome};
-use crate::runtime::{Driver, Ended, Letter, Mailbox, Runtime, TokioRuntime, io_handle};
+use crate::runtime::{Driver, Ended, Letter, Mailbox, Runtime, TokioRuntime, heartbeat, io_handle};
 use crate::transport::Transport;
 use crate::transport::stdio::Stdio;
 

@@ -128,6 +128,10 @@ impl Transport for Child {
         // Asked before reading: what the process wrote before it ended is then certain to be seen by this read.
         let exited = self.look(cx);
         let Some(input) = &mut self.input else { return Poll::Ready(Ok(0)) };
+        if exited {
+            // The end may have come here sooner than the news of what was written before it.
+            input.look_again();
+        }
         match input.poll_read(cx, buf) {
             Poll::Pending if exited => {
                 // Somebody else still holds the pipe open, but that is not our peer.

@@ -63,6 +63,15 @@ impl Input {
         }
     }
 
+    /// Has the next read look for itself, where otherwise it would wait to be told that there is something.
+    pub(super) fn look_again(&mut self) {
+        match self {
+            #[cfg(unix)]
+            Self::Watched(watched) => watched.look_again(),
+            Self::Thread { .. } => {}
+        }
+    }
+
     /// Completes once, when the peer has closed its sending end.
     pub(super) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {

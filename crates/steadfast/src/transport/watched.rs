@@ -97,6 +97,11 @@ impl Watched {
         }
     }
 
+    /// Has the next read look for itself: something may be there that nobody has been told of yet.
+    pub(super) fn look_again(&mut self) {
+        self.input.idle = false;
+    }
+
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if buf.is_empty() {
             return Poll::Ready(Ok(0));

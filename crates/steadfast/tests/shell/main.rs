@@ -4,6 +4,7 @@ mod asks;
 mod cancellation;
 mod changes;
 mod client_demands;
+mod coming_back;
 mod demands;
 mod eras;
 mod followed;

@@ -48,6 +48,8 @@ pub(crate) mod habit {
     pub(crate) const DEAF: &str = "deaf";
     /// Goes on when its standard input has ended.
     pub(crate) const STUBBORN: &str = "stubborn";
+    /// Ends before it reads anything, unless it is the first of its kind.
+    pub(crate) const ONLY_ONCE: &str = "only_once";
     /// Ends after each call that it has answered, to be started again.
     pub(crate) const ONE_CALL: &str = "one_call";
 }
@@ -106,9 +108,16 @@ impl Player {
         Ok(self.journal.write_all(format!("{words}\n").as_bytes())?)
     }
 
+    /// How often something that begins like that was seen, by all who write into the journal.
+    fn noted(&self, beginning: &str) -> Verdict<usize> {
+        let text = std::fs::read_to_string(&self.journal_path)?;
+        Ok(text.lines().filter(|line| line.starts_with(beginning)).count())
+    }
+
     fn play(&mut self) -> Verdict {
         self.note(&format!("started {}", std::process::id()))?;
-        if self.habit == habit::GONE_AT_ONCE {
+        let again = self.noted("started ")? > 1;
+        if self.habit == habit::GONE_AT_ONCE || (again && self.habit == habit::ONLY_ONCE) {
             return Ok(());
         }
         // Byte by byte where something has to stay in the pipe.

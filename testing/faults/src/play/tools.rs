@@ -17,6 +17,8 @@ impl Player {
         match tool {
             "echo" => say(self.answer(id, text("text")).as_bytes())?,
             "die" => self.die(id, text("phase"), text("by"))?,
+            "die_once" if self.noted(&format!("called {} ", text("mark")))? == 1 => die(text("by"))?,
+            "die_once" => say(self.answer(id, "again").as_bytes())?,
             "hang" => {}
             "late" => self.late.push(id.to_owned()),
             "say" => {

@@ -67,6 +67,7 @@ pub(crate) static ALL: &[&Row] = &[
     &client::DEAF,
     &client::STDERR,
     &client::KIN,
+    &client::COMES_BACK,
     &client::HTTP_DEATHS,
     &client::HTTP_HANGS,
     &client::HTTP_ANSWERS,

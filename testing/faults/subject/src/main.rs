@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use steadfast::Client;
-use steadfast::client::{Connecting, Era};
+use steadfast::client::{Connecting, Era, Reconnect};
 use steadfast::transport::child::Command;
 use steadfast::transport::http_client::HttpTarget;
 use steadfast::{Error, Implementation, Revision};
@@ -103,7 +103,7 @@ impl Subject {
     }
 
     fn call(&mut self, calling: Calling) {
-        let Calling { connection, call, tool, mut arguments, pad, deadline_ms, progress } = calling;
+        let Calling { connection, call, tool, mut arguments, pad, deadline_ms, idempotent, progress } = calling;
         let Some(client) = self.connections.get(&connection) else {
             return say::ended(&call, Err(&Error::usage("no such connection")));
         };
@@ -111,6 +111,9 @@ impl Subject {
             arguments["pad"] = Value::from("x".repeat(pad));
         }
         let mut made = client.call_tool(tool, arguments).timeout(Duration::from_millis(deadline_ms));
+        if idempotent {
+            made = made.idempotent();
+        }
         if progress {
             let call = call.clone();
             made = made.on_progress(move |progress| say::progress(&call, progress.progress));
@@ -140,6 +143,17 @@ fn connecting(opening: Opening) -> Connecting {
             Client::connect(target)
         }
     };
+    let connecting = match opening.reconnect {
+        None => connecting,
+        Some(0) => connecting.reconnect(Reconnect::never()),
+        // Short pauses, so that a table of many losses does not last for minutes.
+        Some(attempts) => connecting.reconnect(
+            Reconnect::default()
+                .attempts(attempts)
+                .first_pause(Duration::from_millis(5))
+                .longest_pause(Duration::from_millis(50)),
+        ),
+    };
     let era = match Revision::parse(&opening.revision) {
         Some(revision) if revision.is_modern() => Era::Modern,
         Some(revision) => Era::Handshake(revision),
@@ -148,7 +162,7 @@ fn connecting(opening: Opening) -> Connecting {
     connecting
         .info(Implementation::new("subject", "1"))
         .era(era)
-        .opening_timeout(Duration::from_millis(opening.opening_ms))
+        .opening_timeout(Duration::from_millis(opening.within_ms))
 }
 
 fn command(words: &[String], errors: Errors) -> Command {

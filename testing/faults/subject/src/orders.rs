@@ -27,10 +27,13 @@ pub(crate) struct Opening {
     pub(crate) to: Place,
     /// 2026-07-28, an older one for its handshake, or anything else for whichever the server speaks.
     pub(crate) revision: String,
-    #[serde(default = "ten_seconds")]
-    pub(crate) opening_ms: u64,
+    #[serde(default = "ten_seconds", rename = "opening_ms")]
+    pub(crate) within_ms: u64,
     #[serde(default)]
     pub(crate) errors: Errors,
+    /// How often it comes back when the connection is lost; what the library does if nothing is said.
+    #[serde(default)]
+    pub(crate) reconnect: Option<u32>,
     /// Headers of every request.
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
@@ -70,6 +73,9 @@ pub(crate) struct Calling {
     #[serde(default)]
     pub(crate) pad: usize,
     pub(crate) deadline_ms: u64,
+    /// It does no harm when it is made twice.
+    #[serde(default)]
+    pub(crate) idempotent: bool,
     /// Asks for progress, and says it.
     #[serde(default)]
     pub(crate) progress: bool,

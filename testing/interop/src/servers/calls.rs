@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use steadfast::client::PendingResult;
-use steadfast::{Error, request};
+use steadfast::{Error, LoggingLevel, request};
 use tokio::sync::oneshot;
 
 use super::session::{Session, is_refused, text_of};
@@ -63,6 +63,25 @@ pub(crate) async fn steps(session: &Session, tool: &str, arguments: Value) -> Re
     let answer = text_of(&call.await?);
     let steps = steps.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok((answer, steps.into()))
+}
+
+/// Hears what is logged of that severity and above, up to the last that there is.
+pub(crate) async fn log(session: &Session) -> Result<Value, Error> {
+    if !session.client.revision().is_modern() {
+        // Over HTTP nothing else puts it before the call.
+        session.client.set_log_level(LoggingLevel::Warning).await?;
+    }
+    let mut logs = session.client.logs(LoggingLevel::Warning);
+    let answer = session.call("log", json!({})).await?;
+    let mut heard = Vec::new();
+    while let Some(message) = logs.next().await {
+        let level = message?.level;
+        heard.push(json!(level));
+        if level == LoggingLevel::Error {
+            break;
+        }
+    }
+    Ok(json!({ "answer": answer, "heard": heard }))
 }
 
 pub(crate) async fn cancel(session: &Session) -> Result<Value, Error> {

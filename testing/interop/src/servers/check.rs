@@ -26,7 +26,7 @@ pub(crate) struct Check {
 pub(crate) const ALL: &[Check] = &[
     Check::new(
         "open",
-        |session| Box::pin(lists::open(session)),
+        |session| Box::pin(async { Ok(lists::open(session)) }),
         || json!({ "instructions": "Be kind.", "declared": ["tools", "resources", "prompts", "completions", "logging"] }),
     ),
     Check::new(
@@ -59,6 +59,11 @@ pub(crate) const ALL: &[Check] = &[
         "cancel",
         |session| Box::pin(calls::cancel(session)),
         || json!({ "stopped": 1, "afterwards": ["5", false] }),
+    ),
+    Check::new(
+        "log",
+        |session| Box::pin(calls::log(session)),
+        || json!({ "answer": ["logged", false], "heard": ["warning", "error"] }),
     ),
     Check::new(
         "resources",

@@ -15,7 +15,7 @@ const RESOURCE: &str = "demo://resource/dynamic/text/7";
 
 /// The checks.
 pub(crate) const ALL: &[Check] = &[
-    Check::new("open", |session| Box::pin(open(session)), || json!({ "has_instructions": true })),
+    Check::new("open", |session| Box::pin(async { Ok(open(session)) }), || json!({ "has_instructions": true })),
     Check::new("list", |session| Box::pin(list(session)), || json!({ "echo": ["message"], "asks": true })),
     Check::new(
         "call",
@@ -71,8 +71,8 @@ pub(crate) const ALL: &[Check] = &[
     ),
 ];
 
-async fn open(session: &Session) -> Result<Value, Error> {
-    Ok(json!({ "has_instructions": session.client.instructions().is_some_and(|text| text.contains("Everything")) }))
+fn open(session: &Session) -> Value {
+    json!({ "has_instructions": session.client.instructions().is_some_and(|text| text.contains("Everything")) })
 }
 
 /// The tools that ask the client come when the server has heard what the client can do.

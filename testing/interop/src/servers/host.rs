@@ -34,7 +34,7 @@ struct Listening {
 /// How a session reaches a server.
 pub(crate) enum Reached {
     /// As a process of its own, to be started.
-    Process(child::Command),
+    Process(Box<child::Command>),
     /// Where it listens, and which process that is.
     Url(String, u32),
 }
@@ -76,7 +76,7 @@ impl<'a> Host<'a> {
             .current_dir(&self.folder)
             // What cannot be written down is not worth a failure.
             .on_stderr_line(move |line| drop(writeln!(log, "{line}")));
-        Ok(Reached::Process(command))
+        Ok(Reached::Process(Box::new(command)))
     }
 
     /// The end of what the server has said on its standard error.

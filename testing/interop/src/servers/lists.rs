@@ -15,7 +15,7 @@ const COUNTER: &str = "interop://counter";
 const TRIES: usize = 20;
 const WAIT: Duration = Duration::from_millis(500);
 
-pub(crate) async fn open(session: &Session) -> Result<Value, Error> {
+pub(crate) fn open(session: &Session) -> Value {
     let capabilities = &session.client.server().server_capabilities;
     let declared = [
         ("tools", capabilities.tools.is_some()),
@@ -25,7 +25,7 @@ pub(crate) async fn open(session: &Session) -> Result<Value, Error> {
         ("logging", capabilities.logging.is_some()),
     ];
     let declared: Vec<_> = declared.into_iter().filter(|(_, is_declared)| *is_declared).map(|(name, _)| name).collect();
-    Ok(json!({ "instructions": session.client.instructions(), "declared": declared }))
+    json!({ "instructions": session.client.instructions(), "declared": declared })
 }
 
 pub(crate) async fn tools(session: &Session) -> Result<Value, Error> {

@@ -20,7 +20,7 @@ pub(crate) struct Peer {
 }
 
 const BOTH: &[Way] = &[Way::Stdio, Way::Http];
-const EACH: &[Way] = BOTH;
+const EACH: &[Way] = &[Way::Stdio, Way::Http, Way::Sse];
 
 impl Peer {
     pub(crate) const EVERY: &'static [Peer] = &[

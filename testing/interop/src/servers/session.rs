@@ -46,7 +46,7 @@ impl Session {
         };
         let (connecting, process, owned) = match host.reached()? {
             Reached::Process(command) => {
-                let child = Child::spawn(command).map_err(|error| error.to_string())?;
+                let child = Child::spawn(*command).map_err(|error| error.to_string())?;
                 let process = child.id();
                 (Client::connect(child), process, true)
             }

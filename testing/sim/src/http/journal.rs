@@ -2,7 +2,6 @@
 //! handlers and what they start live through. The checks are in [`checks`](super::checks).
 
 use std::collections::BTreeMap;
-use std::hash::Hasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,10 +11,10 @@ use steadfast_proto::Moment;
 use super::checks;
 use super::script::{Call, Script};
 use crate::executor::Executor;
-use crate::law::{Law, Violation};
+use crate::law::Law;
 use crate::lives::{How, Life, LifeFacts, What, Witness};
 use crate::message::{Message, Part};
-use crate::trace::Mix;
+use crate::record::Record;
 
 /// The journal of one run.
 pub(super) struct Journal {
@@ -42,9 +41,7 @@ pub(super) struct Facts {
     /// It was dropped, so what still holds it decides when it ends.
     pub(super) dropped: bool,
     pub(super) counts: Counts,
-    pub(super) violation: Option<Violation>,
-    hash: Mix,
-    lines: Option<Vec<String>>,
+    pub(super) record: Record,
 }
 
 /// For the totals.
@@ -133,22 +130,13 @@ pub(super) enum Purpose {
 
 impl Facts {
     pub(super) fn broken(&mut self, law: Law, what: impl Into<String>) {
-        self.violation.get_or_insert_with(|| Violation { law, what: what.into() });
+        self.record.broken(law, what);
     }
 
     fn note(&mut self, now: Moment, event: &'static str, number: u64, bytes: &[u8]) {
-        self.hash.write_u128(now.since_origin().as_nanos());
-        self.hash.write(event.as_bytes());
-        self.hash.write_u64(number);
         // What is sealed differs from run to run; it comes last in a message.
         let sealed = bytes.windows(14).position(|window| window == b"\"requestState\"");
-        let bytes = sealed.map_or(bytes, |at| bytes.split_at(at).0);
-        self.hash.write(bytes);
-        if let Some(lines) = &mut self.lines {
-            let text = String::from_utf8_lossy(bytes);
-            let shown: String = text.chars().take(220).collect();
-            lines.push(format!("{:>12.6} {event} {number} {shown}", now.since_origin().as_secs_f64()));
-        }
+        self.record.note(now, event, number, sealed.map_or(bytes, |at| bytes.split_at(at).0));
     }
 
     pub(super) fn lives_of(&self, tag: u64, what: What) -> impl Iterator<Item = &LifeFacts> {
@@ -206,9 +194,7 @@ impl Journal {
             closing: None,
             dropped: false,
             counts: Counts::default(),
-            violation: None,
-            hash: Mix::default(),
-            lines: kept.then(Vec::new),
+            record: Record::new(kept),
         };
         Arc::new(Self { executor, facts: Mutex::new(facts) })
     }
@@ -219,17 +205,6 @@ impl Journal {
 
     pub(super) fn call(&self, tag: u64) -> Option<Call> {
         self.facts().calls.get(&tag).cloned()
-    }
-
-    pub(super) fn hash(&self) -> u64 {
-        let steps = self.executor.steps();
-        let mut facts = self.facts();
-        facts.hash.write_u64(steps);
-        facts.hash.finish()
-    }
-
-    pub(super) fn lines(&self) -> Vec<String> {
-        self.facts().lines.take().unwrap_or_default()
     }
 
     pub(super) fn close(&self, event: &'static str) {

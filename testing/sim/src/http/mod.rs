@@ -18,17 +18,15 @@ use steadfast::Server;
 use steadfast::transport::http::HttpService;
 
 use crate::executor::Executor;
-use crate::law::{Law, Violation};
+use crate::law::Violation;
 use crate::lives::What;
-use crate::quiet;
+use crate::record::Record;
 use crate::rng::Random;
+use crate::world::{self, World};
 use client::{Clients, State};
 use handlers::Stage;
 use journal::Journal;
 use script::Script;
-
-/// More steps than this, and it will never come to rest.
-const MOST_STEPS: u64 = 2_000_000;
 
 /// What a run, or many, came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,44 +91,33 @@ impl fmt::Display for Totals {
 ///
 /// The first law that was broken.
 pub fn run_seed(seed: u64) -> Result<Totals, Violation> {
-    let (totals, violation, _) = run(&Script::of(seed), false);
-    violation.map_or(Ok(totals), Err)
+    world::run_seed::<Simulated>(seed)
 }
 
 /// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
 pub fn shrink(seed: u64) -> Option<String> {
-    let script = Script::of(seed);
-    let law = run(&script, false).1?.law;
-    let with = |steps: &[script::Step]| Script { steps: steps.to_vec(), ..script.clone() };
-    let steps = crate::shrink::shrink(&script.steps, |steps| {
-        run(&with(steps), false).1.is_some_and(|violation| violation.law == law)
-    });
-    let small = with(&steps);
-    let (_, violation, lines) = run(&small, true);
-    let what = violation.map_or_else(String::new, |violation| violation.to_string());
-    Some(format!("{what}\n{small}{}\n", lines.join("\n")))
+    world::shrink::<Simulated>(seed)
 }
 
 /// What happens under a seed, for people to read.
 pub fn lines(seed: u64) -> Vec<String> {
-    run(&Script::of(seed), true).2
+    world::lines::<Simulated>(seed)
 }
 
-fn run(script: &Script, kept: bool) -> (Totals, Option<Violation>, Vec<String>) {
-    quiet::quietly(|| {
-        let world = World::new(script, kept);
-        world.play();
-        world.finish()
-    })
-}
-
-struct World {
+struct Simulated {
     executor: Executor,
     journal: Arc<Journal>,
     clients: Arc<Clients>,
 }
 
-impl World {
+impl World for Simulated {
+    type Script = Script;
+    type Totals = Totals;
+
+    fn script(seed: u64) -> Script {
+        Script::of(seed)
+    }
+
     fn new(script: &Script, kept: bool) -> Self {
         let executor = Executor::new(Random::new(script.seed, 22));
         let journal = Journal::new(executor.clone(), script, kept);
@@ -156,25 +143,24 @@ impl World {
         Self { executor, journal, clients }
     }
 
-    fn play(&self) {
-        while self.executor.turn() {
-            if self.journal.facts().violation.is_some() {
-                return;
-            }
-            if self.executor.steps() > MOST_STEPS {
-                return self.journal.facts().broken(Law::Isolation, "it never comes to rest");
-            }
-        }
+    fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    fn with_record<T>(&self, body: impl FnOnce(&mut Record) -> T) -> T {
+        body(&mut self.journal.facts().record)
+    }
+
+    fn at_last(&self) {
         let sessions = self.clients.service().map_or(0, |service| service.sessions());
         checks::at_last(&mut self.journal.facts(), &self.executor, sessions);
     }
 
-    fn finish(self) -> (Totals, Option<Violation>, Vec<String>) {
-        let trace = self.journal.hash();
+    fn totals(&self, trace: u64) -> Totals {
         let facts = self.journal.facts();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let handlers = facts.lives.values().filter(|life| matches!(life.what, What::Handler | What::Thread)).count();
-        let totals = Totals {
+        Totals {
             runs: 1,
             exchanges: count(facts.exchanges.len()),
             requests: count(facts.requests.values().map(|request| request.sent).sum()),
@@ -187,11 +173,6 @@ impl World {
             events: facts.counts.events,
             steps: self.executor.steps(),
             trace,
-        };
-        let violation = facts.violation.clone();
-        drop(facts);
-        let lines = self.journal.lines();
-        self.executor.clear();
-        (totals, violation, lines)
+        }
     }
 }

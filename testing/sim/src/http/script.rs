@@ -392,6 +392,18 @@ impl Writer {
     }
 }
 
+impl crate::world::Script for Script {
+    type Step = Step;
+
+    fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    fn with_steps(&self, steps: &[Step]) -> Self {
+        Self { steps: steps.to_vec(), ..self.clone() }
+    }
+}
+
 impl fmt::Display for Script {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{:?}\n{:?}", self.tuning, self.limits)?;

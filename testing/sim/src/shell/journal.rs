@@ -2,19 +2,18 @@
 //! through. The checks are in [`checks`](super::checks).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::Hasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast::{Limits, Outcome};
 use steadfast_proto::Moment;
 
-use super::link::Link;
 use super::script::{Call, Script};
 use crate::executor::Executor;
-use crate::law::{Law, Violation};
+use crate::law::Law;
+use crate::link::Link;
 use crate::lives::{How, Life, LifeFacts, What, Witness};
 use crate::message::{Id, Message, Part};
-use crate::trace::Mix;
+use crate::record::Record;
 
 /// The journal of one run.
 pub(super) struct Journal {
@@ -56,9 +55,7 @@ pub(super) struct Facts {
     pub(super) answers: usize,
     /// When nothing could run the last time: what had been written, and who had returned.
     pub(super) settled: (usize, Vec<u64>),
-    pub(super) violation: Option<Violation>,
-    hash: Mix,
-    lines: Option<Vec<String>>,
+    pub(super) record: Record,
 }
 
 /// What was seen of an id.
@@ -84,19 +81,11 @@ struct TokenFacts {
 
 impl Facts {
     pub(super) fn broken(&mut self, law: Law, what: impl Into<String>) {
-        self.violation.get_or_insert_with(|| Violation { law, what: what.into() });
+        self.record.broken(law, what);
     }
 
     fn note(&mut self, now: Moment, event: &'static str, number: u64, bytes: &[u8]) {
-        self.hash.write_u128(now.since_origin().as_nanos());
-        self.hash.write(event.as_bytes());
-        self.hash.write_u64(number);
-        self.hash.write(bytes);
-        if let Some(lines) = &mut self.lines {
-            let text = String::from_utf8_lossy(bytes);
-            let shown: String = text.chars().take(220).collect();
-            lines.push(format!("{:>12.6} {event} {number} {shown}", now.since_origin().as_secs_f64()));
-        }
+        self.record.note(now, event, number, bytes);
     }
 
     pub(super) fn lives_of(&self, tag: u64, what: What) -> impl Iterator<Item = &LifeFacts> {
@@ -136,9 +125,7 @@ impl Journal {
             frames: 0,
             answers: 0,
             settled: (0, Vec::new()),
-            violation: None,
-            hash: Mix::default(),
-            lines: kept.then(Vec::new),
+            record: Record::new(kept),
         };
         Arc::new(Self { executor, link, facts: Mutex::new(facts) })
     }
@@ -149,17 +136,6 @@ impl Journal {
 
     pub(super) fn call(&self, tag: u64) -> Option<Call> {
         self.facts().calls.get(&tag).cloned()
-    }
-
-    pub(super) fn hash(&self) -> u64 {
-        let steps = self.executor.steps();
-        let mut facts = self.facts();
-        facts.hash.write_u64(steps);
-        facts.hash.finish()
-    }
-
-    pub(super) fn lines(&self) -> Vec<String> {
-        self.facts().lines.take().unwrap_or_default()
     }
 
     /// The server could see from now on that it is to end.

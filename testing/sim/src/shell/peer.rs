@@ -9,9 +9,9 @@ use steadfast::{Server, Tool};
 use super::Signal;
 use super::checks;
 use super::journal::Journal;
-use super::link::Link;
 use super::script::{Act, Call, Script};
 use crate::executor::{Executor, TaskId};
+use crate::link::Link;
 use crate::message::Id;
 use crate::rng::Random;
 

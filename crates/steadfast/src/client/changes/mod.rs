@@ -78,10 +78,16 @@ impl Change {
             Self::Tools => filter.tools(),
             Self::Prompts => filter.prompts(),
             Self::Resources => filter.resources(),
-            Self::Resource(uri) => filter.resource_subscriptions.contains(uri),
+            Self::Resource(uri) => filter.resource_subscriptions.iter().any(|of| is_part(uri, of)),
             Self::Task(task) => filter.task_ids.contains(&task.task.task_id),
         }
     }
+}
+
+/// Whether a URI is that of a resource, or of something below it: who subscribes to a folder may be told of its files.
+fn is_part(uri: &str, of: &str) -> bool {
+    let below = |rest: &str| rest.is_empty() || of.ends_with('/') || rest.starts_with(['/', '?', '#']);
+    uri.strip_prefix(of).is_some_and(below)
 }
 
 /// What a server tells of its changes: see [`Client::changes`]. Dropping it ends the subscription.
@@ -239,13 +245,14 @@ impl Stream for Changes {
                     changes.link = link;
                     changes.begin();
                 }
-                Heard::Ended(error, loss) => match changes.after(loss) {
-                    Some(source) => changes.source = source,
-                    None => {
-                        changes.source = Source::Over;
+                Heard::Ended(error, loss) => {
+                    let next = changes.after(loss);
+                    let over = next.is_none();
+                    changes.source = next.unwrap_or(Source::Over);
+                    if over {
                         return Poll::Ready(error.map(Err));
                     }
-                },
+                }
             }
         }
     }
@@ -254,5 +261,18 @@ impl Stream for Changes {
 impl std::fmt::Debug for Changes {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Changes").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_to_hear_of_a_resource_hears_of_what_is_below_it_and_of_no_other() {
+        let filter = SubscriptionFilter::new().with_resource_subscriptions(vec!["file:///log".to_owned()]);
+        let wanted = |uri: &str| Change::Resource(uri.to_owned()).is_wanted(&filter);
+        assert!(wanted("file:///log") && wanted("file:///log/today") && wanted("file:///log#end"));
+        assert!(!wanted("file:///logs") && !wanted("file:///"));
     }
 }

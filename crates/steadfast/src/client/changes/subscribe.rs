@@ -13,11 +13,14 @@ use crate::client::ending::{Loss, result_of};
 use crate::client::link::Link;
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
-use crate::runtime::waiting::unless;
+use crate::runtime::waiting::{before, unless};
 use crate::runtime::{CallEnding, CallOptions, PendingCall};
 
 /// How long the server may take for each.
 const SUBSCRIBING: Duration = Duration::from_secs(60);
+
+/// How long the server may take for the stream on which it tells of changes.
+const OPENING: Duration = Duration::from_secs(5);
 
 /// Begins to listen on a connection.
 pub(super) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter) -> Arc<Listener> {
@@ -41,18 +44,20 @@ impl Subscriptions {
     /// Makes them, says so, and takes them back when nobody listens any more: at once, also while they are being made.
     async fn keep(mut self, listener: Weak<Listener>, filter: SubscriptionFilter, mut gone: oneshot::Receiver<()>) {
         // Nothing is ever sent: that it is dropped says so.
-        let made = unless(async { drop((&mut gone).await) }, self.make(&filter)).await;
-        if let (Some(made), Some(listener)) = (made, listener.upgrade()) {
-            match made {
-                Ok(()) => listener.begin(),
-                Err(failure) => listener.fail(failure),
+        if let Some(made) = unless(async { drop((&mut gone).await) }, self.make(&filter)).await {
+            if let Some(listener) = listener.upgrade() {
+                match made {
+                    Ok(()) => listener.begin(),
+                    Err(failure) => listener.fail(failure),
+                }
             }
+            let _ = gone.await;
         }
-        let _ = gone.await;
         self.take_back().await;
     }
 
     async fn make(&mut self, filter: &SubscriptionFilter) -> Result<(), Failure> {
+        self.wait_for_the_stream().await;
         for uri in &filter.resource_subscriptions {
             self.made.push(uri.clone());
             let ending = self.ask::<request::Subscribe>(uri).await.map_err(|error| Failure { error, loss: None })?;
@@ -63,6 +68,14 @@ impl Subscriptions {
             }
         }
         Ok(())
+    }
+
+    /// What the server tells before its stream is open may be lost.
+    async fn wait_for_the_stream(&self) {
+        let Some(runtime) = self.client.upgrade().map(|client| Arc::clone(client.runtime())) else { return };
+        let end = runtime.now() + OPENING;
+        // Some servers say nothing of the stream before there is something to tell.
+        let _ = before(&*runtime, Some(end), self.link.is_audible()).await;
     }
 
     async fn take_back(mut self) {

@@ -73,7 +73,9 @@ impl<K: Ord + Clone, V> Bounded<K, V> {
     /// Keeps only the entries of these keys.
     pub(super) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
         let gone: Vec<K> = self.entries.keys().filter(|key| !keep(key)).cloned().collect();
-        gone.iter().for_each(|key| self.remove(key));
+        for key in &gone {
+            self.remove(key);
+        }
     }
 
     fn shrink(&mut self) {

@@ -281,7 +281,8 @@ mod tests {
         let cache = ResponseCache::new();
         drop(cache.fetch(read("a"), 1, at(0)));
         cache.fetch(read("a"), 1, at(0)).keep("x", Cache::default());
-        assert_eq!((cache.lock().fetches.len(), cache.len()), (0, 0));
+        let waiting = cache.lock().fetches.len();
+        assert_eq!((waiting, cache.len()), (0, 0));
     }
 
     #[test]

@@ -428,3 +428,16 @@ fn what_is_printed_of_a_command_holds_no_secrets() {
     let command = Command::new("server").arg("--token=secret").env("KEY", "secret");
     assert_eq!(format!("{command:?}"), "Command { program: \"server\", .. }");
 }
+
+#[tokio::test]
+async fn what_was_written_before_the_end_is_read_although_nobody_was_told_of_it() {
+    let mut child = Child::spawn(shell("read line; echo last words")).unwrap();
+    let mut buf = [0; 64];
+    let first = std::future::poll_fn(|cx| Poll::Ready(child.poll_read(cx, &mut buf).is_pending())).await;
+    assert!(first, "it has said something before it was asked");
+    write_all(&mut child, b"go\n").await.unwrap();
+    // On this thread, so that the runtime cannot tell of anything that is there to be read.
+    block(child.exit());
+    let last = std::future::poll_fn(|cx| Poll::Ready(child.poll_read(cx, &mut buf))).await;
+    assert!(matches!(last, Poll::Ready(Ok(11))), "{last:?}");
+}

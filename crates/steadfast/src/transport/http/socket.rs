@@ -32,6 +32,10 @@ impl Socket {
 
 /// The end of a connection that is seen although nobody reads. It keeps no connection open.
 #[derive(Clone)]
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    allow(dead_code, reason = "nothing tells of it there")
+)]
 pub(super) struct Hangup(Weak<OwnedReadHalf>);
 
 impl Hangup {

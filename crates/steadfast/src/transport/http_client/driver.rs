@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
-use tokio::sync::mpsc;
+use steadfast_proto::mutant;
+use tokio::sync::{mpsc, watch};
 
 use super::HttpTarget;
 use super::events::Events;
@@ -89,6 +90,11 @@ impl<S: Service> HttpDriver<S> {
         &self.engine.mailbox
     }
 
+    /// Tells when the server is heard whenever it speaks.
+    pub(crate) fn audible(&self) -> watch::Receiver<bool> {
+        self.shared.audible.subscribe()
+    }
+
     /// Takes what the tasks have to tell, unless the server leaves too much of what it caused unread. Returns whether there was
     /// anything.
     fn hear(&mut self, cx: &mut Context<'_>) -> bool {
@@ -101,6 +107,7 @@ impl<S: Service> HttpDriver<S> {
                 Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
                 Incoming::Initialized => self.release(),
+                Incoming::SessionLost if mutant!(KeepLostSession) => {}
                 Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
                 Incoming::StreamOpened(events) => self.read_stream(*events),
                 Incoming::StreamEnded => self.engine.connection.handle_end_of_input(now),
@@ -167,6 +174,7 @@ impl<S: Service> HttpDriver<S> {
     /// The stream of HTTP+SSE is open: the server says everything on it.
     fn read_stream(&mut self, events: Events) {
         let reading = legacy_sse::read(events, self.driver.clone());
+        self.shared.note_audible();
         self.listening = Some(Carried::begin(&*self.engine.runtime, reading));
     }
 
@@ -187,7 +195,7 @@ impl<S: Service> HttpDriver<S> {
     /// Gives up the responses of calls that nobody waits for.
     fn give_up(&mut self) {
         let connection = &self.engine.connection;
-        self.exchanges.retain(|call, _| connection.is_waiting(*call));
+        self.exchanges.retain(|call, _| connection.is_waiting(*call) || mutant!(KeepResponses));
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+use steadfast_proto::mutant;
 
 use super::fetch::{FetchResponse, piece_of};
 use super::pace::Pace;
@@ -108,6 +109,10 @@ impl Events {
 
     /// Goes on with another response. What was half read is forgotten: the server sends it again.
     pub(super) fn go_on(&mut self, response: FetchResponse, longest: usize) {
+        if mutant!(KeepHalfRead) {
+            self.response = response;
+            return self.pace.note_opened();
+        }
         let mut decoder = SseDecoder::new(longest);
         // The id and the pace outlive the response.
         decoder.carry_over(&self.decoder);
@@ -193,7 +198,7 @@ mod tests {
         let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
         for event in told {
             if event.comment {
-                text += &format!(": größe{end}");
+                text.extend([": größe", end]);
             }
             text.extend(event.id.iter().map(|id| format!("id: {id}{end}")));
             text.extend(event.name.iter().map(|name| format!("event: {name}{end}")));

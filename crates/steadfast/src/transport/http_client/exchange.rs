@@ -14,13 +14,14 @@ use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Outcome};
 use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::name;
+use steadfast_proto::mutant;
 use tokio::sync::mpsc;
 
 use self::refusal::{lost, refusal_of, unsent};
 use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
-use super::request::Wanted;
+use super::request::{Unsent, Wanted};
 use super::shared::Shared;
 use super::tasks::Carried;
 use crate::runtime::Task;
@@ -91,7 +92,11 @@ impl Exchange {
             return done;
         }
         let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
-        let response = self.shared.send(self.wanted(body.clone())).await.map_err(unsent)?;
+        let mut sent = self.shared.send(self.wanted(body.clone())).await;
+        if mutant!(SendAgain) && matches!(&sent, Err(Unsent::Failed(error)) if error.is_sent()) {
+            sent = self.shared.send(self.wanted(body.clone())).await;
+        }
+        let response = sent.map_err(unsent)?;
         if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
             self.shared.session().id = response.headers().get(name::SESSION_ID).cloned();
         }

@@ -18,6 +18,14 @@ const LASTED: Duration = Duration::from_secs(10);
 
 /// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
 pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
+    let audible = Arc::clone(&shared);
+    let listening = hear(shared, driver);
+    listening.await;
+    // There is nothing to wait for any more.
+    audible.note_audible();
+}
+
+async fn hear(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
     let runtime = &*shared.runtime;
     let mut events: Option<Events> = None;
     let mut attempt = 0;
@@ -27,6 +35,7 @@ pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
         match shared.send(Wanted { last_event_id, ..Wanted::default() }).await {
             Ok(response) if response.status().is_success() && is_events(&response) => {
                 opened = Some(runtime.now());
+                shared.note_audible();
                 let longest = shared.longest;
                 match &mut events {
                     Some(events) => events.go_on(response, longest),

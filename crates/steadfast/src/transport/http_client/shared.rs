@@ -6,6 +6,7 @@ use std::task::Poll;
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Url;
+use tokio::sync::watch;
 
 use super::authorize::{Attempt, Authorize, Authorizing};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
@@ -31,11 +32,17 @@ pub(super) struct Shared {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) session: Mutex<Session>,
     pub(super) legacy: Legacy,
+    /// Whether the server is heard when it speaks first, or never will be.
+    pub(super) audible: watch::Sender<bool>,
 }
 
 impl Shared {
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note_audible(&self) {
+        self.audible.send_replace(true);
     }
 
     /// Makes a request, as often as whoever authorizes it asks for.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
+use tokio::sync::watch;
 
 use super::authorize::Authorize;
 use super::fetch::{Fetch, ReqwestFetch};
@@ -161,6 +162,7 @@ impl HttpTarget {
             runtime,
             session: Mutex::default(),
             legacy: Legacy::new(self.only_legacy_sse, self.known),
+            audible: watch::Sender::new(false),
         })
     }
 

@@ -4,6 +4,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use steadfast_proto::mutant;
+
 use crate::runtime::{Runtime, Task};
 
 /// Stands for a task. Dropping it gives the task up.
@@ -44,7 +46,7 @@ impl Carried {
 impl Drop for Carried {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.given_up = true;
+        state.given_up = !mutant!(KeepTasks);
         let task = state.task.take();
         drop(state);
         if let Some(task) = task {

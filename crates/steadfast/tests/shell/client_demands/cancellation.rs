@@ -61,7 +61,7 @@ async fn a_connection_that_is_given_up_while_it_begins_cancels_nothing() {
             _ = host.next() => {}
         }
         drop(connecting);
-        host.to_the_end().await;
+        host.read_to_the_end().await;
         assert_eq!(host.heard.len(), 1, "{:?}", host.heard);
     }
 }

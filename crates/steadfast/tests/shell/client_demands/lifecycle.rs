@@ -84,7 +84,7 @@ async fn without_a_common_revision_the_caller_is_told_and_the_server_left() {
                 1 => host.answer(&probe, json!({"supportedVersions": ["2099-01-01"], "capabilities": {}})).await,
                 _ => host.answer(&probe, initialized(&json!("1999-01-01"))).await,
             }
-            host.to_the_end().await;
+            host.read_to_the_end().await;
         };
         let era = if way == 2 { OLDER } else { Era::Any };
         let error = with(connecting.era(era).into_future(), opening).await.unwrap_err();

@@ -7,6 +7,7 @@ mod http;
 mod lifecycle;
 mod lists;
 mod messages;
+mod ping;
 mod roots;
 mod rounds;
 mod sampling;
@@ -76,7 +77,7 @@ impl Host {
     }
 
     /// Reads to the end of the connection.
-    async fn to_the_end(&mut self) {
+    async fn read_to_the_end(&mut self) {
         while self.next().await.is_some() {}
     }
 

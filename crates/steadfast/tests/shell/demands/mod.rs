@@ -4,7 +4,7 @@ mod asking;
 mod cancellation;
 mod elicitation;
 mod lists;
-mod ping;
+pub(super) mod ping;
 mod progress;
 mod results;
 mod rounds;

@@ -8,11 +8,11 @@ use steadfast_proto::Moment;
 
 use super::*;
 
-const EVERY: Duration = Duration::from_secs(30);
+pub(crate) const EVERY: Duration = Duration::from_secs(30);
 
 /// A clock that stands still until it is moved.
 #[derive(Clone)]
-struct Clock {
+pub(crate) struct Clock {
     runtime: TokioRuntime,
     times: Arc<Mutex<Times>>,
 }
@@ -23,14 +23,14 @@ struct Times {
 }
 
 impl Clock {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let times = Times { now: Moment::after_origin(Duration::ZERO), timers: Vec::new() };
         Self { runtime: TokioRuntime::current().unwrap(), times: Arc::new(Mutex::new(times)) }
     }
 
     /// Waits until the next ping, or the end of the one that is out, is due at the next beat, and moves the clock there. The
     /// heartbeat's timer is the last that was made.
-    async fn beat(&self, waits_for_an_answer: bool) {
+    pub(crate) async fn beat(&self, waits_for_an_answer: bool) {
         let next = self.now() + EVERY;
         let is_set = || {
             let times = self.times.lock().unwrap();
@@ -44,8 +44,12 @@ impl Clock {
             }
         })
         .await;
+        self.move_to(next);
+    }
+
+    pub(crate) fn move_to(&self, moment: Moment) {
         let mut times = self.times.lock().unwrap();
-        times.now = next;
+        times.now = moment;
         let wakers: Vec<Waker> = times.timers.iter_mut().filter_map(|(_, waker)| waker.take()).collect();
         drop(times);
         wakers.into_iter().for_each(Waker::wake);

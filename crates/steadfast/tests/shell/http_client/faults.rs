@@ -63,7 +63,7 @@ async fn a_redirect_to_another_origin_is_not_followed() {
         raw(move |_, came| modern(came, || response("307 Temporary Redirect", &[("location", &elsewhere)], ""))).await;
     let client = connect(&url, Era::Modern).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
     assert!(visits.lock().unwrap().is_empty());
 }
 

@@ -269,7 +269,7 @@ async fn a_stream_that_is_elsewhere_is_not_followed() {
             target = target.legacy_sse();
         }
         let error = soon(Client::connect(target).into_future()).await.unwrap_err();
-        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
         assert!(why(&error).contains("another origin"), "{}", why(&error));
     }
     assert!(visits.lock().unwrap().is_empty());

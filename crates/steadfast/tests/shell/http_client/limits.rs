@@ -139,9 +139,9 @@ async fn a_redirect_within_the_origin_is_followed_with_everything() {
 async fn redirects_in_a_circle_come_to_an_end() {
     let (url, requests) =
         raw(|_, came| modern(came, || response("307 Temporary Redirect", &[("location", "/mcp")], ""))).await;
-    let client = connect_once(HttpTarget::new(&url), Era::Modern).await;
+    let client = connect(&url, Era::Modern).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
     assert!(requests.lock().unwrap().len() < 10);
 }
 
@@ -157,7 +157,7 @@ async fn nothing_meant_for_a_server_goes_to_another_origin() {
             let target = HttpTarget::new(&url).header("authorization", "Bearer t0ken");
             let client = connect_once(target, Era::Modern).await;
             let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Transport, "{status} {location}: {error:?}");
+            assert_eq!(error.kind(), ErrorKind::Unsendable, "{status} {location}: {error:?}");
             assert!(why(&error).contains("another origin"), "{status} {location}: {}", why(&error));
         }
     }

@@ -1,7 +1,10 @@
 //! The streams of a server of the older revisions, and what a server may do with them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
-use steadfast::{ErrorKind, Limits, Outcome};
+use steadfast::client::Change;
+use steadfast::{ErrorKind, Limits, Outcome, SubscriptionFilter};
 use tokio::sync::Barrier;
 
 use super::*;
@@ -179,4 +182,24 @@ async fn a_server_that_does_not_take_our_answers_is_not_listened_to() {
     let client = soon(Client::connect(&*url).era(OLDER).limits(limits).into_future()).await.unwrap();
     soon(blocked.wait()).await;
     soon(client.close()).await;
+}
+
+/// What a server tells of its changes is on a stream of its own.
+#[tokio::test]
+async fn nobody_is_told_that_changes_are_heard_before_they_can_be() {
+    let gets = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&gets);
+    let (url, _) = raw(move |_, came| {
+        older(came, || match came.method.as_str() {
+            "GET" if counted.fetch_add(1, Ordering::SeqCst) == 0 => response("503 Service Unavailable", &[], ""),
+            "GET" => events(": here\n\n"),
+            _ => response("200 OK", &[], ""),
+        })
+    })
+    .await;
+    let client = connect(&url, OLDER).await;
+    let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
+    let first = soon(changes.next()).await.unwrap().unwrap();
+    assert!(matches!(first, Change::Listening(_)), "{first:?}");
+    assert!(gets.load(Ordering::SeqCst) > 1, "the stream was not open yet");
 }

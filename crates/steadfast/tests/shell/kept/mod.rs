@@ -1,6 +1,7 @@
 //! What a client keeps of what a server said, and what it checks.
 
 mod cache;
+mod coming_back;
 mod invalidation;
 mod logs;
 mod methods;
@@ -33,6 +34,11 @@ struct Puppet {
 }
 
 impl Puppet {
+    fn new(transport: DuplexStream) -> Self {
+        let (input, output) = tokio::io::split(transport);
+        Self { lines: BufReader::new(input).lines(), output }
+    }
+
     /// A client of 2026-07-28 and its server, which has everything.
     async fn modern(settings: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
         Self::connect(Era::Modern, settings).await
@@ -40,8 +46,7 @@ impl Puppet {
 
     async fn connect(era: Era, settings: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
         let (here, there) = tokio::io::duplex(1 << 20);
-        let (input, output) = tokio::io::split(there);
-        let mut puppet = Self { lines: BufReader::new(input).lines(), output };
+        let mut puppet = Self::new(there);
         let connecting = settings(Client::connect(Stream::duplex(here)).era(era)).into_future();
         let (client, ()) = soon(async { tokio::join!(connecting, puppet.open()) }).await;
         (client.unwrap(), puppet)

@@ -1,11 +1,17 @@
 //! The progress of a call as a stream.
 
+use steadfast::client::Progress;
+
 use super::*;
 use crate::{Signal, forever, server};
 
-async fn report(puppet: &mut Puppet, call: &Value, progress: usize) {
+async fn report(puppet: &mut Puppet, call: &Value, progress: u32) {
     let params = json!({"progressToken": call["params"]["_meta"]["progressToken"], "progress": progress});
     puppet.notify("notifications/progress", params).await;
+}
+
+async fn next(progress: &mut Progress) -> String {
+    soon(progress.next()).await.unwrap().progress.to_string()
 }
 
 fn done() -> Value {
@@ -18,9 +24,9 @@ async fn progress_is_heard_while_nobody_waits_for_the_result_and_ends_with_the_c
         let (client, mut puppet) = Puppet::connect(era, |connecting| connecting).await;
         let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
         let call = puppet.asked("tools/call").await;
-        for step in 1..=3 {
+        for step in 1..=3_u32 {
             report(&mut puppet, &call, step).await;
-            assert_eq!(soon(progress.next()).await.unwrap().progress, step as f64);
+            assert_eq!(next(&mut progress).await, step.to_string());
         }
         puppet.answer(&call, done()).await;
         assert!(soon(progress.next()).await.is_none());
@@ -37,10 +43,10 @@ async fn progress_goes_on_over_the_rounds_of_a_call() {
     report(&mut puppet, &call, 1).await;
     let asks = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
     puppet.answer(&call, asks).await;
-    assert_eq!(soon(progress.next()).await.unwrap().progress, 1.0);
+    assert_eq!(next(&mut progress).await, "1");
     let round = puppet.asked("tools/call").await;
     report(&mut puppet, &round, 2).await;
-    assert_eq!(soon(progress.next()).await.unwrap().progress, 2.0);
+    assert_eq!(next(&mut progress).await, "2");
     puppet.answer(&round, done()).await;
     assert!(soon(progress.next()).await.is_none());
     soon(result).await.unwrap();

@@ -333,10 +333,12 @@ pub(super) fn text(modern: bool, text: &str) -> Value {
 }
 
 pub(super) fn response(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let mut bytes = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n", body.len()).into_bytes();
-    bytes.extend_from_slice(body);
-    bytes
+    let mut head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
+    for (name, value) in headers {
+        head.extend([*name, ": ", *value, "\r\n"]);
+    }
+    head.push_str("\r\n");
+    [head.as_bytes(), body].concat()
 }
 
 /// The head of a stream of events that ends when the connection does.

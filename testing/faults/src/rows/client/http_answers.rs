@@ -139,8 +139,9 @@ fn endless(bench: &mut Bench) -> Verdict {
             _ => "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n\"".to_owned(),
         };
         guest.write(front.as_bytes());
+        let much = vec![b'x'; 64 * 1024];
         for _ in 0..64 * 16 {
-            if !guest.write(&[b'x'; 64 * 1024]) {
+            if !guest.write(&much) {
                 return;
             }
         }

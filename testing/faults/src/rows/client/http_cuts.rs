@@ -71,7 +71,7 @@ fn serve(came: &Came, guest: &mut Guest, era: Era, seams: &Seams) {
         guest.write(EVENTS.as_bytes());
     }
     guest.write(part);
-    if at % 2 == 0 || came.argument("chunked") != true { guest.close() } else { guest.reset() }
+    if at.is_multiple_of(2) || came.argument("chunked") != true { guest.close() } else { guest.reset() }
 }
 
 fn cut(bench: &mut Bench, ids: bool) -> Verdict {

@@ -4,6 +4,7 @@
 //! (`door`).
 
 mod answers;
+mod comes_back;
 mod deaths;
 mod door;
 mod hangs;
@@ -17,6 +18,7 @@ mod opening;
 mod pipes;
 
 pub(super) use answers::ROW as ANSWERS;
+pub(super) use comes_back::ROW as COMES_BACK;
 pub(super) use deaths::ROW as DEATHS;
 pub(super) use hangs::ROW as HANGS;
 pub(super) use http_answers::ROW as HTTP_ANSWERS;

@@ -6,6 +6,7 @@ use serde_json::json;
 use steadfast_model::{ErrorObject, code};
 use steadfast_proto::connection::Outcome;
 use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_proto::mutant;
 
 use super::{Exchange, Failure, Incoming};
 use crate::error::HTTP_STATUS;
@@ -54,10 +55,12 @@ impl Exchange {
             let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
             return Err(Outcome::Refused(error));
         }
-        // A server that fails may have failed in the middle of it, and 303 says where to look for what was done. One that
-        // wants the same request made elsewhere has not begun.
-        let elsewhere = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        Err(Outcome::Lost { sent: !elsewhere, why })
+        match status {
+            // A server that wants the same request made elsewhere has not begun, and would say so again.
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Err(Outcome::Unsendable(why)),
+            // One that fails may have failed in the middle of it, and 303 says where to look for what was done.
+            _ => Err(lost(why)),
+        }
     }
 
     /// The origin that a redirect leads to, if it is another one.
@@ -74,7 +77,9 @@ pub(super) fn unsent(unsent: Unsent) -> Failure {
         // Whoever authorizes has tried what there is to try.
         Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
         Unsent::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
-        Unsent::Failed(error) => Outcome::Lost { sent: error.is_sent(), why: error.to_string() },
+        Unsent::Failed(error) => {
+            Outcome::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
+        }
     }
 }
 

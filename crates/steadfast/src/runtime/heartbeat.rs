@@ -9,11 +9,11 @@ use std::time::Duration;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallRefused, Outcome};
 
-use crate::runtime::{CallEnding, CallOptions, Mailbox, PendingCall, Runtime};
+use super::{CallEnding, CallOptions, Mailbox, PendingCall, Runtime};
 
 /// Completes when a ping was sent and not answered until the next was due. Peers whose revision has no pings, and those that
 /// have not opened the connection, are not asked.
-pub(super) async fn lost(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration) {
+pub(crate) async fn lost(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration) {
     let mut timer = runtime.timer();
     loop {
         timer.reset(Some(runtime.now() + every));

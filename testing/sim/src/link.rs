@@ -1,4 +1,4 @@
-//! The wire between the scripted peer and the server: it delays, splits and merges, and either side may hang up.
+//! The wire between a scripted peer and who is simulated: it delays, splits and merges, and either side may hang up.
 //!
 //! It never changes a byte: what is corrupt was sent so, and the script knows.
 
@@ -15,7 +15,10 @@ use crate::rng::Random;
 
 /// The peer's hold on the wire. Clones are the same wire.
 #[derive(Clone)]
-pub(super) struct Link(Arc<Mutex<State>>);
+pub(crate) struct Link(Arc<Mutex<State>>);
+
+/// Sees bytes.
+type Tap = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 struct State {
     random: Random,
@@ -23,26 +26,30 @@ struct State {
     sent: VecDeque<u8>,
     /// The peer sends no more behind these.
     sent_all: bool,
-    /// Where the server can read it.
+    /// Where it can be read.
     arrived: VecDeque<u8>,
-    /// The server can see the end, behind what has arrived.
+    /// The end can be seen, behind what has arrived.
     ended: bool,
-    /// Written by the server and not read by the peer.
+    /// Written to the peer and not read by it.
     written: VecDeque<u8>,
     capacity: usize,
     total_written: usize,
-    /// Nobody reads what the server writes.
+    total_sent: usize,
+    total_read: usize,
+    /// Sees what is written to the peer, as it is written.
+    tap: Option<Tap>,
+    /// The peer reads no more.
     unread: bool,
-    /// The server has let go of its end.
+    /// The other end was let go of.
     dropped: bool,
     told: (bool, bool),
     for_carrier: Option<Waker>,
-    for_server: [Option<Waker>; 3],
+    for_end: [Option<Waker>; 3],
     for_reader: Option<Waker>,
 }
 
 impl Link {
-    pub(super) fn new(mut random: Random) -> (Self, ServerEnd) {
+    pub(crate) fn new(mut random: Random) -> (Self, End) {
         let capacity = *random.pick(&[48, 1_000, 70_000, 1 << 20]);
         let link = Self(Arc::new(Mutex::new(State {
             random,
@@ -53,43 +60,74 @@ impl Link {
             written: VecDeque::new(),
             capacity,
             total_written: 0,
+            total_sent: 0,
+            total_read: 0,
+            tap: None,
             unread: false,
             dropped: false,
             told: (false, false),
             for_carrier: None,
-            for_server: [const { None }; 3],
+            for_end: [const { None }; 3],
             for_reader: None,
         })));
-        let end = ServerEnd(link.clone());
+        let end = End(link.clone());
         (link, end)
     }
 
     /// Everything that either side wrote has been taken by the other.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let state = self.lock();
         let ending = state.sent_all && !state.ended;
         !ending && state.sent.is_empty() && state.arrived.is_empty() && state.written.is_empty()
     }
 
-    /// Bytes that the server has written.
-    pub(super) fn total_written(&self) -> usize {
+    /// Bytes that were written to the peer.
+    pub(crate) fn total_written(&self) -> usize {
         self.lock().total_written
     }
 
-    /// Sends a line behind what was sent before.
-    pub(super) fn send(&self, line: &[u8]) {
+    /// Has `tap` called with what is written to the peer, as it is written.
+    pub(crate) fn tap(&self, tap: impl Fn(&[u8]) + Send + Sync + 'static) {
+        self.lock().tap = Some(Arc::new(tap));
+    }
+
+    /// Whether all up to there, as [`Link::send`] has said it, was read.
+    pub(crate) fn was_read(&self, sent: usize) -> bool {
+        self.lock().total_read >= sent
+    }
+
+    /// The peer has no more to say, and all of it was read.
+    pub(crate) fn is_heard_out(&self) -> bool {
+        let state = self.lock();
+        state.ended && state.arrived.is_empty()
+    }
+
+    /// Whether the other end was let go of.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.lock().dropped
+    }
+
+    /// Sends a line behind what was sent before. Returns how much was sent then; nothing is sent behind the end.
+    pub(crate) fn send(&self, line: &[u8]) -> Option<usize> {
+        self.send_bytes(&[line, b"\n"].concat())
+    }
+
+    /// Sends bytes, of a line or of several.
+    pub(crate) fn send_bytes(&self, bytes: &[u8]) -> Option<usize> {
         let mut state = self.lock();
         if state.sent_all {
-            return;
+            return None;
         }
-        state.sent.extend(line);
-        state.sent.push_back(b'\n');
+        state.sent.extend(bytes);
+        state.total_sent += bytes.len();
+        let sent = state.total_sent;
         let waker = state.for_carrier.take();
         wake(state, [waker]);
+        Some(sent)
     }
 
     /// Sends no more behind what was sent. `torn` leaves the newline of the last line away.
-    pub(super) fn end_input(&self, torn: bool) {
+    pub(crate) fn end_input(&self, torn: bool) {
         let mut state = self.lock();
         if torn && !state.sent_all {
             state.sent.pop_back();
@@ -100,30 +138,30 @@ impl Link {
     }
 
     /// Reads no more. Returns whether something was there to be read.
-    pub(super) fn stop_reading(&self) -> bool {
+    pub(crate) fn stop_reading(&self) -> bool {
         let mut state = self.lock();
         state.unread = true;
         let lost = !state.written.is_empty();
         state.written.clear();
-        let wakers = state.for_server.each_mut().map(Option::take);
+        let wakers = state.for_end.each_mut().map(Option::take);
         wake(state, wakers);
         lost
     }
 
     /// Hangs up both ways; what is on its way is lost. Returns whether something was there to be read.
-    pub(super) fn cut(&self) -> bool {
+    pub(crate) fn cut(&self) -> bool {
         let lost = self.stop_reading();
         let mut state = self.lock();
         state.sent.clear();
         (state.sent_all, state.ended, state.unread) = (true, true, true);
-        let [read, write, hangup] = state.for_server.each_mut().map(Option::take);
+        let [read, write, hangup] = state.for_end.each_mut().map(Option::take);
         let carrier = state.for_carrier.take();
         wake(state, [read, write, hangup, carrier]);
         lost
     }
 
-    /// Carries what the peer sent, in pieces, until its end. Calls `ended` when the server can see the end.
-    pub(super) async fn carry(self, executor: Executor, ended: impl FnOnce() + Send) {
+    /// Carries what the peer sent, in pieces, until its end. Calls `ended` when the end can be seen.
+    pub(crate) async fn carry(self, executor: Executor, ended: impl FnOnce() + Send) {
         loop {
             let delay = {
                 let mut state = self.lock();
@@ -147,7 +185,7 @@ impl Link {
                     return Poll::Pending;
                 }
                 let more = !state.ended;
-                let [read, _, hangup] = state.for_server.each_mut().map(Option::take);
+                let [read, _, hangup] = state.for_end.each_mut().map(Option::take);
                 wake(state, [read, hangup]);
                 Poll::Ready(more)
             })
@@ -158,8 +196,8 @@ impl Link {
         }
     }
 
-    /// Reads what the server wrote; `None` when there will be no more.
-    pub(super) fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+    /// Reads what was written to the peer; `None` when there will be no more.
+    pub(crate) fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         let mut state = self.lock();
         if state.written.is_empty() {
             if state.dropped || state.unread {
@@ -171,7 +209,7 @@ impl Link {
         let length = state.written.len();
         let count = if state.random.chance(70) { length } else { 1 + state.random.index(length) };
         let bytes = state.written.drain(..count).collect();
-        let waker = state.for_server[1].take();
+        let waker = state.for_end[1].take();
         wake(state, [waker]);
         Poll::Ready(Some(bytes))
     }
@@ -186,8 +224,8 @@ fn wake(state: MutexGuard<'_, State>, wakers: impl IntoIterator<Item = Option<Wa
     wakers.into_iter().flatten().for_each(Waker::wake);
 }
 
-/// The server's end.
-pub(super) struct ServerEnd(Link);
+/// The end of who is simulated.
+pub(crate) struct End(Link);
 
 impl State {
     /// Now and then a transport is not ready although it could be.
@@ -204,7 +242,7 @@ fn broken() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
 }
 
-impl Transport for ServerEnd {
+impl Transport for End {
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         // A waker is cloned or called only outside of the lock of the executor, which is another one.
         let mut state = self.0.lock();
@@ -217,7 +255,7 @@ impl Transport for ServerEnd {
                 let reset = state.unread && state.random.chance(50);
                 return Poll::Ready(if reset { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(0) });
             }
-            state.for_server[0] = Some(cx.waker().clone());
+            state.for_end[0] = Some(cx.waker().clone());
             return Poll::Pending;
         }
         let most = state.arrived.len().min(buf.len());
@@ -225,6 +263,7 @@ impl Transport for ServerEnd {
         for (to, from) in buf.iter_mut().zip(state.arrived.drain(..count)) {
             *to = from;
         }
+        state.total_read += count;
         Poll::Ready(Ok(count))
     }
 
@@ -238,14 +277,17 @@ impl Transport for ServerEnd {
         }
         let most = state.capacity.saturating_sub(state.written.len()).min(buf.len());
         if most == 0 {
-            state.for_server[1] = Some(cx.waker().clone());
+            state.for_end[1] = Some(cx.waker().clone());
             return Poll::Pending;
         }
         let count = if state.random.chance(70) { most } else { 1 + state.random.index(most) };
         state.written.extend(buf.iter().take(count));
         state.total_written += count;
-        let waker = state.for_reader.take();
+        let (waker, tap) = (state.for_reader.take(), state.tap.clone());
         wake(state, [waker]);
+        if let Some(tap) = tap {
+            tap(buf.get(..count).unwrap_or_default());
+        }
         Poll::Ready(Ok(count))
     }
 
@@ -267,7 +309,7 @@ impl Transport for ServerEnd {
             state.told.1 = true;
             return Poll::Ready(Hangup::Output);
         }
-        state.for_server[2] = Some(cx.waker().clone());
+        state.for_end[2] = Some(cx.waker().clone());
         Poll::Pending
     }
 
@@ -280,7 +322,7 @@ impl Transport for ServerEnd {
     }
 }
 
-impl Drop for ServerEnd {
+impl Drop for End {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.dropped = true;

@@ -1,0 +1,201 @@
+//! The program: it opens the client, does the steps of the script with it, and writes down what it is told.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use serde_json::json;
+use steadfast::client::{Connecting, Reconnect};
+use steadfast::{Client, ListRootsResult};
+
+use super::journal::{End, Journal};
+use super::script::{Act, Call, Opening, Script};
+use super::server::{Server, Voice};
+use crate::executor::{Executor, TaskId};
+use crate::rng::Random;
+
+/// Longer than any call lasts.
+const LONG: Duration = Duration::from_secs(40);
+
+/// How long the server may take to say what it speaks.
+const OPENING: Duration = Duration::from_secs(2);
+
+pub(super) struct Caller {
+    pub(super) executor: Executor,
+    pub(super) journal: Arc<Journal>,
+    pub(super) server: Arc<Server>,
+    /// Where the server says what nobody asked for.
+    pub(super) voice: Arc<dyn Voice>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    client: Option<Client>,
+    calls: Vec<(u64, TaskId)>,
+}
+
+impl Caller {
+    pub(super) fn new(executor: Executor, journal: Arc<Journal>, server: Arc<Server>, voice: Arc<dyn Voice>) -> Self {
+        Self { executor, journal, server, voice, state: Mutex::default() }
+    }
+
+    /// With what is the same over every way.
+    pub(super) fn prepare(&self, connecting: Connecting, script: &Script) -> Connecting {
+        let (executor, random) = (self.executor.clone(), Mutex::new(Random::new(script.seed, 32)));
+        connecting
+            .era(script.era)
+            .limits(script.limits.clone())
+            .reconnect(if script.returns { Reconnect::default() } else { Reconnect::never() })
+            .opening_timeout(OPENING)
+            .with_runtime(Arc::new(executor.clone()))
+            .on_roots(move || {
+                let nap = random.lock().unwrap_or_else(PoisonError::into_inner).delay(Duration::from_secs(1));
+                let sleep = executor.sleep(nap);
+                async move {
+                    sleep.await;
+                    Ok(ListRootsResult::default())
+                }
+            })
+    }
+
+    pub(super) async fn perform(self: Arc<Self>, connecting: Connecting, script: Script) {
+        if let Some(client) = self.open(connecting, &script).await {
+            self.state().client = Some(client);
+            for step in script.steps {
+                if step.delay > Duration::ZERO {
+                    self.executor.sleep(step.delay).await;
+                }
+                self.act(step.act).await;
+            }
+            self.executor.sleep(LONG).await;
+        }
+        self.forget();
+        self.executor.sleep(LONG).await;
+        self.voice.die();
+    }
+
+    async fn open(&self, connecting: Connecting, script: &Script) -> Option<Client> {
+        let mut opening = connecting.into_future();
+        let mut patience = script.give_up.map(|most| self.executor.sleep(most));
+        let opened = std::future::poll_fn(|cx| {
+            if let Poll::Ready(opened) = opening.as_mut().poll(cx) {
+                return Poll::Ready(Some(opened));
+            }
+            match &mut patience {
+                Some(patience) => Pin::new(patience).poll(cx).map(|()| None),
+                None => Poll::Pending,
+            }
+        })
+        .await;
+        drop(opening);
+        let must = script.is_compatible() && script.opening == Opening::Plain;
+        let Some(opened) = opened else {
+            self.journal.note("given up", 0, b"");
+            return None;
+        };
+        self.journal.opened(opened.as_ref().map(drop), must);
+        opened.ok()
+    }
+
+    async fn act(self: &Arc<Self>, act: Act) {
+        match act {
+            Act::Call(call) => self.call(call),
+            Act::Drop { back } => {
+                let mut state = self.state();
+                let place = state.calls.len().checked_sub(1 + back);
+                let task = place.map(|place| state.calls.remove(place));
+                drop(state);
+                if let Some((_, task)) = task {
+                    self.executor.cancel(task);
+                }
+            }
+            Act::Say(say) => self.server.say(say, None, &self.voice),
+            Act::Pause(duration) => self.voice.pause(duration),
+            Act::Settle => self.executor.sleep(LONG).await,
+            Act::EndOutput => self.voice.end_output(),
+            Act::StopReading => self.voice.stop_reading(),
+            Act::Die => self.voice.die(),
+            Act::Close => {
+                let client = self.state().client.take();
+                if let Some(client) = client {
+                    self.journal.close();
+                    client.close().await;
+                    self.journal.note("closed", 0, b"");
+                }
+            }
+            Act::Forget => self.forget(),
+        }
+    }
+
+    fn forget(&self) {
+        let client = self.state().client.take();
+        self.journal.note("forget", 0, b"");
+        drop(client);
+        self.left();
+    }
+
+    /// If nobody has the client any more, it is to end.
+    fn left(&self) {
+        let alone = self.state().client.is_none();
+        let now = self.executor.now();
+        let mut facts = self.journal.facts();
+        if alone && facts.left.is_none() && facts.calls.values().all(|call| call.ended.is_some()) {
+            facts.left = Some(now);
+        }
+    }
+
+    fn call(self: &Arc<Self>, call: Call) {
+        let Some(client) = self.state().client.clone() else { return };
+        let tag = call.tag;
+        self.journal.began(tag);
+        let mut made = client.call_tool("work", json!({ "tag": tag }));
+        made = made.timeout(call.timeout).total_timeout(call.total);
+        if call.idempotent {
+            made = made.idempotent();
+        }
+        if call.progress {
+            let journal = Arc::clone(&self.journal);
+            made = made.on_progress(move |progress| journal.progressed(tag, progress.progress));
+        }
+        let (pending, waits) = (made.start(), Waits { caller: Arc::clone(self), tag, end: None });
+        drop(client);
+        let task = self.executor.spawn_scenery(async move {
+            let ended = pending.await;
+            let end = match ended {
+                Ok(result) => {
+                    End::Done(result.content.first().and_then(|content| content.as_text()).unwrap_or("").to_owned())
+                }
+                Err(error) => End::Failed(error.kind(), error.outcome()),
+            };
+            waits.end(end);
+        });
+        self.state().calls.push((tag, task));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says how a call ended, also if it is dropped.
+struct Waits {
+    caller: Arc<Caller>,
+    tag: u64,
+    end: Option<End>,
+}
+
+impl Waits {
+    fn end(mut self, end: End) {
+        self.end = Some(end);
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.caller.state().calls.retain(|(tag, _)| *tag != self.tag);
+        self.caller.journal.ended(self.tag, self.end.take().unwrap_or(End::Dropped));
+        self.caller.left();
+    }
+}

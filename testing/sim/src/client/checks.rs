@@ -1,0 +1,276 @@
+//! The laws, as they look from outside of a real client.
+//!
+//! Nothing here knows the client: it sees what the program asked for and was told, what the server read and said, and what
+//! is left in the executor.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use steadfast::{ErrorKind, Outcome};
+use steadfast_proto::Moment;
+
+use super::journal::{CallFacts, End, Facts, Fault, RequestFacts, Said, Way};
+use super::script::{Call, Over};
+use crate::executor::Executor;
+use crate::law::Law;
+use crate::message::{Id, id_text};
+
+/// What may pass between a cause and its effect: time goes on a little while things run.
+const SLACK: Duration = Duration::from_millis(100);
+
+/// How long the client may take to leave: the drain and a goodbye, over a stream and over HTTP.
+const LEAVING: Duration = Duration::from_secs(2);
+const LEAVING_HTTP: Duration = Duration::from_secs(4);
+
+/// How often a request is made again that was not let in.
+const ASKED_AGAIN: usize = 4;
+
+/// Longer than the client's handlers take.
+const HANDLING: Duration = Duration::from_secs(3);
+
+/// How a connection began: with a server that does what it should, it did (L2).
+pub(super) fn at_opening(facts: &mut Facts, must: bool) {
+    if let Some(Err(kind)) = facts.opened
+        && must
+        && facts.closing.is_none()
+    {
+        facts.broken(Law::Answer, format!("the connection was not opened: {kind:?}"));
+    }
+}
+
+/// Progress reaches the call that it is for (L8).
+pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
+    // Whole numbers of this size are exact.
+    let whose = (value / 1_000.0).floor();
+    if whose.to_string() != tag.to_string() {
+        facts.broken(Law::Identity, format!("call {tag} was told of progress {value}"));
+    }
+}
+
+/// A request: its id is new (L8).
+pub(super) fn at_request(facts: &mut Facts, link: usize, raw: Id, method: &str, params: &Value) {
+    let tag = params["arguments"]["tag"].as_u64().filter(|_| method == "tools/call");
+    // Over HTTP it cannot be told which connection of a client that comes back it is.
+    let unknown = facts.over == Over::Http && facts.returns && facts.trouble;
+    let known = facts.keys.get(&(link, raw.clone())).filter(|_| !unknown).cloned();
+    if let Some((id, known)) = known.and_then(|id| Some((id.clone(), facts.requests.get_mut(&id)?))) {
+        // Who was not let in has not been served.
+        let again = matches!(known.faults.last(), Some(Fault::Status(401 | 403))) && known.again < ASKED_AGAIN;
+        known.again += 1;
+        if !again {
+            facts.broken(Law::Identity, format!("the id {id} is used twice"));
+        }
+        return;
+    }
+    let id = Id::from(format!("{link}:{raw}:{}", facts.requests.len()));
+    facts.keys.insert((link, raw), id.clone());
+    if let Some(call) = tag.and_then(|tag| facts.calls.get_mut(&tag)) {
+        call.ids.push(id.clone());
+        if matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent)))) {
+            facts.broken(Law::Outcome, format!("the request {id} was made for a call that was said not to be sent"));
+        }
+    }
+    facts.requests.insert(id, RequestFacts { tag, ..RequestFacts::default() });
+}
+
+/// A cancellation names a request that was written before it (L9), and never the opening of the connection.
+pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
+    facts.counts.cancellations += 1;
+    let raw = id_text(&params["requestId"]);
+    let id = raw.and_then(|raw| facts.keys.get(&(link, raw)).cloned());
+    // Over HTTP each message has a way of its own: one that was given up before it set out is cancelled all the same. And of a
+    // client that comes back it cannot be told which connection it is.
+    if facts.over == Over::Http && (facts.returns || id.is_none()) {
+        return;
+    }
+    match id.as_ref().and_then(|id| facts.requests.get_mut(id)) {
+        Some(request) if request.tag.is_some() => {
+            let again = std::mem::replace(&mut request.cancelled, true);
+            if again {
+                facts.broken(Law::OneEnding, format!("{id:?} is cancelled twice"));
+            }
+        }
+        Some(_) => facts.broken(Law::Silence, "the opening of the connection is cancelled"),
+        None => facts.broken(Law::Order, format!("{id:?} is cancelled, and was never sent")),
+    }
+}
+
+/// An answer of the client's: to a question (L8), once (L1), and none in 2026-07-28.
+pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
+    if facts.modern {
+        return facts.broken(Law::Silence, format!("a client of 2026-07-28 answers {id}"));
+    }
+    match facts.questions.get_mut(id) {
+        None => facts.broken(Law::Identity, format!("an answer to {id}, which was never asked")),
+        Some((_, _, answers)) => {
+            *answers += 1;
+            if *answers > 1 {
+                facts.broken(Law::OneEnding, format!("{id} is answered twice"));
+            }
+        }
+    }
+}
+
+/// The first answer to the last round of a call, if the client has read it.
+fn first_answer<'a>(facts: &'a Facts, way: &dyn Way, call: &CallFacts) -> (Option<Said>, &'a [Fault]) {
+    let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)) else { return (None, &[]) };
+    let read = |(receipt, _): &&(Option<usize>, Said)| receipt.is_some_and(|receipt| way.was_read(receipt));
+    (request.answers.iter().find(read).map(|(_, said)| *said), &request.faults)
+}
+
+/// A call has ended: as it is said to have (L10), and not before its time.
+pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, end: &End) {
+    let (Some(call), Some(plan)) = (facts.calls.get(&tag), facts.plans.get(&tag)) else { return };
+    let (said, faults) = first_answer(facts, way, call);
+    let decided = said.is_some_and(Said::decides);
+    let answered = call.ids.last().and_then(|id| facts.requests.get(id)).is_some_and(|last| !last.answers.is_empty());
+    let lied = match end {
+        End::Done(text) => said != Some(Said::Result) || *text != format!("tag:{tag};"),
+        End::Failed(kind, _) => match kind {
+            ErrorKind::Refused => !refused(said, faults),
+            // Who dies in the middle of a word has torn it.
+            ErrorKind::Decode => !(matches!(said, Some(Said::Unreadable | Said::Torn)) || facts.trouble && answered),
+            ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
+            ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
+            ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),
+            ErrorKind::Limit => !call.crowded && !call.prolonged && !facts.returns,
+            _ => true,
+        },
+        End::Dropped => false,
+    };
+    if lied {
+        let what = format!("call {tag} ended as {end:?}, and the server said {said:?}, with {faults:?}");
+        return facts.broken(Law::Outcome, what);
+    }
+    if let End::Failed(_, Outcome::NotSent) = end {
+        let (seen, executions) = (!call.ids.is_empty() && facts.over == Over::Stream, call.executions);
+        if seen || executions > 0 {
+            facts.broken(Law::Outcome, format!("call {tag} is said not to have been sent, and the server has it"));
+        }
+    }
+    if let Some(late) = overdue(facts, now, tag) {
+        facts.broken(Law::Answer, late);
+    }
+}
+
+fn refused(said: Option<Said>, faults: &[Fault]) -> bool {
+    let status = faults.iter().any(|fault| matches!(fault, Fault::Status(400..500)));
+    said == Some(Said::Error) || status
+}
+
+/// Whether a call lasts, or has lasted, for longer than it may.
+fn overdue(facts: &Facts, now: Moment, tag: u64) -> Option<String> {
+    let (call, plan) = (facts.calls.get(&tag)?, facts.plans.get(&tag)?);
+    let took = now.since(call.began);
+    let most = deadline(call, plan, facts.returns);
+    (took > most + SLACK).then(|| format!("call {tag} takes {took:?}, and may take {most:?}"))
+}
+
+fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
+    // One that is made again has the time of each.
+    if call.prolonged || returns { plan.total } else { plan.timeout.min(plan.total) }
+}
+
+/// Nothing can run: what takes no time has happened.
+pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
+    let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
+    let too_long = facts.closing.is_some_and(|closing| now > closing + most + SLACK);
+    let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
+    for tag in open {
+        let Some(call) = facts.calls.get(&tag) else { continue };
+        if let Some(late) = overdue(facts, now, tag) {
+            return facts.broken(Law::Answer, late);
+        }
+        let (said, _) = first_answer(facts, way, call);
+        if said.is_some_and(Said::decides) {
+            return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
+        }
+        // One that has been asked back waits for the program, not for the server.
+        if (too_long || (way.is_heard_out() && !facts.returns)) && said != Some(Said::AskBack) {
+            return facts.broken(Law::Closing, format!("call {tag} waits, and the connection is over"));
+        }
+    }
+    let asked = facts.calls.values().any(|call| call.ended.is_none());
+    // Over HTTP the door is kept for as long as there is a client; nobody may be in it.
+    let over = if facts.over == Over::Http { facts.requesting == 0 } else { way.is_dropped() };
+    if too_long && !asked && !over {
+        return facts.broken(Law::Closing, "the connection should have ended by now");
+    }
+    if facts.left.is_some_and(|left| now > left + most + SLACK) && !way.is_dropped() {
+        return facts.broken(Law::Closing, "nobody has the client any more, and the connection goes on");
+    }
+    if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
+        over_are_taken_back(facts, way);
+        questions_are_answered(facts, way, now);
+    }
+}
+
+/// L5: who was dropped or has waited for long enough is taken back, unless the answer was there.
+fn over_are_taken_back(facts: &mut Facts, way: &dyn Way) {
+    let left = facts.calls.iter().find(|(_, call)| {
+        let over = matches!(call.ended, Some((_, End::Dropped | End::Failed(ErrorKind::TimedOut, _))));
+        let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)).filter(|_| over) else {
+            return false;
+        };
+        let told = match (facts.over, facts.modern) {
+            (Over::Http, false) if facts.returns => true,
+            (Over::Http, true) => request.given_up,
+            // Where nobody took it there is nothing to take back.
+            (Over::Http, false) => request.cancelled || !request.faults.is_empty(),
+            (Over::Stream, _) => request.cancelled,
+        };
+        !told && first_answer(facts, way, call).0.is_none()
+    });
+    if let Some((tag, _)) = left {
+        let what = format!("nobody waits for call {tag} any more, and the server was not told");
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// L2: what a server of the older revisions asked is answered.
+fn questions_are_answered(facts: &mut Facts, way: &dyn Way, now: Moment) {
+    let waits = facts.questions.iter().find(|(_, (asked, receipt, answers))| {
+        *answers == 0 && now > *asked + HANDLING && receipt.is_some_and(|receipt| way.was_read(receipt))
+    });
+    if let Some((id, _)) = waits
+        && !facts.modern
+        && facts.opened == Some(Ok(()))
+    {
+        let what = format!("the question {id} was read, and is not answered");
+        facts.broken(Law::Answer, what);
+    }
+}
+
+/// Nothing will ever happen again.
+pub(super) fn at_last(facts: &mut Facts, way: &dyn Way, executor: &Executor) {
+    if let Some(panic) = executor.escaped() {
+        return facts.broken(Law::Isolation, format!("a panic came out of the client: {panic}"));
+    }
+    if let Some((tag, _)) = facts.calls.iter().find(|(_, call)| call.ended.is_none()) {
+        let what = format!("call {tag} never ends");
+        return facts.broken(Law::Answer, what);
+    }
+    if let (tasks, jobs, timers) = executor.left()
+        && tasks + jobs + timers > 0
+    {
+        return facts.broken(Law::Closing, format!("{tasks} tasks, {jobs} jobs and {timers} timers are left"));
+    }
+    if !way.is_dropped() {
+        return facts.broken(Law::Closing, "the way to the server is never let go of");
+    }
+    not_sent_in_part(facts);
+}
+
+/// L10: of a call that is said not to have been sent, not even a part is on the wire.
+fn not_sent_in_part(facts: &mut Facts) {
+    let is_call = |bytes: &&Vec<u8>| String::from_utf8_lossy(bytes).contains("\"method\":\"tools/call");
+    let begun = facts.partial.values().filter(is_call).count();
+    let whole = facts.calls.values().filter(|call| !call.ids.is_empty()).count();
+    let unsent = |call: &&CallFacts| matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent))));
+    let unsent = facts.calls.values().filter(unsent).count();
+    let made = facts.calls.len();
+    if facts.over == Over::Stream && !facts.returns && begun + whole + unsent > made {
+        let what = format!("{whole} calls and {begun} in part are on the wire, and {unsent} of {made} were not sent");
+        facts.broken(Law::Outcome, what);
+    }
+}

@@ -1,0 +1,371 @@
+//! The server at a URL: each message of the client's is a request of its own, and what comes back is cut, withheld, refused
+//! or forgotten.
+
+mod body;
+mod streams;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, Method, Response, StatusCode};
+use serde_json::Value;
+use steadfast::transport::http_client::{
+    Attempt, Authorize, Authorizing, Fetch, FetchError, FetchRequest, FetchResponse, Fetching, HttpTarget,
+};
+
+use super::journal::{Fault, Journal, Said, Way};
+use super::script::{Manner, Script};
+use super::server::{Server, Voice};
+use crate::executor::Executor;
+use crate::law::Law;
+use crate::message::{Id, id_text};
+use crate::rng::Random;
+use body::{Body, Gone};
+use streams::{State, Stream};
+
+/// The server's end of the web.
+#[derive(Clone)]
+pub(super) struct Web {
+    executor: Executor,
+    journal: Arc<Journal>,
+    server: Arc<Server>,
+    modern: bool,
+    returns: bool,
+    state: Arc<Mutex<State>>,
+}
+
+impl Web {
+    pub(super) fn new(
+        executor: &Executor,
+        journal: &Arc<Journal>,
+        server: &Arc<Server>,
+        script: &Script,
+    ) -> (Self, HttpTarget) {
+        let state = Arc::new(Mutex::new(State::new(Random::new(script.seed, 35))));
+        journal.set_way(Arc::new(Reads(Arc::clone(&state))));
+        let (executor, journal, server) = (executor.clone(), Arc::clone(journal), Arc::clone(server));
+        let (modern, returns) = (script.handshake.is_none(), script.returns);
+        let web = Self { executor, journal, server, modern, returns, state };
+        let target = HttpTarget::new("http://localhost/mcp").fetch(Door(web.clone()));
+        (web, if script.stubborn { target.authorize(Stubborn) } else { target })
+    }
+
+    async fn respond(self, request: FetchRequest, message: Option<Value>, gone: Gone) -> Responded {
+        let nap = self
+            .draw(|random| if random.chance(50) { Duration::ZERO } else { random.delay(Duration::from_millis(50)) });
+        self.executor.sleep(nap).await;
+        if self.state().down {
+            return self.fails(gone.id.as_ref(), Fault::Unsent);
+        }
+        let in_session = request.headers.contains_key("mcp-session-id");
+        if in_session && self.state().lost {
+            self.journal.lose("session lost");
+            return Ok(self.status(404, gone));
+        }
+        match (&request.method, message) {
+            (&Method::GET, _) => self.get(&request, gone),
+            (&Method::POST, Some(message)) if gone.id.is_some() => self.serve(&message, in_session, gone).await,
+            (&Method::DELETE, _) if self.draw(|random| random.chance(10)) => std::future::pending().await,
+            _ => self.accept(&request, gone).await,
+        }
+    }
+
+    /// Takes what wants no answer, mostly.
+    async fn accept(&self, request: &FetchRequest, gone: Gone) -> Responded {
+        match self.draw(|random| random.below(100)) {
+            0..4 => self.fails(None, Fault::Unsent),
+            4..8 => self.fails(None, Fault::Broken),
+            8..12 => Ok(self.status(500, gone)),
+            12..16 => {
+                match request.timeout {
+                    Some(most) => self.executor.sleep(most).await,
+                    None => std::future::pending().await,
+                }
+                self.fails(None, Fault::Broken)
+            }
+            _ => Ok(self.status(202, gone)),
+        }
+    }
+
+    /// Serves a request in the manner that the script has for it.
+    async fn serve(&self, message: &Value, in_session: bool, gone: Gone) -> Responded {
+        let tag = message["params"]["arguments"]["tag"].as_u64();
+        let manner = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.manner));
+        match manner.unwrap_or(Manner::Json) {
+            Manner::Unreachable => self.fails(gone.id.as_ref(), Fault::Unsent),
+            Manner::Broken { taken } => {
+                if taken {
+                    let stream = self.state().open(Stream::default());
+                    self.take(message, stream);
+                }
+                self.fails(gone.id.as_ref(), Fault::Broken)
+            }
+            Manner::Status(status) => {
+                if status == 404 && in_session {
+                    self.journal.lose("session lost");
+                }
+                Ok(self.status(status, gone))
+            }
+            Manner::Refused { named } => Ok(self.refuse(message, named, gone)),
+            Manner::Accepted => Ok(self.status(202, gone)),
+            Manner::Silent => std::future::pending().await,
+            Manner::Json => self.serve_json(message, gone).await,
+            Manner::Events { cut, clean, named } => {
+                let id = gone.id.clone();
+                let stream = self.state().open(Stream { id, named, cut, clean, ..Stream::default() });
+                self.take(message, stream);
+                Ok(self.events(stream, 0, gone))
+            }
+        }
+    }
+
+    async fn serve_json(&self, message: &Value, gone: Gone) -> Responded {
+        let id = gone.id.clone();
+        let stream = self.state().open(Stream { id, json: true, ..Stream::default() });
+        self.take(message, stream);
+        if !std::future::poll_fn(|cx| self.state().poll_answer(stream, cx)).await {
+            return self.fails(gone.id.as_ref(), Fault::Broken);
+        }
+        let session = message["method"] == "initialize" && self.draw(|random| random.chance(80));
+        let mut response = self.body(200, "application/json", stream, 0, gone);
+        if session {
+            // A new one is remembered.
+            self.state().lost = false;
+            response.headers_mut().insert("mcp-session-id", http::HeaderValue::from_static("s1"));
+        }
+        Ok(response)
+    }
+
+    fn take(&self, message: &Value, stream: usize) {
+        let voice: Arc<dyn Voice> = Arc::new(Reply { web: self.clone(), stream });
+        self.server.take(0, message, &voice);
+    }
+
+    fn refuse(&self, message: &Value, named: bool, gone: Gone) -> FetchResponse {
+        let Some(id) = gone.id.clone() else { return self.status(400, gone) };
+        let shown = if named { message["id"].to_string() } else { "null".to_owned() };
+        let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{shown},\"error\":{{\"code\":-32600,\"message\":\"no\"}}}}");
+        let mut state = self.state();
+        let stream = state.open(Stream { json: true, ..Stream::default() });
+        let receipt = state.push(stream, text.as_bytes(), true);
+        drop(state);
+        self.journal.fault(Some(&id), Fault::Status(400));
+        self.journal.answered(&id, receipt, Said::Error);
+        self.body(400, "application/json", stream, 0, gone)
+    }
+
+    /// The stream on which the server speaks first, or the rest of another.
+    fn get(&self, request: &FetchRequest, gone: Gone) -> Responded {
+        let Some(last) = request.headers.get("last-event-id").and_then(|id| id.to_str().ok()) else {
+            if self.draw(|random| random.chance(40)) {
+                return Ok(self.status(405, gone));
+            }
+            let cut = self.draw(|random| random.chance(50).then(|| 1 + random.index(300)));
+            let mut state = self.state();
+            let stream = state.open(Stream { named: true, cut, ..Stream::default() });
+            state.listening = Some(stream);
+            drop(state);
+            return Ok(self.events(stream, 0, gone));
+        };
+        let (stream, next) = State::after(last);
+        let Some(whole) = self.state().whole(stream) else {
+            self.journal.facts().broken(Law::Identity, format!("the event {last} was never sent"));
+            return self.fails(None, Fault::Broken);
+        };
+        if whole != next {
+            let what = format!("the client goes on after {last}, and has read {whole} events");
+            self.journal.facts().broken(Law::Order, what);
+        }
+        match self.draw(|random| random.below(100)) {
+            0..5 => Ok(self.status(400, gone)),
+            5..10 => Ok(self.status(503, gone)),
+            10..15 => self.fails(None, Fault::Unsent),
+            _ => {
+                self.journal.facts().counts.resumed += 1;
+                Ok(self.events(stream, next, gone))
+            }
+        }
+    }
+
+    fn fails(&self, id: Option<&Id>, fault: Fault) -> Responded {
+        self.journal.fault(id, fault);
+        Err(if fault == Fault::Unsent { FetchError::unsent("no way") } else { FetchError::broken("cut") })
+    }
+
+    fn status(&self, status: u16, gone: Gone) -> FetchResponse {
+        self.journal.fault(gone.id.as_ref(), Fault::Status(status));
+        let stream = self.state().open(Stream { over: true, ..Stream::default() });
+        self.body(status, "text/plain", stream, 0, gone)
+    }
+
+    fn events(&self, stream: usize, from: usize, gone: Gone) -> FetchResponse {
+        self.body(200, "text/event-stream; charset=utf-8", stream, from, gone)
+    }
+
+    fn body(&self, status: u16, content: &'static str, stream: usize, from: usize, gone: Gone) -> FetchResponse {
+        let body =
+            Body::new(self.executor.clone(), Arc::clone(&self.journal), Arc::clone(&self.state), stream, from, gone);
+        let mut response = Response::new(Box::new(body) as Box<_>);
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+        response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(content));
+        response
+    }
+
+    fn draw<T>(&self, body: impl FnOnce(&mut Random) -> T) -> T {
+        self.server.draw(body)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends streams, and notes those whose requests are not answered.
+    fn end(&self, which: impl Fn(usize) -> bool) {
+        let (ended, wakers) = self.state().end(which);
+        for id in ended {
+            self.journal.fault(Some(&id), Fault::Broken);
+        }
+        wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+}
+
+type Responded = Result<FetchResponse, FetchError>;
+
+/// Never gives in.
+struct Stubborn;
+
+impl Authorize for Stubborn {
+    fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(Self)
+    }
+}
+
+impl Attempt for Stubborn {
+    fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> Authorizing<'a, bool> {
+        Box::pin(async { Ok(true) })
+    }
+}
+
+/// What the client calls.
+struct Door(Web);
+
+impl Fetch for Door {
+    fn fetch(&self, request: FetchRequest) -> Fetching {
+        let web = self.0.clone();
+        web.journal.note("fetch", 0, request.method.as_str().as_bytes());
+        if web.modern && request.method != Method::POST && web.journal.facts().opened == Some(Ok(())) {
+            let what = format!("a client of 2026-07-28 makes a {}", request.method);
+            web.journal.facts().broken(Law::Silence, what);
+        }
+        let message = request.body.as_ref().and_then(|body| web.journal.wrote_message(0, body));
+        let asks = message.as_ref().filter(|message| message.get("method").is_some());
+        let id = asks.and_then(|message| id_text(&message["id"])).map(|id| web.journal.key(0, &id));
+        let gone = Gone::new(&web.journal, id);
+        Box::pin(web.respond(request, message, gone))
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.0.state().dropped = true;
+    }
+}
+
+/// The way back for one request.
+struct Reply {
+    web: Web,
+    stream: usize,
+}
+
+impl Voice for Reply {
+    fn say(&self, message: &[u8], last: bool) -> Option<usize> {
+        let (receipt, wakers) = {
+            let mut state = self.web.state();
+            (state.push(self.stream, message, last), state.take_wakers(self.stream))
+        };
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        receipt
+    }
+
+    fn tear(&self, message: &[u8]) -> Option<usize> {
+        self.web.state().tear(self.stream, message);
+        self.end_output();
+        None
+    }
+
+    fn end_output(&self) {
+        self.web.end(|stream| stream == self.stream);
+    }
+
+    fn stop_reading(&self) {
+        self.web.stop_reading();
+    }
+
+    fn die(&self) {
+        self.web.die();
+    }
+
+    fn pause(&self, _duration: Duration) {}
+}
+
+/// What nobody asked for goes where the client listens.
+impl Voice for Web {
+    fn say(&self, message: &[u8], last: bool) -> Option<usize> {
+        let stream = self.state().listening?;
+        Reply { web: self.clone(), stream }.say(message, last)
+    }
+
+    fn tear(&self, _message: &[u8]) -> Option<usize> {
+        None
+    }
+
+    fn end_output(&self) {
+        self.journal.note("end output", 0, b"");
+        self.end(|_| true);
+    }
+
+    fn stop_reading(&self) {
+        self.journal.note("forgets the session", 0, b"");
+        self.state().lost = true;
+    }
+
+    fn die(&self) {
+        self.journal.note("die", 0, b"");
+        self.state().down = true;
+        self.end(|_| true);
+        if self.returns {
+            self.journal.facts().trouble = true;
+            let (web, nap) = (self.clone(), self.draw(|random| random.delay(Duration::from_secs(4))));
+            self.executor.spawn_scenery(async move {
+                web.executor.sleep(nap).await;
+                web.state().down = false;
+            });
+        }
+    }
+
+    fn pause(&self, _duration: Duration) {}
+}
+
+struct Reads(Arc<Mutex<State>>);
+
+impl Way for Reads {
+    fn was_read(&self, receipt: usize) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).was_read(receipt)
+    }
+
+    fn is_quiet(&self) -> bool {
+        true
+    }
+
+    fn is_heard_out(&self) -> bool {
+        false
+    }
+
+    fn is_dropped(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped
+    }
+}

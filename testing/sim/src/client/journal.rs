@@ -1,0 +1,349 @@
+//! What is seen from outside in one run: what the program did with its client and what came of it, and what the server was
+//! told and has said. The checks are in [`checks`](super::checks).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use serde_json::Value;
+use steadfast::{Error, ErrorKind, Outcome};
+use steadfast_proto::Moment;
+
+use super::checks;
+use super::script::{Act, Call, Over, Script};
+use crate::executor::Executor;
+use crate::law::Law;
+use crate::message::{Id, id_text};
+use crate::record::Record;
+
+/// The journal of one run.
+pub(super) struct Journal {
+    pub(super) executor: Executor,
+    facts: Mutex<Facts>,
+    way: OnceLock<Arc<dyn Way>>,
+}
+
+/// What is known of the way between the client and the server.
+pub(super) trait Way: Send + Sync {
+    /// Whether the client has read what this is the receipt of.
+    fn was_read(&self, receipt: usize) -> bool;
+
+    /// The server has taken all that the client has to say.
+    fn is_quiet(&self) -> bool;
+
+    /// The client has read to the end, and there will be no more.
+    fn is_heard_out(&self) -> bool;
+
+    /// The client has let go of it.
+    fn is_dropped(&self) -> bool;
+}
+
+/// Everything that was seen.
+pub(super) struct Facts {
+    pub(super) record: Record,
+    pub(super) over: Over,
+    /// The server speaks 2026-07-28.
+    pub(super) modern: bool,
+    /// How many calls may wait.
+    pub(super) most_calls: usize,
+    pub(super) calls: BTreeMap<u64, CallFacts>,
+    pub(super) plans: BTreeMap<u64, Call>,
+    /// Requests of the client.
+    pub(super) requests: BTreeMap<Id, RequestFacts>,
+    /// What they are called here, by their connection: each has ids of its own.
+    pub(super) keys: BTreeMap<(usize, Id), Id>,
+    /// Questions of the server's: when, with which receipt, and how often they were answered.
+    pub(super) questions: BTreeMap<Id, (Moment, Option<usize>, usize)>,
+    /// The client comes back.
+    pub(super) returns: bool,
+    /// A connection was lost.
+    pub(super) trouble: bool,
+    /// The client could see that it is over.
+    pub(super) closing: Option<Moment>,
+    /// The program is done with the client, and no call waits.
+    pub(super) left: Option<Moment>,
+    /// Requests of HTTP that are under way.
+    pub(super) requesting: usize,
+    /// How it began, once it has.
+    pub(super) opened: Option<Result<(), ErrorKind>>,
+    /// Bytes of lines that have not ended, by their connection.
+    pub(super) partial: BTreeMap<usize, Vec<u8>>,
+    pub(super) counts: Counts,
+}
+
+/// Numbers for the totals.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) cancellations: u64,
+    pub(super) resumed: u64,
+    pub(super) messages: u64,
+    pub(super) links: u64,
+}
+
+/// A call of the program's.
+pub(super) struct CallFacts {
+    pub(super) began: Moment,
+    pub(super) ended: Option<(Moment, End)>,
+    /// Of its rounds.
+    pub(super) ids: Vec<Id>,
+    /// The server has reported progress, or asked back: its deadline is not what it was.
+    pub(super) prolonged: bool,
+    /// How often the server has begun it.
+    pub(super) executions: usize,
+    /// As many calls as may wait did so when it was made.
+    pub(super) crowded: bool,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    Done(String),
+    Failed(ErrorKind, Outcome),
+    Dropped,
+}
+
+/// A request as the client wrote it.
+#[derive(Default)]
+pub(super) struct RequestFacts {
+    pub(super) tag: Option<u64>,
+    pub(super) cancelled: bool,
+    /// Nobody waits for its response any more (HTTP).
+    pub(super) given_up: bool,
+    pub(super) answers: Vec<(Option<usize>, Said)>,
+    pub(super) faults: Vec<Fault>,
+    /// How often it was made again.
+    pub(super) again: usize,
+}
+
+/// What an answer said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    Result,
+    Error,
+    Unreadable,
+    AskBack,
+    /// Half of it.
+    Torn,
+}
+
+impl Said {
+    /// Whether the call is over with it.
+    pub(super) fn decides(self) -> bool {
+        matches!(self, Self::Result | Self::Error | Self::Unreadable)
+    }
+}
+
+/// What became of a request below the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It never reached the server.
+    Unsent,
+    Broken,
+    Status(u16),
+}
+
+impl Facts {
+    pub(super) fn broken(&mut self, law: Law, what: impl Into<String>) {
+        self.record.broken(law, what);
+    }
+}
+
+impl Journal {
+    pub(super) fn new(executor: Executor, script: &Script, kept: bool) -> Arc<Self> {
+        let plans = script.steps.iter().filter_map(|step| match &step.act {
+            Act::Call(call) => Some((call.tag, call.clone())),
+            _ => None,
+        });
+        let facts = Facts {
+            record: Record::new(kept),
+            over: script.over,
+            modern: script.handshake.is_none(),
+            most_calls: script.limits.calls,
+            calls: BTreeMap::new(),
+            plans: plans.collect(),
+            requests: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            returns: script.returns,
+            trouble: false,
+            closing: None,
+            left: None,
+            requesting: 0,
+            opened: None,
+            partial: BTreeMap::new(),
+            counts: Counts::default(),
+        };
+        Arc::new(Self { executor, facts: Mutex::new(facts), way: OnceLock::new() })
+    }
+
+    pub(super) fn set_way(&self, way: Arc<dyn Way>) {
+        // It is set once, before anything runs.
+        let _ = self.way.set(way);
+    }
+
+    pub(super) fn way(&self) -> Option<&dyn Way> {
+        self.way.get().map(|way| &**way)
+    }
+
+    pub(super) fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note(&self, event: &'static str, number: u64, bytes: &[u8]) {
+        let now = self.executor.now();
+        self.facts().record.note(now, event, number, bytes);
+    }
+
+    /// From now on the client can see that a connection is over; and that is all, unless it comes back.
+    pub(super) fn lose(&self, event: &'static str) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, event, 0, b"");
+        facts.trouble = true;
+        if !facts.returns {
+            facts.closing.get_or_insert(now);
+        }
+    }
+
+    /// The program closes the client.
+    pub(super) fn close(&self) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "close", 0, b"");
+        facts.closing.get_or_insert(now);
+    }
+}
+
+/// The program's side.
+impl Journal {
+    pub(super) fn opened(&self, opened: Result<(), &Error>, compatible: bool) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        let text = opened.err().map(|error| format!("{error:?}")).unwrap_or_default();
+        facts.record.note(now, "opened", u64::from(opened.is_ok()), text.as_bytes());
+        facts.opened = Some(opened.map_err(Error::kind));
+        checks::at_opening(&mut facts, compatible);
+    }
+
+    pub(super) fn began(&self, tag: u64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "call", tag, b"");
+        let waiting = facts.calls.values().filter(|call| call.ended.is_none()).count();
+        let crowded = waiting >= facts.most_calls;
+        let call = CallFacts { began: now, ended: None, ids: Vec::new(), prolonged: false, executions: 0, crowded };
+        facts.calls.insert(tag, call);
+    }
+
+    pub(super) fn progressed(&self, tag: u64, value: f64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "progress", tag, value.to_string().as_bytes());
+        checks::at_progress(&mut facts, tag, value);
+    }
+
+    pub(super) fn ended(&self, tag: u64, end: End) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "ended", tag, format!("{end:?}").as_bytes());
+        let Some(call) = facts.calls.get_mut(&tag) else { return };
+        if call.ended.is_some() {
+            return facts.broken(Law::OneEnding, format!("call {tag} ended twice"));
+        }
+        call.ended = Some((now, end.clone()));
+        if let Some(way) = self.way() {
+            checks::at_end(&mut facts, way, now, tag, &end);
+        }
+    }
+}
+
+/// The server's side.
+impl Journal {
+    /// The client has written some bytes of its stream.
+    pub(super) fn wrote(&self, link: usize, bytes: &[u8]) {
+        for byte in bytes {
+            let line = {
+                let mut facts = self.facts();
+                let partial = facts.partial.entry(link).or_default();
+                if *byte != b'\n' {
+                    partial.push(*byte);
+                    continue;
+                }
+                std::mem::take(partial)
+            };
+            self.wrote_message(link, &line);
+        }
+    }
+
+    /// What a request is called here.
+    pub(super) fn key(&self, link: usize, id: &Id) -> Id {
+        self.facts().keys.get(&(link, id.clone())).unwrap_or(id).clone()
+    }
+
+    /// The client has written a message. Returns it, if it is one.
+    pub(super) fn wrote_message(&self, link: usize, bytes: &[u8]) -> Option<Value> {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "->", 0, bytes);
+        facts.counts.messages += 1;
+        let Ok(message) = serde_json::from_slice::<Value>(bytes) else {
+            facts.broken(Law::Order, "the client wrote what is no message");
+            return None;
+        };
+        match (id_text(&message["id"]), message["method"].as_str()) {
+            (Some(id), Some(method)) => checks::at_request(&mut facts, link, id, method, &message["params"]),
+            (None, Some("notifications/cancelled")) => {
+                checks::at_cancellation(&mut facts, link, &message["params"]);
+            }
+            (Some(id), None) => checks::at_answer(&mut facts, &id),
+            _ => {}
+        }
+        drop(facts);
+        Some(message)
+    }
+
+    /// The server begins a call.
+    pub(super) fn executes(&self, tag: u64) {
+        let mut facts = self.facts();
+        if let Some(call) = facts.calls.get_mut(&tag) {
+            call.executions += 1;
+            let twice = call.executions > 1;
+            if twice && !facts.plans.get(&tag).is_some_and(|plan| plan.idempotent) {
+                facts.broken(Law::Outcome, format!("call {tag} was made twice"));
+            }
+        }
+    }
+
+    pub(super) fn prolonged(&self, tag: u64) {
+        if let Some(call) = self.facts().calls.get_mut(&tag) {
+            call.prolonged = true;
+        }
+    }
+
+    /// The server has answered.
+    pub(super) fn answered(&self, id: &Id, receipt: Option<usize>, said: Said) {
+        if let Some(request) = self.facts().requests.get_mut(id) {
+            request.answers.push((receipt, said));
+        }
+    }
+
+    /// The server has asked.
+    pub(super) fn asked(&self, id: &Id, receipt: Option<usize>) {
+        let now = self.executor.now();
+        self.facts().questions.insert(id.clone(), (now, receipt, 0));
+    }
+
+    pub(super) fn fault(&self, id: Option<&Id>, fault: Fault) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "fault", 0, format!("{id:?} {fault:?}").as_bytes());
+        if let Some(request) = id.and_then(|id| facts.requests.get_mut(id)) {
+            request.faults.push(fault);
+        }
+    }
+
+    pub(super) fn given_up(&self, id: &Id) {
+        if let Some(request) = self.facts().requests.get_mut(id) {
+            request.given_up = true;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Seeded simulation of the real client: a program that calls, waits, gives up and leaves, against a server that answers
+//! twice, late, wrongly or never, dies in the middle of a word, stops reading or forgets its session.
+//!
+//! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
+//! checks see only what the program was told, and what the server read and said. Two worlds share all but the way to the
+//! server: a stream of bytes, or HTTP.
+
+mod caller;
+mod checks;
+mod http;
+mod journal;
+mod script;
+mod server;
+mod stream;
+
+use std::fmt;
+use std::sync::Arc;
+
+use steadfast::Client;
+
+use crate::executor::Executor;
+use crate::law::Violation;
+use crate::record::Record;
+use crate::rng::Random;
+use crate::world::{self, World};
+use caller::Caller;
+use http::Web;
+use journal::{End, Journal};
+use script::{Over, Script};
+use server::{Server, Voice};
+use stream::{Newest, Pipes};
+
+/// What a run, or many, came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Runs.
+    pub runs: u64,
+    /// Runs in which the client came to terms with the server.
+    pub opened: u64,
+    /// Calls that were made.
+    pub calls: u64,
+    /// Calls that ended with their result.
+    pub done: u64,
+    /// Calls that were dropped.
+    pub dropped: u64,
+    /// Cancellations that were sent.
+    pub cancellations: u64,
+    /// Questions that the server asked.
+    pub questions: u64,
+    /// Streams that were resumed.
+    pub resumed: u64,
+    /// Streams that were opened.
+    pub links: u64,
+    /// Messages that the client wrote.
+    pub messages: u64,
+    /// Polls of tasks.
+    pub steps: u64,
+    /// Of everything that was seen, in order; of many runs, all of them together.
+    pub trace: u64,
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.opened += other.opened;
+        self.calls += other.calls;
+        self.done += other.done;
+        self.dropped += other.dropped;
+        self.cancellations += other.cancellations;
+        self.questions += other.questions;
+        self.resumed += other.resumed;
+        self.links += other.links;
+        self.messages += other.messages;
+        self.steps += other.steps;
+        self.trace = self.trace.rotate_left(1) ^ other.trace;
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runs, opened, calls, done, dropped, cancellations, .. } = self;
+        let Self { questions, resumed, links, messages, steps, trace, .. } = self;
+        write!(
+            formatter,
+            "{runs} runs of the client, {opened} opened, {steps} steps, {calls} calls, {done} done, {dropped} dropped, {cancellations} cancellations, {questions} questions, {resumed} resumed, {links} streams, {messages} messages, trace {trace:016x}"
+        )
+    }
+}
+
+/// How the client reaches its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Over a stream of bytes.
+    Stream,
+    /// Over HTTP.
+    Http,
+}
+
+/// Runs the client under a seed, and checks every law.
+///
+/// # Errors
+///
+/// The first law that was broken.
+pub fn run_seed(reach: Reach, seed: u64) -> Result<Totals, Violation> {
+    match reach {
+        Reach::Stream => world::run_seed::<Simulated<false>>(seed),
+        Reach::Http => world::run_seed::<Simulated<true>>(seed),
+    }
+}
+
+/// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
+pub fn shrink(reach: Reach, seed: u64) -> Option<String> {
+    match reach {
+        Reach::Stream => world::shrink::<Simulated<false>>(seed),
+        Reach::Http => world::shrink::<Simulated<true>>(seed),
+    }
+}
+
+/// What happens under a seed, for people to read.
+pub fn lines(reach: Reach, seed: u64) -> Vec<String> {
+    match reach {
+        Reach::Stream => world::lines::<Simulated<false>>(seed),
+        Reach::Http => world::lines::<Simulated<true>>(seed),
+    }
+}
+
+struct Simulated<const HTTP: bool> {
+    executor: Executor,
+    journal: Arc<Journal>,
+}
+
+impl<const HTTP: bool> World for Simulated<HTTP> {
+    type Script = Script;
+    type Totals = Totals;
+
+    fn script(seed: u64) -> Script {
+        Script::of(seed, if HTTP { Over::Http } else { Over::Stream })
+    }
+
+    fn new(script: &Script, kept: bool) -> Self {
+        let executor = Executor::new(Random::new(script.seed, 31));
+        let journal = Journal::new(executor.clone(), script, kept);
+        let server = Server::new(executor.clone(), Arc::clone(&journal), script);
+        let (voice, connecting): (Arc<dyn Voice>, _) = match script.over {
+            Over::Stream => {
+                let pipes = Pipes::new(&executor, &journal, &server, script);
+                let newest = Newest(Arc::clone(&pipes));
+                let opens = move || std::future::ready(pipes.open());
+                (Arc::new(newest), Client::connect(opens))
+            }
+            Over::Http => {
+                let (web, target) = Web::new(&executor, &journal, &server, script);
+                (Arc::new(web), Client::connect(target))
+            }
+        };
+        let caller = Arc::new(Caller::new(executor.clone(), Arc::clone(&journal), server, voice));
+        let connecting = caller.prepare(connecting, script);
+        executor.spawn_scenery(caller.perform(connecting, script.clone()));
+        let (watching, time) = (Arc::downgrade(&journal), executor.clone());
+        executor.on_idle(move || {
+            let Some(journal) = watching.upgrade() else { return };
+            if let Some(way) = journal.way() {
+                checks::at_idle(&mut journal.facts(), way, time.now());
+            }
+        });
+        Self { executor, journal }
+    }
+
+    fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    fn with_record<T>(&self, body: impl FnOnce(&mut Record) -> T) -> T {
+        body(&mut self.journal.facts().record)
+    }
+
+    fn at_last(&self) {
+        if let Some(way) = self.journal.way() {
+            checks::at_last(&mut self.journal.facts(), way, &self.executor);
+        }
+    }
+
+    fn totals(&self, trace: u64) -> Totals {
+        let facts = self.journal.facts();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let ended = |end: fn(&End) -> bool| {
+            count(facts.calls.values().filter(|call| call.ended.as_ref().is_some_and(|(_, how)| end(how))).count())
+        };
+        Totals {
+            runs: 1,
+            opened: u64::from(facts.opened == Some(Ok(()))),
+            calls: count(facts.calls.len()),
+            done: ended(|end| matches!(end, End::Done(_))),
+            dropped: ended(|end| *end == End::Dropped),
+            cancellations: facts.counts.cancellations,
+            questions: count(facts.questions.len()),
+            resumed: facts.counts.resumed,
+            links: facts.counts.links,
+            messages: facts.counts.messages,
+            steps: self.executor.steps(),
+            trace,
+        }
+    }
+}
