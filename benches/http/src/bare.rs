@@ -5,7 +5,7 @@
 
 use axum::routing::post;
 use axum::{Json, Router};
-use bench_http::{PATH, announce, end_with_input};
+use bench_kit::endpoint::{PATH, announce, end_with_input};
 use serde::{Deserialize, Serialize};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

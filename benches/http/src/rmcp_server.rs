@@ -4,7 +4,7 @@
 //! router is built once and shared, and an answer that is alone is JSON instead of a stream. It never carries a setting
 //! that would slow rmcp down, nor a hand-written path that its users would not have.
 
-use bench_http::{PATH, announce, end_with_input};
+use bench_kit::endpoint::{PATH, announce, end_with_input};
 use clap::Parser;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;

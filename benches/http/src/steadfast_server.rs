@@ -1,6 +1,6 @@
 //! The server that is measured: the tools of the others, on Streamable HTTP.
 
-use bench_http::{PATH, announce, end_with_input};
+use bench_kit::endpoint::{PATH, announce, end_with_input};
 use clap::{Parser, ValueEnum};
 use std::net::TcpListener;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Where the bench and its servers run.
+//! Where the bench and what it measures run.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;

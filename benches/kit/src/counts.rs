@@ -1,7 +1,7 @@
 //! Instructions and allocations per request, counted by valgrind.
 //!
-//! Each server runs twice, with fewer and with more requests: what is left of the difference is what a request costs,
-//! without the start, the opening and the end. Only user mode is counted. An allocator of a server's own, linked in,
+//! Each contestant runs twice, with fewer and with more requests: what is left of the difference is what a request costs,
+//! without the start, the opening and the end. Only user mode is counted. An allocator of a program's own, linked in,
 //! would hide its allocations from valgrind; none of these has one.
 
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a request costs one server.
+/// What a request costs one contestant.
 #[derive(Clone, Copy, serde::Serialize)]
 pub struct Cost {
     /// In user mode.
@@ -21,7 +21,7 @@ pub struct Cost {
     pub allocated_bytes: f64,
 }
 
-/// One server under one load.
+/// One contestant under one load.
 pub struct Count<'a> {
     /// Where valgrind writes.
     pub folder: &'a Folder,
@@ -34,7 +34,7 @@ pub struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// Starts the command that it is given as often as is needed; `drive` has the server answer that many requests and end.
+    /// Starts the command that it is given as often as is needed; `drive` has it do that many requests and end.
     pub fn run(&self, drive: impl Fn(&mut Command, u64) -> io::Result<()>) -> io::Result<Cost> {
         let (fewer, more) = self.requests;
         let each = |less: u64, greater: u64| (greater as f64 - less as f64) / (more as f64 - fewer as f64);

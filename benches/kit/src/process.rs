@@ -1,4 +1,4 @@
-//! One server as a child process: started, watched, its CPU time read, ended.
+//! One contestant as a child process: started, watched, its CPU time read, ended.
 
 use crate::watchdog::Watchdog;
 use nix::time::{ClockId, clock_getcpuclockid};
@@ -7,7 +7,7 @@ use std::io;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// A server that runs. It never outlives the bench, even when that ends with an error.
+/// A server or client that runs. It never outlives the bench, even when that ends with an error.
 pub struct Subject {
     name: String,
     child: Reaped,
@@ -38,7 +38,7 @@ impl Subject {
         Ok(Duration::from(self.clock.now()?))
     }
 
-    /// Watches a step that begins now: if it takes too long, the server is killed.
+    /// Watches a step that begins now: if it takes too long, the process is killed.
     pub fn watch(&self) -> Watch {
         let (name, patience) = (self.name.clone(), self.patience);
         Watch { watchdog: Watchdog::over(self.pid, patience), name, patience }

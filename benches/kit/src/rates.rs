@@ -1,18 +1,18 @@
 //! Requests per CPU second and per second, in interleaved rounds.
 //!
-//! Each round drives every server once, in another order than the last: a disturbance hits all alike, and a ratio is
+//! Each round drives everyone once, in another order than the last: a disturbance hits all alike, and a ratio is
 //! taken within its round before the median over rounds is.
 
 use crate::figures::Spread;
 use std::io;
 use std::time::Duration;
 
-/// What one drive took. The CPU time is the server's own, of all its threads, in user and kernel mode.
+/// What one drive took. The CPU time is the contestant's own, of all its threads, in user and kernel mode.
 #[derive(Clone, Copy)]
 pub struct Taken {
     /// Requests that were answered.
     pub requests: u64,
-    /// Of the server.
+    /// Of the contestant.
     pub cpu: Duration,
     /// On the clock.
     pub wall: Duration,
@@ -21,7 +21,7 @@ pub struct Taken {
 /// What a rate is counted against.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// A second of the server's own CPU time.
+    /// A second of the contestant's own CPU time.
     Cpu,
     /// A second on the clock.
     Wall,

@@ -18,8 +18,10 @@ pub struct Columns {
     pub names: Vec<&'static str>,
     /// Which of them are rmcp, in whichever form.
     pub rmcp: Vec<usize>,
-    /// Which of them is the limit.
+    /// Which of them is the limit, if there is one.
     pub bare: Option<usize>,
+    /// What they are: `server` or `client`.
+    pub role: &'static str,
 }
 
 /// A row of a table: one load, and what came of it.
@@ -42,12 +44,13 @@ impl Columns {
     /// Ratios of requests per CPU second, then per second on the clock; with `absolutes`, the CPU time of a request too.
     pub fn rates(&self, rows: &[Row<'_, Cell>], absolutes: bool) -> String {
         let mut text = String::new();
-        let metrics = [(Metric::Cpu, "Requests per CPU second of the server"), (Metric::Wall, "Requests per second")];
-        for (metric, heading) in metrics {
+        let per_cpu_second = format!("Requests per CPU second of the {}", self.role);
+        for (metric, heading) in [(Metric::Cpu, per_cpu_second.as_str()), (Metric::Wall, "Requests per second")] {
             let _ = write!(text, "\n{heading}\n{}", self.ratios(metric, rows));
         }
         if absolutes {
-            let heading = "Microseconds of the server's CPU time per request, of this machine in this minute";
+            let heading =
+                format!("Microseconds of the {}'s CPU time per request, of this machine in this minute", self.role);
             let _ = write!(text, "\n{heading}\n{}", self.absolutes(rows));
         }
         text
@@ -57,7 +60,10 @@ impl Columns {
         let mut text = self.head(18);
         let _ = write!(text, "{:<LABEL$}", "");
         for _ in &self.names {
-            let _ = write!(text, "{:>10}{:>8}", "x rmcp", "x bare");
+            let _ = match self.bare {
+                Some(_) => write!(text, "{:>10}{:>8}", "x rmcp", "x bare"),
+                None => write!(text, "{:>18}", "x rmcp"),
+            };
         }
         text.push('\n');
         let mut widest: f64 = 0.0;
@@ -75,8 +81,14 @@ impl Columns {
                     );
                     let _ = write!(text, "{shown:>width$}");
                 };
-                column(self.best_rmcp(cell, metric), 10);
-                column(self.bare, 8);
+                let rmcp = self.best_rmcp(cell, metric);
+                match self.bare {
+                    Some(bare) => {
+                        column(rmcp, 10);
+                        column(Some(bare), 8);
+                    }
+                    None => column(rmcp, 18),
+                }
             }
             text.push('\n');
         }
@@ -135,7 +147,7 @@ impl Columns {
                 "median_rate": cell.median_rate(metric, contestant),
             })
         };
-        let servers = self.names.iter().enumerate().map(|(place, name)| {
+        let contestants = self.names.iter().enumerate().map(|(place, name)| {
             let rounds = cell.taken[place].iter().map(|taken| {
                 json!({
                     "requests": taken.requests,
@@ -144,7 +156,7 @@ impl Columns {
                 })
             });
             json!({
-                "server": name,
+                self.role: name,
                 "per_cpu_second": figures(Metric::Cpu, place),
                 "per_second": figures(Metric::Wall, place),
                 "rounds": rounds.collect::<Vec<Value>>(),
@@ -153,14 +165,14 @@ impl Columns {
         json!({
             "rmcp_by_cpu": self.best_rmcp(cell, Metric::Cpu).map(|place| self.names[place]),
             "rmcp_by_wall": self.best_rmcp(cell, Metric::Wall).map(|place| self.names[place]),
-            "servers": servers.collect::<Vec<Value>>(),
+            format!("{}s", self.role): contestants.collect::<Vec<Value>>(),
         })
     }
 
     /// The counts of one load.
     pub fn costs_json(&self, costs: &[Cost]) -> Value {
-        let servers = self.names.iter().zip(costs);
-        servers.map(|(name, cost)| json!({"server": name, "per_request": cost})).collect()
+        let contestants = self.names.iter().zip(costs);
+        contestants.map(|(name, cost)| json!({self.role: name, "per_request": cost})).collect()
     }
 
     /// The names above their columns.

@@ -1,4 +1,4 @@
-//! Ends a server that no longer answers, so that the bench ends with a message instead of waiting for ever.
+//! Ends a process that no longer answers, so that the bench ends with a message instead of waiting for ever.
 //!
 //! It watches from a thread of its own: the measured exchange pays nothing for it.
 

@@ -1,12 +1,15 @@
 //! Who is measured, and where their programs come from.
 
 use crate::options::Options;
+use bench_kit::endpoint::Endpoint;
 use bench_kit::programs;
 use bench_kit::report::Columns;
 use clap::ValueEnum;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 /// A server that can take part.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -80,11 +83,19 @@ impl Contestant {
         line.extend(self.kind.program().1.iter().map(OsString::from));
         line
     }
+
+    /// Starts it, and waits until it listens. `patience` bounds each step from here on.
+    pub(crate) fn start(&self, patience: Duration) -> io::Result<Endpoint> {
+        let line = self.command_line();
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]);
+        Endpoint::start(self.name(), &mut command, patience)
+    }
 }
 
 /// Finds or builds the programs of all that take part.
 pub(crate) fn contestants(options: &Options) -> io::Result<Vec<Contestant>> {
-    let built = if options.no_build {
+    let built = if options.running.no_build {
         Vec::new()
     } else {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -106,5 +117,6 @@ pub(crate) fn columns(contestants: &[&Contestant]) -> Columns {
         names: contestants.iter().map(|one| one.name()).collect(),
         rmcp: places(Kind::Rmcp).collect(),
         bare: places(Kind::Bare).next(),
+        role: "server",
     }
 }

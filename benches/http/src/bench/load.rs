@@ -4,10 +4,11 @@
 //! lets pile up.
 
 use crate::contestants::Contestant;
+use crate::line::Line;
 use crate::options::Options;
 use crate::request::{Call, FIRST_ID, Tool};
 use crate::response::broken;
-use crate::server::{Line, Server};
+use bench_kit::endpoint::Endpoint;
 use bench_kit::rates::{Cell, Taken};
 use memchr::memmem;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -27,9 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Drives everyone in rounds, each in a new process: where a process happens to lie in memory is worth a tenth and more.
 pub(crate) fn measure(contestants: &[&Contestant], connections: u16, options: &Options) -> io::Result<Cell> {
-    let slice = options.slice();
-    Cell::measure(contestants.len(), options.rounds(), |turn| {
-        let server = Server::of(contestants[turn], PATIENCE + slice)?;
+    let slice = options.running.slice();
+    Cell::measure(contestants.len(), options.running.rounds(), |turn| {
+        let server = contestants[turn].start(PATIENCE + slice)?;
         let mut load = Load::connect(&server, connections)?;
         load.drive(&server, Until::Elapsed(slice / 3))?;
         let taken = load.drive(&server, Until::Elapsed(slice))?;
@@ -57,7 +58,7 @@ struct Connection {
 
 impl Load {
     /// Makes one call to see that the answer is right, then opens the connections.
-    pub(crate) fn connect(server: &Server, connections: u16) -> io::Result<Self> {
+    pub(crate) fn connect(server: &Endpoint, connections: u16) -> io::Result<Self> {
         let watch = server.subject.watch();
         watch.end("its first answer", Line::connect(server.address)?.check(server.address, Tool::Add))?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
@@ -73,7 +74,7 @@ impl Load {
     }
 
     /// Keeps a call in flight on each connection until it is enough, then waits for the answers that are still due.
-    pub(crate) fn drive(&mut self, server: &Server, until: Until) -> io::Result<Taken> {
+    pub(crate) fn drive(&mut self, server: &Endpoint, until: Until) -> io::Result<Taken> {
         let watch = server.subject.watch();
         let cpu = server.subject.cpu_time()?;
         let began = Instant::now();

@@ -4,17 +4,19 @@
 //! instructions and allocations under valgrind. It judges a figure only when asked to, against the marks.
 
 mod contestants;
+mod line;
 mod load;
 mod memory;
 mod options;
 mod request;
 mod response;
-mod server;
 mod stalls;
 mod verdict;
 
 use bench_kit::counts::{Cost, Count, Folder};
+use bench_kit::endpoint::Endpoint;
 use bench_kit::figures::{grouped, significant};
+use bench_kit::options::print;
 use bench_kit::rates::Cell;
 use bench_kit::report::Row;
 use clap::Parser;
@@ -22,34 +24,26 @@ use contestants::{Contestant, columns};
 use load::{Load, Until};
 use options::{Options, Part};
 use serde_json::{Map, Value, json};
-use server::Server;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("bench: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_kit::options::exit(run(&Options::parse()))
 }
 
 /// Whether the marks were reached, if that was asked.
 fn run(options: &Options) -> io::Result<bool> {
     let contestants = contestants::contestants(options)?;
     let mut json = Map::new();
-    json.insert("smoke".into(), options.smoke.into());
-    if options.callgrind {
+    json.insert("smoke".into(), options.running.smoke.into());
+    if options.running.callgrind {
         json.insert("counts".into(), counts(&contestants, options)?);
-        write_json(options, json)?;
+        options.running.write_json(&json.into())?;
         return Ok(true);
     }
-    if options.one_core {
+    if options.running.one_core {
         bench_kit::cores::stay_on_one()?;
     }
     let mut verdicts = Vec::new();
@@ -58,10 +52,8 @@ fn run(options: &Options) -> io::Result<bool> {
             json.insert(name.to_owned(), measure(&contestants, options, &mut verdicts)?);
         }
     }
-    if options.smoke {
-        print("\nA smoke run: far too short to conclude anything from.\n")?;
-    }
-    write_json(options, json)?;
+    print(options.running.caution())?;
+    options.running.write_json(&json.into())?;
     if !options.marks {
         return Ok(true);
     }
@@ -89,14 +81,12 @@ fn cpu(all: &[Contestant], options: &Options, verdicts: &mut Vec<verdict::Verdic
         .map(|(connections, label)| Ok((label, load::measure(&some, connections, options)?)))
         .collect::<io::Result<_>>()?;
     let rows: Vec<Row<'_, Cell>> = cells.iter().map(|(label, of)| Row { label: label.clone(), of }).collect();
-    let core = if options.one_core { "one core" } else { "any core" };
     print(&format!(
-        "Stateless tools/call of revision {}, {} rounds of {} ms, {core}; medians over rounds of the ratio within a round; \
+        "Stateless tools/call of revision {}, {}; medians over rounds of the ratio within a round; \
          more is better.\n{}",
         request::MODERN,
-        options.rounds(),
-        options.slice().as_millis(),
-        columns.rates(&rows, options.absolutes)
+        options.running.conditions(),
+        columns.rates(&rows, options.running.absolutes)
     ))?;
     if let Some((_, cell)) = cells.last() {
         verdicts.extend(verdict::of_cpu(cell, &some, &columns));
@@ -146,7 +136,7 @@ fn counts(all: &[Contestant], options: &Options) -> io::Result<Value> {
     const PATIENCE: Duration = Duration::from_secs(300);
     let some: Vec<&Contestant> = all.iter().filter(|one| one.kind.is_loaded()).collect();
     let columns = columns(&some);
-    let folder = Folder::new(options.keep.as_deref())?;
+    let folder = Folder::new(options.running.keep.as_deref())?;
     let mut cells: Vec<(String, Vec<Cost>)> = Vec::new();
     for (connections, label) in loads(options) {
         let cost = |contestant: &&Contestant| {
@@ -157,7 +147,7 @@ fn counts(all: &[Contestant], options: &Options) -> io::Result<Value> {
                 requests: options.counted_requests(),
             };
             count.run(|command, requests| {
-                let server = Server::start(contestant.name(), command, PATIENCE)?;
+                let server = Endpoint::start(contestant.name(), command, PATIENCE)?;
                 let mut load = Load::connect(&server, connections)?;
                 load.drive(&server, Until::Answered(requests))?;
                 drop(load);
@@ -171,15 +161,4 @@ fn counts(all: &[Contestant], options: &Options) -> io::Result<Value> {
     let revision = request::MODERN;
     print(&format!("Revision {revision}; user mode only; less is better.\n{}", columns.counts(&rows)))?;
     Ok(cells.iter().map(|(label, costs)| json!({"load": label, "servers": columns.costs_json(costs)})).collect())
-}
-
-fn print(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())
-}
-
-fn write_json(options: &Options, report: Map<String, Value>) -> io::Result<()> {
-    match &options.json {
-        Some(file) => std::fs::write(file, format!("{:#}\n", Value::Object(report))),
-        None => Ok(()),
-    }
 }

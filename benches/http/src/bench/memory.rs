@@ -3,10 +3,11 @@
 //! The kernel's share, the buffers of sockets, is not in it: it is the same for all.
 
 use crate::contestants::Contestant;
+use crate::line::Line;
 use crate::options::Options;
 use crate::request;
 use crate::response::broken;
-use crate::server::{Line, Server};
+use bench_kit::endpoint::Endpoint;
 use bench_kit::process::Subject;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -23,14 +24,14 @@ pub(crate) fn measure(contestants: &[&Contestant], options: &Options) -> io::Res
 }
 
 fn of(contestant: &Contestant, sessions: u32) -> io::Result<f64> {
-    let server = Server::of(contestant, PATIENCE)?;
+    let server = contestant.start(PATIENCE)?;
     let watch = server.subject.watch();
     let grown = watch.end("its sessions", growth(&server, sessions))?;
     server.end()?;
     Ok(grown as f64 / f64::from(sessions))
 }
 
-fn growth(server: &Server, sessions: u32) -> io::Result<u64> {
+fn growth(server: &Endpoint, sessions: u32) -> io::Result<u64> {
     let mut line = Line::connect(server.address)?;
     let mut streams = Vec::new();
     let mut open = |count: u32| -> io::Result<u64> {

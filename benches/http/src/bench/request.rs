@@ -2,7 +2,7 @@
 //!
 //! It only makes bytes; it never reads or writes any.
 
-use bench_http::PATH;
+use bench_kit::endpoint::PATH;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 

@@ -5,10 +5,11 @@
 //! before it answers. Without a stall the two calls take about as long.
 
 use crate::contestants::Contestant;
+use crate::line::Line;
 use crate::options::Options;
 use crate::request::{Call, FIRST_ID, Tool};
 use crate::response::{Response, broken};
-use crate::server::{Line, Server};
+use bench_kit::endpoint::Endpoint;
 use bench_kit::figures::Spread;
 use std::io;
 use std::time::{Duration, Instant};
@@ -30,14 +31,14 @@ pub(crate) fn measure(contestants: &[&Contestant], options: &Options) -> io::Res
 }
 
 fn of(contestant: &Contestant, calls: usize) -> io::Result<Streaming> {
-    let server = Server::of(contestant, PATIENCE)?;
+    let server = contestant.start(PATIENCE)?;
     let watch = server.subject.watch();
     let streaming = watch.end("calls that stream", compare(&server, calls))?;
     server.end()?;
     Ok(streaming)
 }
 
-fn compare(server: &Server, calls: usize) -> io::Result<Streaming> {
+fn compare(server: &Endpoint, calls: usize) -> io::Result<Streaming> {
     let mut line = Line::connect(server.address)?;
     line.check(server.address, Tool::Wait)?;
     line.check(server.address, Tool::Report)?;

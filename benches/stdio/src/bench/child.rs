@@ -1,10 +1,11 @@
 //! One server as a child process: opened, driven, its CPU time read, ended.
 //!
 //! The driver is one thread that never blocks on a write: all requests of a window fit into a pipe, so it reads what
-//! there is, and answers that with one write.
+//! there is, and answers that with one write: as many requests as answers came in.
 
 use crate::inbox::Inbox;
-use crate::workload::{Call, Era, Tool};
+use crate::workload::{self, Call, Tool};
+use bench_kit::era::Era;
 use bench_kit::process::Subject;
 use bench_kit::rates::Taken;
 use serde_json::Value;
@@ -76,13 +77,13 @@ impl Server {
     }
 
     fn handshake(&mut self, era: Era) -> io::Result<()> {
-        self.input.write_all(era.opening().as_bytes())?;
+        self.input.write_all(workload::opening(era).as_bytes())?;
         let line = self.inbox.line(&mut self.output)?;
         let answer: Value = serde_json::from_slice(&line)?;
         if answer.get("id") != Some(&Value::from(0)) || answer.get("result").is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the opening was refused: {answer}")));
         }
-        self.input.write_all(era.opened().as_bytes())
+        self.input.write_all(workload::opened(era).as_bytes())
     }
 
     fn exchange(&mut self, window: u64, until: Until, began: Instant) -> io::Result<u64> {

@@ -3,7 +3,8 @@
 //! They are built unless told otherwise.
 
 use crate::options::Options;
-use crate::workload::{Era, Tool};
+use crate::workload::Tool;
+use bench_kit::era::Era;
 use bench_kit::programs::{self, build};
 use clap::ValueEnum;
 use std::ffi::OsString;
@@ -40,10 +41,7 @@ impl Kind {
     }
 
     pub(crate) const fn is_rmcp(self) -> bool {
-        matches!(
-            self,
-            Self::RmcpPipes | Self::RmcpStdio | Self::RmcpPipesOneThread
-        )
+        matches!(self, Self::RmcpPipes | Self::RmcpStdio | Self::RmcpPipesOneThread)
     }
 
     const fn program(self) -> &'static str {
@@ -77,11 +75,7 @@ impl Contestant {
             Kind::RmcpPipesOneThread => with(&["--transport", "pipes", "--threads", "current"]),
             Kind::Bare | Kind::BareUnbatched => {
                 let (text, times) = tool.text();
-                let era = match era {
-                    Era::Initialize => "2025",
-                    Era::Stateless => "2026",
-                };
-                with(&["--era", era, "--text", text, "--times", &times.to_string()]);
+                with(&["--era", era.name(), "--text", text, "--times", &times.to_string()]);
                 if self.kind == Kind::BareUnbatched {
                     with(&["--unbatched"]);
                 }
@@ -96,26 +90,16 @@ pub(crate) fn contestants(options: &Options) -> io::Result<Vec<Contestant>> {
     let kinds = options.kinds();
     let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
 
-    let built = if options.no_build {
-        Vec::new()
-    } else {
-        build(bench, &["--bin", "bare", "--bin", "rmcp-server"])?
-    };
+    let built =
+        if options.running.no_build { Vec::new() } else { build(bench, &["--bin", "bare", "--bin", "rmcp-server"])? };
     let root = bench.join("../..");
-    let given = options
-        .steadfast
-        .clone()
-        .or_else(|| std::env::var_os("STEADFAST_BIN").map(PathBuf::from));
+    let given = options.steadfast.clone().or_else(|| std::env::var_os("STEADFAST_BIN").map(PathBuf::from));
     let steadfast = match given {
         Some(path) => Some(path),
         None if !kinds.contains(&Kind::Steadfast) => None,
-        None if options.no_build => Some(root.join("target/release/steadfast")),
+        None if options.running.no_build => Some(root.join("target/release/steadfast")),
         None => build(&root, &["-p", "steadfast-cli"])
-            .map_err(|error| {
-                io::Error::other(format!(
-                    "{error}; --without-steadfast measures the others only"
-                ))
-            })?
+            .map_err(|error| io::Error::other(format!("{error}; --without-steadfast measures the others only")))?
             .into_iter()
             .find(|path| path.ends_with(Kind::Steadfast.program())),
     };

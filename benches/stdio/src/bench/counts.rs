@@ -3,8 +3,9 @@
 use crate::child::{Server, Until};
 use crate::contestants::Contestant;
 use crate::options::Options;
-use crate::workload::{Mode, Tool};
+use crate::workload::Tool;
 use bench_kit::counts::{Cost, Count, Folder};
+use bench_kit::mode::Mode;
 use std::io;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub(crate) struct Cell {
 const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) fn count(contestants: &[Contestant], options: &Options) -> io::Result<Vec<Cell>> {
-    let folder = Folder::new(options.keep.as_deref())?;
+    let folder = Folder::new(options.running.keep.as_deref())?;
     let mut cells = Vec::new();
     for &tool in &options.tools {
         for mode in Mode::ALL {
@@ -36,7 +37,7 @@ fn cost(contestant: &Contestant, tool: Tool, mode: Mode, folder: &Folder, option
         folder,
         label: &format!("{}.{}.{}", contestant.name(), tool.name(), mode.name()),
         command_line: &contestant.command_line(options.era, tool),
-        requests: match (options.smoke, tool) {
+        requests: match (options.running.smoke, tool) {
             (true, _) => (64, 128),
             (false, Tool::Blob) => (128, 512),
             (false, _) => (512, 2560),

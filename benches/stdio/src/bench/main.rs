@@ -12,54 +12,37 @@ mod rates;
 mod report;
 mod workload;
 
+use bench_kit::options::print;
 use clap::Parser;
 use options::Options;
-use serde_json::Value;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("bench: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_kit::options::exit(run(&Options::parse()))
 }
 
 /// Whether the mark, if there is one, was reached.
 fn run(options: &Options) -> io::Result<bool> {
+    let running = &options.running;
     let contestants = contestants::contestants(options)?;
     let columns = report::columns(&contestants);
-    if options.callgrind {
+    if running.callgrind {
         let cells = counts::count(&contestants, options)?;
         print(&report::counts_table(&cells, &columns, options))?;
-        write_json(options, &report::counts_json(&cells, &columns, options))?;
+        running.write_json(&report::counts_json(&cells, &columns, options))?;
         return Ok(true);
     }
-    if options.one_core {
+    if running.one_core {
         bench_kit::cores::stay_on_one()?;
     }
     let cells = rates::measure(&contestants, options)?;
     print(&report::rates_table(&cells, &columns, options))?;
-    write_json(options, &report::rates_json(&cells, &columns, options))?;
+    running.write_json(&report::rates_json(&cells, &columns, options))?;
     let Some(mark) = options.mark else {
         return Ok(true);
     };
     let (lines, reached) = report::marks(&cells, &contestants, &columns, mark);
     print(&format!("\n{}\n", lines.join("\n")))?;
     Ok(reached)
-}
-
-fn print(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())
-}
-
-fn write_json(options: &Options, report: &Value) -> io::Result<()> {
-    match &options.json {
-        Some(file) => std::fs::write(file, format!("{report:#}\n")),
-        None => Ok(()),
-    }
 }

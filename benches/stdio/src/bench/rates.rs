@@ -3,7 +3,8 @@
 use crate::child::{Server, Until};
 use crate::contestants::Contestant;
 use crate::options::Options;
-use crate::workload::{Mode, Tool};
+use crate::workload::Tool;
+use bench_kit::mode::Mode;
 use bench_kit::rates;
 use std::io;
 use std::process::Command;
@@ -24,7 +25,7 @@ pub(crate) fn measure(contestants: &[Contestant], options: &Options) -> io::Resu
     for &tool in &options.tools {
         for mode in Mode::ALL {
             let drive = |turn: usize| drive(&contestants[turn], tool, mode, options);
-            let rates = rates::Cell::measure(contestants.len(), options.rounds(), drive)?;
+            let rates = rates::Cell::measure(contestants.len(), options.running.rounds(), drive)?;
             cells.push(Cell { tool, mode, rates });
         }
     }
@@ -33,7 +34,7 @@ pub(crate) fn measure(contestants: &[Contestant], options: &Options) -> io::Resu
 
 /// One contestant once, in a new process: where a process happens to lie in memory is worth a tenth and more.
 fn drive(contestant: &Contestant, tool: Tool, mode: Mode, options: &Options) -> io::Result<rates::Taken> {
-    let (window, slice) = (mode.window(options.window.into()), options.slice());
+    let (window, slice) = (mode.window(options.window.into()), options.running.slice());
     let line = contestant.command_line(options.era, tool);
     let mut command = Command::new(&line[0]);
     command.args(&line[1..]);

@@ -4,9 +4,10 @@ use crate::contestants::{Contestant, Kind};
 use crate::counts;
 use crate::options::Options;
 use crate::rates;
-use crate::workload::{Mode, Tool};
+use crate::workload::Tool;
 use bench_kit::counts::Cost;
 use bench_kit::figures::significant;
+use bench_kit::mode::Mode;
 use bench_kit::rates::{Cell, Metric};
 use bench_kit::report::{Columns, Row};
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ pub(crate) fn columns(contestants: &[Contestant]) -> Columns {
         names: contestants.iter().map(Contestant::name).collect(),
         rmcp: places(Kind::is_rmcp).collect(),
         bare: places(|kind| kind == Kind::Bare).next(),
+        role: "server",
     }
 }
 
@@ -29,20 +31,16 @@ fn label(tool: Tool, mode: Mode) -> String {
 
 pub(crate) fn rates_table(cells: &[rates::Cell], columns: &Columns, options: &Options) -> String {
     let mut text = format!(
-        "Revision {}, {} rounds of {} ms, window {}, {}; medians over rounds of the ratio within a round; more is better.\n\
+        "Revision {}, {}, window {}; medians over rounds of the ratio within a round; more is better.\n\
          x rmcp: times the rate of rmcp's faster form in that row. x bare: times the rate of the limit.\n",
         options.era.revision(),
-        options.rounds(),
-        options.slice().as_millis(),
+        options.running.conditions(),
         options.window,
-        if options.one_core { "one core" } else { "any core" },
     );
     let row = |cell: &'_ rates::Cell| label(cell.tool, cell.mode);
     let rows: Vec<Row<'_, Cell>> = cells.iter().map(|cell| Row { label: row(cell), of: &cell.rates }).collect();
-    text.push_str(&columns.rates(&rows, options.absolutes));
-    if options.smoke {
-        text.push_str("\nA smoke run: far too short to conclude anything from.\n");
-    }
+    text.push_str(&columns.rates(&rows, options.running.absolutes));
+    text.push_str(options.running.caution());
     text
 }
 
@@ -98,11 +96,11 @@ pub(crate) fn rates_json(cells: &[rates::Cell], columns: &Columns, options: &Opt
     json!({
         "kind": "rates",
         "revision": options.era.revision(),
-        "rounds": options.rounds(),
-        "slice_milliseconds": options.slice().as_secs_f64() * 1e3,
+        "rounds": options.running.rounds(),
+        "slice_milliseconds": options.running.slice().as_secs_f64() * 1e3,
         "window": options.window,
-        "one_core": options.one_core,
-        "smoke": options.smoke,
+        "one_core": options.running.one_core,
+        "smoke": options.running.smoke,
         "cells": cells,
     })
 }
@@ -116,7 +114,7 @@ pub(crate) fn counts_json(cells: &[counts::Cell], columns: &Columns, options: &O
         "kind": "counts",
         "revision": options.era.revision(),
         "window": options.window,
-        "smoke": options.smoke,
+        "smoke": options.running.smoke,
         "cells": cells,
     })
 }

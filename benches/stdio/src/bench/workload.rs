@@ -1,64 +1,45 @@
-//! What is asked of a server: the eras, the tools, the two ways to ask, and the lines themselves.
+//! What is asked of a server: the tools, and the lines themselves.
 //!
 //! It only makes bytes; it never reads or writes any.
 
+use bench_kit::era::Era;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
 
-/// How a connection is opened and what each request carries.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Era {
-    /// 2025-11-25: a handshake, then plain requests.
-    #[value(name = "2025")]
-    Initialize,
-    /// 2026-07-28: `server/discover`, then requests that carry `_meta`.
-    #[value(name = "2026")]
-    Stateless,
+/// The request that opens the connection, under id 0.
+pub(crate) fn opening(era: Era) -> String {
+    let request = match era {
+        Era::Initialize => json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": {
+                "protocolVersion": era.revision(),
+                "capabilities": {},
+                "clientInfo": {"name": "bench", "version": "0"},
+            },
+        }),
+        Era::Stateless => json!({
+            "jsonrpc": "2.0", "id": 0, "method": "server/discover",
+            "params": {"_meta": meta(era)},
+        }),
+    };
+    format!("{request}\n")
 }
 
-impl Era {
-    pub(crate) const fn revision(self) -> &'static str {
-        match self {
-            Self::Initialize => "2025-11-25",
-            Self::Stateless => "2026-07-28",
-        }
+/// What follows the answer to the opening.
+pub(crate) const fn opened(era: Era) -> &'static str {
+    match era {
+        Era::Initialize => "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
+        Era::Stateless => "",
     }
+}
 
-    /// The request that opens the connection, under id 0.
-    pub(crate) fn opening(self) -> String {
-        let request = match self {
-            Self::Initialize => json!({
-                "jsonrpc": "2.0", "id": 0, "method": "initialize",
-                "params": {
-                    "protocolVersion": self.revision(),
-                    "capabilities": {},
-                    "clientInfo": {"name": "bench", "version": "0"},
-                },
-            }),
-            Self::Stateless => json!({
-                "jsonrpc": "2.0", "id": 0, "method": "server/discover",
-                "params": {"_meta": self.meta()},
-            }),
-        };
-        format!("{request}\n")
-    }
-
-    /// What follows the answer to the opening.
-    pub(crate) const fn opened(self) -> &'static str {
-        match self {
-            Self::Initialize => "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
-            Self::Stateless => "",
-        }
-    }
-
-    fn meta(self) -> serde_json::Value {
-        json!({
-            "io.modelcontextprotocol/protocolVersion": self.revision(),
-            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "0"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        })
-    }
+fn meta(era: Era) -> serde_json::Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": era.revision(),
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
 }
 
 /// A tool that every server has.
@@ -102,9 +83,7 @@ impl Tool {
         match self {
             Self::Blob => {
                 text.len() == BLOB_BYTES
-                    && text
-                        .bytes()
-                        .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\')
+                    && text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\')
             }
             Self::Echo | Self::Add => text == self.text().0,
         }
@@ -113,34 +92,6 @@ impl Tool {
 
 const ECHOED: &str = "The quick brown fox jumps over the lazy dog";
 const BLOB_BYTES: usize = 65_536;
-
-/// How the calls are asked.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Mode {
-    /// One at a time: each waits for the answer to the last.
-    Serial,
-    /// A window that is kept full: as many requests go out in one write as answers came in one read.
-    Pipelined,
-}
-
-impl Mode {
-    pub(crate) const ALL: [Self; 2] = [Self::Serial, Self::Pipelined];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Serial => "serial",
-            Self::Pipelined => "pipelined",
-        }
-    }
-
-    pub(crate) const fn window(self, pipelined: u64) -> u64 {
-        match self {
-            Self::Serial => 1,
-            Self::Pipelined => pipelined,
-        }
-    }
-}
 
 /// A `tools/call` that is written again and again, each time under another id.
 pub(crate) struct Call {
@@ -152,12 +103,10 @@ impl Call {
         let params = match era {
             Era::Initialize => json!({"name": tool.name(), "arguments": tool.arguments()}),
             Era::Stateless => {
-                json!({"_meta": era.meta(), "name": tool.name(), "arguments": tool.arguments()})
+                json!({"_meta": meta(era), "name": tool.name(), "arguments": tool.arguments()})
             }
         };
-        Self {
-            tail: format!(",\"method\":\"tools/call\",\"params\":{params}}}\n").into_bytes(),
-        }
+        Self { tail: format!(",\"method\":\"tools/call\",\"params\":{params}}}\n").into_bytes() }
     }
 
     pub(crate) fn write_under(&self, id: u64, to: &mut Vec<u8>) {
@@ -181,7 +130,8 @@ fn write_decimal(mut number: u64, to: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, Era, Tool};
+    use super::{Call, Tool};
+    use bench_kit::era::Era;
     use serde_json::Value;
 
     #[test]
@@ -191,10 +141,7 @@ mod tests {
             Call::new(era, Tool::Echo).write_under(id, &mut line);
             let end = line.pop();
             let parsed: Option<Value> = serde_json::from_slice(&line).ok();
-            assert_eq!(
-                (end, parsed.map(|call| call["id"].clone())),
-                (Some(b'\n'), Some(Value::from(id)))
-            );
+            assert_eq!((end, parsed.map(|call| call["id"].clone())), (Some(b'\n'), Some(Value::from(id))));
         }
     }
 }

@@ -1,47 +1,10 @@
-//! One server as a child process: started, asked one thing at a time, ended.
+//! One connection to a server, on which one thing is asked at a time.
 
-use crate::contestants::Contestant;
 use crate::request::{Call, FIRST_ID, Tool};
 use crate::response::{Inbox, Response, broken};
-use bench_kit::process::Subject;
 use serde_json::Value;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{ChildStdin, Command};
-use std::time::Duration;
-
-/// A server that listens.
-pub(crate) struct Server {
-    pub(crate) subject: Subject,
-    pub(crate) address: SocketAddr,
-    input: ChildStdin,
-}
-
-impl Server {
-    /// Starts the command, and waits until it says where it listens. `patience` bounds each step from here on.
-    pub(crate) fn start(name: &str, command: &mut Command, patience: Duration) -> io::Result<Self> {
-        let (subject, input, output) = Subject::start(name, command, patience)?;
-        let mut line = String::new();
-        let watch = subject.watch();
-        watch.end("its start", BufReader::new(output).read_line(&mut line))?;
-        let address = line.trim().parse().map_err(|_| broken(format!("{name}: no address in {line:?}")))?;
-        Ok(Self { subject, address, input })
-    }
-
-    /// The same, of a contestant.
-    pub(crate) fn of(contestant: &Contestant, patience: Duration) -> io::Result<Self> {
-        let line = contestant.command_line();
-        let mut command = Command::new(&line[0]);
-        command.args(&line[1..]);
-        Self::start(contestant.name(), &mut command, patience)
-    }
-
-    /// Closes the server's input and waits for its end.
-    pub(crate) fn end(self) -> io::Result<()> {
-        drop(self.input);
-        self.subject.wait()
-    }
-}
 
 /// A connection on which one thing is asked at a time.
 pub(crate) struct Line {
