@@ -68,7 +68,7 @@ impl<S: Service> HttpDriver<S> {
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(target.resolve(kept, limits.message_bytes, Arc::clone(&runtime))?);
+        let shared = Arc::new(target.resolve(kept, &limits, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let engine = Engine::new(service, hello, limits, runtime);
         Ok(Self {

@@ -7,8 +7,6 @@ use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use steadfast_proto::mutant;
 
 use super::fetch::{FetchResponse, piece_of};
-use super::pace::Pace;
-use crate::runtime::Runtime;
 
 /// Whether a response is a stream of events.
 pub(super) fn is_events(response: &FetchResponse) -> bool {
@@ -24,7 +22,6 @@ pub(super) struct Events {
     piece: Bytes,
     /// It was said that the event that is being read is too long.
     told_too_long: bool,
-    pace: Pace,
 }
 
 /// What comes of a stream.
@@ -39,7 +36,7 @@ pub(super) enum Heard {
 impl Events {
     pub(super) fn new(response: FetchResponse, longest: usize) -> Self {
         let decoder = SseDecoder::new(longest);
-        Self { response, decoder, piece: Bytes::new(), told_too_long: false, pace: Pace::default() }
+        Self { response, decoder, piece: Bytes::new(), told_too_long: false }
     }
 
     /// The next message.
@@ -49,10 +46,7 @@ impl Events {
                 Ok(Decoded::TooLong) => return Heard::TooLong,
                 // Events without data set the id, and others are of no concern to us.
                 Ok(Decoded::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
-                Ok(Decoded::Message(event)) => {
-                    self.pace.note_message();
-                    return Heard::Message(event.data);
-                }
+                Ok(Decoded::Message(event)) => return Heard::Message(event.data),
                 Err(why) => return Heard::End(why),
             }
         }
@@ -97,28 +91,17 @@ impl Events {
         self.decoder.retry()
     }
 
-    /// How long to wait before going on; `None` if the server could not be reached often enough.
-    pub(super) fn pause(&self, runtime: &dyn Runtime) -> Option<Duration> {
-        self.pace.pause(self.decoder.retry(), runtime)
-    }
-
-    /// It is tried again.
-    pub(super) fn note_attempt(&mut self) {
-        self.pace.note_attempt();
-    }
-
     /// Goes on with another response. What was half read is forgotten: the server sends it again.
     pub(super) fn go_on(&mut self, response: FetchResponse, longest: usize) {
         if mutant!(KeepHalfRead) {
             self.response = response;
-            return self.pace.note_opened();
+            return;
         }
         let mut decoder = SseDecoder::new(longest);
-        // The id and the pace outlive the response.
+        // The id and `retry` outlive the response.
         decoder.carry_over(&self.decoder);
         (self.response, self.decoder, self.piece) = (response, decoder, Bytes::new());
         self.told_too_long = false;
-        self.pace.note_opened();
     }
 }
 

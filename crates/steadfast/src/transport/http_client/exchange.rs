@@ -12,15 +12,16 @@ use http::StatusCode;
 use http::header::CONTENT_ENCODING;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallKey, Outcome};
-use steadfast_proto::envelope::{self, Message};
+use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::http::name;
 use steadfast_proto::mutant;
 use tokio::sync::mpsc;
 
-use self::refusal::{lost, refusal_of, unsent};
+use self::refusal::{lost, unsent};
 use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
+use super::pace::Pace;
 use super::request::{Unsent, Wanted};
 use super::shared::Shared;
 use super::tasks::Carried;
@@ -59,9 +60,6 @@ pub(super) struct Exchange {
     pub(super) driver: mpsc::Sender<Incoming>,
 }
 
-/// Why there is no answer.
-type Failure = Outcome;
-
 impl Exchange {
     pub(super) async fn run(mut self, body: Vec<u8>) {
         let done = self.post(body.into()).await;
@@ -87,7 +85,7 @@ impl Exchange {
         }
     }
 
-    async fn post(&mut self, body: Bytes) -> Result<(), Failure> {
+    async fn post(&mut self, body: Bytes) -> Result<(), Outcome> {
         if let Some(done) = self.post_legacy(&body).await {
             return done;
         }
@@ -125,7 +123,7 @@ impl Exchange {
         }
     }
 
-    async fn read(&mut self, response: FetchResponse) -> Result<(), Failure> {
+    async fn read(&mut self, response: FetchResponse) -> Result<(), Outcome> {
         if let Some(encoding) = packed(&response) {
             return Err(lost(format!("the answer is packed ({encoding}), which was not asked for")));
         }
@@ -139,38 +137,49 @@ impl Exchange {
                 None => Ok(()),
             };
         }
-        if let Some(refused) = refusal_of(&body).filter(|_| self.call.is_some()) {
+        let said = self.classify(&body);
+        if let Said::Refusal(refused) = said {
             return Err(refused);
         }
-        let answer = self.call.is_none() || self.is_answer(&body);
         self.tell(Incoming::Message(body)).await;
-        // What was heard is looked at first: if it holds the answer after all, this is of no effect.
-        if answer { Ok(()) } else { Err(lost("the response is not an answer to the request".to_owned())) }
+        match said {
+            Said::Other if self.call.is_some() => {
+                // What was heard is looked at first: if it holds the answer after all, this is of no effect.
+                Err(lost("the response is not an answer to the request".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads until the answer has come. What breaks off before is resumed, in revisions that know how.
-    async fn read_events(&mut self, response: FetchResponse) -> Result<(), Failure> {
+    async fn read_events(&mut self, response: FetchResponse) -> Result<(), Outcome> {
         let longest = self.shared.longest;
         let mut events = Events::new(response, longest);
+        let mut pace = Pace::of_an_answer();
         loop {
             match events.next().await {
-                Heard::Message(message) => {
-                    if let Some(refused) = refusal_of(&message).filter(|_| self.call.is_some()) {
-                        return Err(refused);
-                    }
-                    if self.is_answer(&message) {
+                Heard::Message(message) => match self.classify(&message) {
+                    Said::Refusal(refused) => return Err(refused),
+                    Said::Answer => {
                         // Whoever waits for it gives up this response when it has come.
                         self.linger(events).await;
                         self.tell(Incoming::Message(message)).await;
                         return Ok(());
                     }
-                    self.tell(Incoming::Message(message)).await;
-                }
+                    Said::Other => {
+                        pace.note_message();
+                        self.tell(Incoming::Message(message)).await;
+                    }
+                },
                 Heard::TooLong => return Err(Outcome::Unreadable(format!("a message of more than {longest} bytes"))),
                 Heard::End(_) if self.call.is_none() => return Ok(()),
                 Heard::End(why) => {
-                    let resumable = self.kind.mirrored.is_none() && events.last_event_id().is_some();
-                    let next = if resumable { self.resume(&mut events).await } else { None };
+                    let next = match events.last_event_id() {
+                        Some(last) if self.kind.mirrored.is_none() => {
+                            self.resume(last, events.retry(), &mut pace).await
+                        }
+                        _ => None,
+                    };
                     let Some(next) = next else { return Err(lost(why)) };
                     events.go_on(next, longest);
                 }
@@ -179,16 +188,19 @@ impl Exchange {
     }
 
     /// The rest of a stream that broke off; `None` if the server does not have it, or cannot be reached often enough.
-    async fn resume(&self, events: &mut Events) -> Option<FetchResponse> {
+    async fn resume(&self, last: &str, retry: Option<Duration>, pace: &mut Pace) -> Option<FetchResponse> {
+        let runtime = &*self.shared.runtime;
         loop {
-            let runtime = &*self.shared.runtime;
-            sleep(runtime, events.pause(runtime)?).await;
-            events.note_attempt();
-            let wanted = Wanted { last_event_id: Some(events.last_event_id()?), ..Wanted::default() };
+            sleep(runtime, pace.pause(retry, runtime)?).await;
+            let wanted = Wanted { last_event_id: Some(last), ..Wanted::default() };
             match self.shared.send(wanted).await {
-                Ok(response) if response.status().is_success() && is_events(&response) => return Some(response),
+                Ok(response) if response.status().is_success() && is_events(&response) => {
+                    pace.note_opened(runtime.now());
+                    return Some(response);
+                }
                 // It will not know better next time.
                 Ok(response) if response.status().is_client_error() => return None,
+                Err(unsent) if unsent.is_unwritable() => return None,
                 _ => {}
             }
         }
@@ -208,12 +220,24 @@ impl Exchange {
         }
     }
 
-    fn is_answer(&self, message: &[u8]) -> bool {
-        match envelope::read(message, usize::MAX) {
-            Ok(Message::Answer { id, .. }) => id.is_some() && id == self.kind.id,
-            _ => false,
+    /// What a message is to the one that this carries. One that is too deep is for the engine to judge.
+    fn classify(&self, message: &[u8]) -> Said {
+        match envelope::read(message, self.shared.depth) {
+            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.kind.id.as_ref() => Said::Answer,
+            Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) if self.call.is_some() => {
+                serde_json::from_str(error).map_or(Said::Other, |error| Said::Refusal(Outcome::Refused(error)))
+            }
+            _ => Said::Other,
         }
     }
+}
+
+/// What a message of the server's is to the one that was sent.
+enum Said {
+    Answer,
+    /// An error without an id is the outcome of the request that it answers.
+    Refusal(Outcome),
+    Other,
 }
 
 /// How a body was made smaller, if it was.

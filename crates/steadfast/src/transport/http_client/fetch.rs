@@ -74,35 +74,64 @@ impl fmt::Debug for FetchRequest {
 /// Why there is no response, or not all of it.
 #[derive(Debug)]
 pub struct FetchError {
-    sent: bool,
-    unwritable: bool,
+    kind: FetchErrorKind,
     why: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What is known of the request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum FetchErrorKind {
+    Unsent,
+    Unwritable,
+    Broken,
 }
 
 impl FetchError {
     /// The server cannot have seen a byte of the request: what it asked for was surely not done.
     pub fn unsent(why: impl Into<String>) -> Self {
-        Self { sent: false, unwritable: false, why: why.into() }
+        Self::new(FetchErrorKind::Unsent, why.into())
     }
 
     /// There is no such request in HTTP: making it again changes nothing.
     pub fn unwritable(why: impl Into<String>) -> Self {
-        Self { sent: false, unwritable: true, why: why.into() }
+        Self::new(FetchErrorKind::Unwritable, why.into())
     }
 
     /// The server may have seen the request.
     pub fn broken(why: impl Into<String>) -> Self {
-        Self { sent: true, unwritable: false, why: why.into() }
+        Self::new(FetchErrorKind::Broken, why.into())
+    }
+
+    fn new(kind: FetchErrorKind, why: String) -> Self {
+        Self { kind, why, source: None }
+    }
+
+    /// The error behind it, for [`source`](std::error::Error::source). What it shows must hold no secrets, such as those of a
+    /// URL.
+    ///
+    /// ```
+    /// use std::error::Error as _;
+    /// use std::io;
+    /// use steadfast::transport::http_client::FetchError;
+    ///
+    /// let cut = io::Error::from(io::ErrorKind::ConnectionReset);
+    /// let error = FetchError::broken("the server hung up").with_source(cut);
+    /// assert!(error.is_sent() && error.source().is_some_and(|source| source.is::<io::Error>()));
+    /// ```
+    pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
     }
 
     /// Whether the server may have seen the request.
     pub fn is_sent(&self) -> bool {
-        self.sent
+        self.kind == FetchErrorKind::Broken
     }
 
     /// Whether there is no such request in HTTP.
     pub fn is_unwritable(&self) -> bool {
-        self.unwritable
+        self.kind == FetchErrorKind::Unwritable
     }
 }
 
@@ -112,7 +141,11 @@ impl fmt::Display for FetchError {
     }
 }
 
-impl std::error::Error for FetchError {}
+impl std::error::Error for FetchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
 
 /// The next piece of a response's body.
 pub(super) async fn piece_of(response: &mut FetchResponse) -> Option<Result<Bytes, FetchError>> {
@@ -130,4 +163,26 @@ pub(super) async fn body_of(mut response: FetchResponse, longest: usize) -> Resu
         body.extend_from_slice(&piece);
     }
     Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_is_known_and_what_is_behind_it() {
+        for (error, sent, unwritable) in [
+            (FetchError::unsent("no"), false, false),
+            (FetchError::unwritable("no"), false, true),
+            (FetchError::broken("no"), true, false),
+        ] {
+            assert_eq!((error.is_sent(), error.is_unwritable()), (sent, unwritable), "{error:?}");
+            assert!(error.source().is_none());
+            let error = error.with_source("because");
+            assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("because"));
+            assert_eq!((error.is_sent(), error.is_unwritable()), (sent, unwritable), "{error:?}");
+        }
+    }
 }

@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use reqwest::Url;
-use steadfast_model::code;
-use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_model::{ErrorObject, code};
 use steadfast_proto::frame::sse::Decoded;
 use tokio::sync::mpsc;
 
@@ -83,14 +82,9 @@ impl Legacy {
 
 /// Whether a POST of `initialize` was refused as servers of this transport do. One that answers with an error that only newer
 /// servers know is not one of them.
-pub(super) fn is_refusal_of_its_kind(status: StatusCode, body: &[u8]) -> bool {
+pub(super) fn is_refusal_of_its_kind(status: StatusCode, error: Option<&ErrorObject>) -> bool {
     let newer = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION, code::METHOD_NOT_FOUND];
-    let is_newer = match envelope::read(body, usize::MAX) {
-        Ok(Message::Answer { body: AnswerBody::Error(error), .. }) => {
-            serde_json::from_str::<steadfast_model::ErrorObject>(error).is_ok_and(|error| newer.contains(&error.code))
-        }
-        _ => false,
-    };
+    let is_newer = error.is_some_and(|error| newer.contains(&error.code));
     let refused = matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
     refused && !is_newer
 }
@@ -218,21 +212,20 @@ mod tests {
 
     #[test]
     fn only_some_refusals_are_of_its_kind() {
-        let error = |code: i64| format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"no"}}}}"#);
-        let modern = error(code::UNSUPPORTED_VERSION);
-        for (status, body, its) in [
-            (400, "", true),
-            (404, "<html>", true),
-            (405, "", true),
-            (400, &error(-32000), true),
-            (400, &modern, false),
-            (404, &error(code::METHOD_NOT_FOUND), false),
-            (401, "", false),
-            (415, "", false),
-            (500, "", false),
+        for (status, code, its) in [
+            (400, None, true),
+            (404, None, true),
+            (405, None, true),
+            (400, Some(-32000), true),
+            (400, Some(code::UNSUPPORTED_VERSION), false),
+            (404, Some(code::METHOD_NOT_FOUND), false),
+            (401, None, false),
+            (415, None, false),
+            (500, None, false),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(is_refusal_of_its_kind(status, body.as_bytes()), its, "{status} {body}");
+            let error = code.map(|code| ErrorObject::new(code, "no"));
+            assert_eq!(is_refusal_of_its_kind(status, error.as_ref()), its, "{status} {code:?}");
         }
     }
 }

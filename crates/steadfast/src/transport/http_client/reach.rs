@@ -68,6 +68,11 @@ impl Reach {
         self.proxy = Proxy::None;
     }
 
+    /// Whether anything was said of the way.
+    pub(super) fn is_said(&self) -> bool {
+        !self.certificates.is_empty() || !matches!(self.proxy, Proxy::Environment)
+    }
+
     /// Makes requests to that server, with a pool of connections.
     pub(super) fn client(&self, server: &Url) -> io::Result<reqwest::Client> {
         let builder = reqwest::Client::builder()

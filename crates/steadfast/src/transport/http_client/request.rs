@@ -32,7 +32,8 @@ impl Wanted<'_> {
         if let Some(id) = self.last_event_id {
             // Without it, this would be another request.
             let id = HeaderValue::from_bytes(id.as_bytes());
-            let id = id.map_err(|error| Unsent::Failed(FetchError::unsent(error.to_string())))?;
+            let id =
+                id.map_err(|error| Unsent::Failed(FetchError::unwritable(error.to_string()).with_source(error)))?;
             headers.insert(name::LAST_EVENT_ID, id);
         }
         if self.body.is_some() {
@@ -47,4 +48,11 @@ pub(super) enum Unsent {
     /// Whoever authorizes requests could not.
     Unauthorized(Box<dyn std::error::Error + Send + Sync>),
     Failed(FetchError),
+}
+
+impl Unsent {
+    /// Whether it will be no better next time.
+    pub(super) fn is_unwritable(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_unwritable())
+    }
 }

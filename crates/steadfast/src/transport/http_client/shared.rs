@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) authorize: Option<Arc<dyn Authorize>>,
     /// The longest message that is taken.
     pub(super) longest: usize,
+    /// How deep one may be nested.
+    pub(super) depth: usize,
     /// What the client knows of tools, and has to know of who it is.
     pub(super) kept: Arc<Kept>,
     pub(super) runtime: Arc<dyn Runtime>,

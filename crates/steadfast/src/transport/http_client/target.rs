@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
+use steadfast_proto::connection::Limits;
 use tokio::sync::watch;
 
 use super::authorize::Authorize;
@@ -45,7 +46,7 @@ pub struct HttpTarget {
     fetch: Option<Arc<dyn Fetch>>,
     authorize: Option<Arc<dyn Authorize>>,
     only_legacy_sse: bool,
-    /// What was wrong with what was asked for.
+    /// What was wrong with what was asked for, first of all.
     problem: Option<String>,
     pool: Arc<Mutex<Option<reqwest::Client>>>,
     known: Arc<Known>,
@@ -79,13 +80,13 @@ impl HttpTarget {
         let parsed = HeaderName::try_from(name.as_ref()).ok().zip(HeaderValue::try_from(value.as_ref()).ok());
         match parsed {
             Some((name, _)) if is_reserved(&name) => {
-                self.problem = Some(format!("the header `{name}` is not for programs to set"));
+                self.note_problem(format!("the header `{name}` is not for programs to set"));
             }
             Some((name, mut value)) => {
                 value.set_sensitive(true);
                 self.headers.append(name, value);
             }
-            None => self.problem = Some(format!("`{}` cannot be a header", name.as_ref())),
+            None => self.note_problem(format!("`{}` cannot be a header", name.as_ref())),
         }
         self
     }
@@ -126,13 +127,16 @@ impl HttpTarget {
     }
 
     /// An HTTP client of your own: its proxies, its certificates, its pool. How it follows redirects is then its own matter.
+    /// What is said here of proxies and certificates would have no effect on it, so both together are an error when this is
+    /// connected to.
     pub fn client(mut self, client: reqwest::Client) -> Self {
         self.client = Some(client);
         self
     }
 
     /// Something else than reqwest makes the requests. How redirects are followed is then its own matter, and the rest of what
-    /// is said here about connections too.
+    /// is said here about connections too: proxies, certificates or a [`client`](Self::client) beside it are an error when this
+    /// is connected to.
     pub fn fetch(mut self, fetch: impl Fetch) -> Self {
         self.fetch = Some(Arc::new(fetch));
         self
@@ -144,20 +148,21 @@ impl HttpTarget {
         self
     }
 
-    /// What it takes to make requests, for messages of at most that length.
-    pub(super) fn resolve(self, kept: Arc<Kept>, longest: usize, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
-        let usage = |message: &String| io::Error::new(io::ErrorKind::InvalidInput, message.clone());
-        if let Some(problem) = &self.problem {
+    /// What it takes to make requests, for messages within these limits.
+    pub(super) fn resolve(self, kept: Arc<Kept>, limits: &Limits, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
+        let usage = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
+        let url = self.url.as_ref().map_err(|problem| usage(problem))?;
+        if let Some(problem) = self.problem.as_deref().or(self.conflict()) {
             return Err(usage(problem));
         }
-        let url = self.url.as_ref().map_err(usage)?;
         let fetch = self.fetch_from(url)?;
         Ok(Shared {
             url: url.clone(),
             headers: self.headers,
             fetch,
             authorize: self.authorize,
-            longest,
+            longest: limits.message_bytes,
+            depth: limits.depth,
             kept,
             runtime,
             session: Mutex::default(),
@@ -185,9 +190,26 @@ impl HttpTarget {
     fn reached(mut self, change: impl FnOnce(&mut Reach) -> Result<(), String>) -> Self {
         self.pool = Arc::default();
         if let Err(problem) = change(&mut self.reach) {
-            self.problem = Some(problem);
+            self.note_problem(problem);
         }
         self
+    }
+
+    /// The first one is told: those behind it may come of it.
+    fn note_problem(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+
+    /// Settings that undo each other.
+    fn conflict(&self) -> Option<&'static str> {
+        match (&self.client, &self.fetch, self.reach.is_said()) {
+            (Some(_), Some(_), _) => {
+                Some("`client` and `fetch` are both set, and only one of them can make the requests")
+            }
+            (Some(_), None, true) => Some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `client`"),
+            (None, Some(_), true) => Some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `fetch`"),
+            _ => None,
+        }
     }
 }
 
@@ -196,5 +218,21 @@ impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let origin = self.url.as_ref().map(|url| url.origin().ascii_serialization());
         formatter.debug_struct("HttpTarget").field("origin", &origin).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_of_the_programs_has_its_own_connections() {
+        let target = HttpTarget::new("http://127.0.0.1:1/");
+        let url = target.url.clone().unwrap();
+        let own = target.clone().client(Reach::default().client(&url).unwrap());
+        assert_eq!((target.clone().no_proxy().conflict(), own.conflict()), (None, None));
+        for beside in [own.clone().no_proxy(), own.clone().proxy("http://127.0.0.1:2")] {
+            assert!(beside.conflict().is_some_and(|problem| problem.contains("beside `client`")));
+        }
     }
 }

@@ -162,3 +162,37 @@ async fn a_server_is_left_alone_for_as_long_as_it_asked() {
     let times = times.lock().unwrap();
     assert!(times[1] - times[0] >= Duration::from_millis(700), "{:?}", times[1] - times[0]);
 }
+
+#[tokio::test]
+async fn a_call_ends_by_its_deadline_while_the_server_wants_to_be_left_alone() {
+    for retry in [301_000, u64::MAX] {
+        let (url, requests) = raw(move |_, came| {
+            older(came, || match &*came.method {
+                "GET" => response("405 Method Not Allowed", &[], ""),
+                _ => events(&format!("id: e0\nretry: {retry}\ndata:\n\n")),
+            })
+        })
+        .await;
+        let client = connect(&url, OLDER).await;
+        let call = client.call_tool("any", json!({})).timeout(Duration::from_millis(300));
+        let error = soon(call.into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown), "{error:?}");
+        assert!(requests.lock().unwrap().iter().all(|came| came.header("last-event-id").is_none()));
+    }
+}
+
+/// It would be as impossible the next time.
+#[tokio::test]
+async fn a_stream_whose_last_event_cannot_be_named_in_a_header_is_not_resumed() {
+    let (url, requests) = raw(|_, came| {
+        older(came, || match &*came.method {
+            "GET" => response("405 Method Not Allowed", &[], ""),
+            _ => events("id: e\u{1}\nretry: 1\ndata:\n\n"),
+        })
+    })
+    .await;
+    let client = connect(&url, OLDER).await;
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{error:?}");
+    assert!(requests.lock().unwrap().iter().all(|came| came.header("last-event-id").is_none()));
+}

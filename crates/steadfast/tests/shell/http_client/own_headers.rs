@@ -1,10 +1,11 @@
-//! Headers that a program adds, and those that it may not.
+//! What a program says of a target: headers that it adds, and what it may not say.
 
 use serde_json::json;
 use steadfast::client::Era;
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http_client::{Fetch, FetchRequest, Fetching, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
+use super::tls::Authority;
 use super::*;
 
 #[tokio::test]
@@ -80,4 +81,44 @@ async fn no_secret_of_a_target_is_shown_before_or_after_it_fails() {
     assert!(!format!("{connecting:?}").contains("s3cret"));
     let error = soon(connecting.into_future()).await.unwrap_err();
     assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
+}
+
+/// Nobody is asked.
+struct Nobody;
+
+impl Fetch for Nobody {
+    fn fetch(&self, _: FetchRequest) -> Fetching {
+        panic!("nothing is to be sent")
+    }
+}
+
+#[tokio::test]
+async fn settings_that_undo_each_other_are_refused_before_anything_is_sent() {
+    let authority = Authority::new();
+    let target = || HttpTarget::new("http://127.0.0.1:1/mcp");
+    let rows = [
+        target().proxy("http://127.0.0.1:2").fetch(Nobody),
+        target().fetch(Nobody).proxy("http://127.0.0.1:2"),
+        target().fetch(Nobody).no_proxy(),
+        target().fetch(Nobody).trust_certificate(authority.pem()),
+    ];
+    for target in rows {
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
+        assert!(why(&error).contains("have no effect beside `fetch`"), "{}", why(&error));
+    }
+}
+
+#[tokio::test]
+async fn of_many_problems_the_first_is_told() {
+    let rows = [
+        (HttpTarget::new("http://127.0.0.1:1/").header("host", "a").proxy("ftp://b").header("c d", ""), "`host`"),
+        (HttpTarget::new("http://127.0.0.1:1/").proxy("ftp://b").header("host", "a"), "`ftp:`"),
+        (HttpTarget::new("gopher://127.0.0.1:1/").header("host", "a"), "`gopher:`"),
+        (HttpTarget::new("http://127.0.0.1:1/").fetch(Nobody).no_proxy().header("host", "a"), "`host`"),
+    ];
+    for (target, first) in rows {
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        assert!(why(&error).contains(first), "{}", why(&error));
+    }
 }

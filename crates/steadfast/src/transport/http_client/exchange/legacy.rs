@@ -7,7 +7,7 @@ use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::Outcome;
 
 use super::refusal::unsent;
-use super::{Exchange, Failure, Incoming};
+use super::{Exchange, Incoming};
 use crate::transport::http_client::events::Events;
 use crate::transport::http_client::fetch::{FetchResponse, body_of};
 use crate::transport::http_client::legacy_sse::{NotOpened, is_refusal_of_its_kind, open};
@@ -18,7 +18,7 @@ const ACCEPTANCE: usize = 64 * 1024;
 
 impl Exchange {
     /// Sends it over HTTP+SSE, if that is spoken or expected to be. `None` if something newer is to be tried.
-    pub(super) async fn post_legacy(&self, body: &Bytes) -> Option<Result<(), Failure>> {
+    pub(super) async fn post_legacy(&self, body: &Bytes) -> Option<Result<(), Outcome>> {
         let legacy = &self.shared.legacy;
         if let Some(endpoint) = legacy.endpoint() {
             return Some(self.deliver(endpoint, body.clone()).await);
@@ -45,9 +45,9 @@ impl Exchange {
 
     /// `initialize` was refused. If the server has the stream of HTTP+SSE instead, that is spoken from here on; if not, its
     /// refusal is what is known.
-    pub(super) async fn refused_or_legacy(&self, response: FetchResponse, body: Bytes) -> Result<(), Failure> {
+    pub(super) async fn refused_or_legacy(&self, response: FetchResponse, body: Bytes) -> Result<(), Outcome> {
         let refusal = self.read_refusal(response).await;
-        if !is_refusal_of_its_kind(refusal.status, &refusal.body) {
+        if !is_refusal_of_its_kind(refusal.status, refusal.error.as_ref()) {
             return self.end_refused(refusal).await;
         }
         match open(&self.shared).await {
@@ -58,7 +58,7 @@ impl Exchange {
         }
     }
 
-    async fn opened(&self, events: Events, body: Bytes) -> Result<(), Failure> {
+    async fn opened(&self, events: Events, body: Bytes) -> Result<(), Outcome> {
         self.tell(Incoming::StreamOpened(Box::new(events))).await;
         match self.shared.legacy.endpoint() {
             Some(endpoint) => self.deliver(endpoint, body).await,
@@ -66,7 +66,7 @@ impl Exchange {
         }
     }
 
-    async fn deliver(&self, endpoint: &Url, body: Bytes) -> Result<(), Failure> {
+    async fn deliver(&self, endpoint: &Url, body: Bytes) -> Result<(), Outcome> {
         let wanted = Wanted { endpoint: Some(endpoint), ..self.wanted(body) };
         let response = self.shared.send(wanted).await.map_err(unsent)?;
         match response.status() {
@@ -84,12 +84,12 @@ impl Exchange {
     }
 }
 
-fn not_sent(why: String) -> Failure {
+fn not_sent(why: String) -> Outcome {
     Outcome::Lost { sent: false, why }
 }
 
 /// Whatever became of the request for the stream, `initialize` was not sent.
-fn unopened(outcome: Outcome) -> Failure {
+fn unopened(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Lost { why, .. } => not_sent(why),
         other => other,

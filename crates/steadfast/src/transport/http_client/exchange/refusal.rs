@@ -8,7 +8,7 @@ use steadfast_proto::connection::Outcome;
 use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::mutant;
 
-use super::{Exchange, Failure, Incoming};
+use super::{Exchange, Incoming};
 use crate::error::HTTP_STATUS;
 use crate::transport::http_client::fetch::{FetchResponse, body_of};
 use crate::transport::http_client::request::Unsent;
@@ -16,14 +16,18 @@ use crate::transport::http_client::request::Unsent;
 /// A refusal that was read to its end.
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
-    pub(super) body: Vec<u8>,
+    body: Vec<u8>,
+    /// Whether the body is an error under the request's own id.
+    is_under_its_id: bool,
+    /// The error in the body, whatever its id.
+    pub(super) error: Option<ErrorObject>,
     /// Where the server points to, if that is not one of its own places.
-    pub(super) elsewhere: Option<String>,
+    elsewhere: Option<String>,
 }
 
 impl Exchange {
     /// The server says no, in its own words or with a bare status.
-    pub(super) async fn refused(&self, response: FetchResponse) -> Result<(), Failure> {
+    pub(super) async fn refused(&self, response: FetchResponse) -> Result<(), Outcome> {
         let refusal = self.read_refusal(response).await;
         self.end_refused(refusal).await
     }
@@ -33,19 +37,24 @@ impl Exchange {
         let elsewhere = self.elsewhere(&response);
         // If it is too long, or breaks off, there is still the status.
         let body = body_of(response, self.shared.longest).await.unwrap_or_default();
-        Refusal { status, body, elsewhere }
+        let (is_under_its_id, error) = match envelope::read(&body, self.shared.depth) {
+            Ok(Message::Answer { id, body: AnswerBody::Error(error) }) => {
+                (id.is_some() && id == self.kind.id, serde_json::from_str(error).ok())
+            }
+            _ => (false, None),
+        };
+        Refusal { status, body, is_under_its_id, error, elsewhere }
     }
 
-    pub(super) async fn end_refused(&self, Refusal { status, body, elsewhere }: Refusal) -> Result<(), Failure> {
-        if let Ok(Message::Answer { id, body: AnswerBody::Error(error) }) = envelope::read(&body, usize::MAX) {
-            if id.is_some() && id == self.kind.id {
-                self.tell(Incoming::Message(body)).await;
-                return Ok(());
-            }
-            // It was refused before its id was read; but it is the answer to this request.
-            if let Ok(error) = serde_json::from_str::<ErrorObject>(error) {
-                return Err(Outcome::Refused(error));
-            }
+    pub(super) async fn end_refused(&self, refusal: Refusal) -> Result<(), Outcome> {
+        let Refusal { status, body, is_under_its_id, error, elsewhere } = refusal;
+        if is_under_its_id {
+            self.tell(Incoming::Message(body)).await;
+            return Ok(());
+        }
+        // It was refused before its id was read; but it is the answer to this request.
+        if let Some(error) = error {
+            return Err(Outcome::Refused(error));
         }
         let why = match elsewhere {
             Some(origin) => format!("the server points to another origin ({origin}), where nothing is sent: {status}"),
@@ -72,7 +81,7 @@ impl Exchange {
 }
 
 /// Why a request could not be made.
-pub(super) fn unsent(unsent: Unsent) -> Failure {
+pub(super) fn unsent(unsent: Unsent) -> Outcome {
     match unsent {
         // Whoever authorizes has tried what there is to try.
         Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
@@ -83,17 +92,7 @@ pub(super) fn unsent(unsent: Unsent) -> Failure {
     }
 }
 
-/// An error without an id is the outcome of the request that it answers.
-pub(super) fn refusal_of(message: &[u8]) -> Option<Failure> {
-    match envelope::read(message, usize::MAX) {
-        Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) => {
-            serde_json::from_str(error).ok().map(Outcome::Refused)
-        }
-        _ => None,
-    }
-}
-
 /// It was sent, and nobody knows what became of it.
-pub(super) fn lost(why: String) -> Failure {
+pub(super) fn lost(why: String) -> Outcome {
     Outcome::Lost { sent: true, why }
 }

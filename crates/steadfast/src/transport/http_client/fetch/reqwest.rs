@@ -22,7 +22,7 @@ impl Fetch for ReqwestFetch {
         if let Some(timeout) = timeout {
             request = request.timeout(timeout);
         }
-        Box::pin(async move { request.send().await.map(opened).map_err(|error| failed(&error)) })
+        Box::pin(async move { request.send().await.map(opened).map_err(failed) })
     }
 }
 
@@ -43,20 +43,24 @@ impl FetchBody for Pieces {
                     // Trailers say nothing to us.
                     Err(_) => continue,
                 },
-                Some(Err(error)) => Some(Err(failed(&error))),
+                Some(Err(error)) => Some(Err(failed(error))),
                 None => None,
             });
         }
     }
 }
 
-fn failed(error: &reqwest::Error) -> FetchError {
-    let why = describe(error);
-    if error.is_builder() {
-        return FetchError::unwritable(why);
-    }
-    // What never reached the server's door was not seen by it.
-    if error.is_connect() { FetchError::unsent(why) } else { FetchError::broken(why) }
+fn failed(error: reqwest::Error) -> FetchError {
+    let why = describe(&error);
+    let failed = if error.is_builder() {
+        FetchError::unwritable(why)
+    } else if error.is_connect() {
+        // What never reached the server's door was not seen by it.
+        FetchError::unsent(why)
+    } else {
+        FetchError::broken(why)
+    };
+    failed.with_source(error.without_url())
 }
 
 /// An error with its causes, without its URL, which may hold secrets.
@@ -72,4 +76,22 @@ fn describe(error: &reqwest::Error) -> String {
         cause = inner.source();
     }
     if text.is_empty() { "the request failed".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::super::super::reach::Reach;
+    use super::*;
+
+    #[tokio::test]
+    async fn the_error_behind_a_failure_is_kept_without_its_url() {
+        let url = reqwest::Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
+        let client = Reach::default().client(&url).unwrap();
+        let error = failed(client.get(url).send().await.unwrap_err());
+        assert!(!error.is_sent() && !error.is_unwritable());
+        assert!(error.source().is_some_and(|source| source.is::<reqwest::Error>()));
+        assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+    }
 }
