@@ -91,7 +91,7 @@ mod tests {
         let client = Reach::default().client(&url).unwrap();
         let error = failed(client.get(url).send().await.unwrap_err());
         assert!(!error.is_sent() && !error.is_unwritable());
-        assert!(error.source().is_some_and(|source| source.is::<reqwest::Error>()));
+        assert!(error.source().is_some_and(<dyn std::error::Error>::is::<reqwest::Error>));
         assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
     }
 }
