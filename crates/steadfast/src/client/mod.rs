@@ -7,8 +7,8 @@
 //!     +--> Call --> PendingResult --> Course: the requests that one call takes
 //! ```
 //!
-//! Every call ends in a result or in an [`Error`] whose [`Outcome`](crate::Outcome) says what is known: never sent,
-//! refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
+//! Every call ends in a result or in an [`Error`](crate::Error) whose [`Outcome`](crate::Outcome) says what is known:
+//! never sent, refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
 
 mod asking;
 mod attempts;
