@@ -76,6 +76,7 @@ impl Peer {
             checks: everything::ALL,
             lacks: |check, way, _| match check {
                 "cancel" => Some("what it does for long does not look whether it was cancelled"),
+                "log" => Some("it logs by itself, at moments of its own"),
                 "kill" if way == Way::Http => Some("its streams can be resumed, and the client tries for a minute"),
                 _ if everything::ALL.iter().any(|offered| offered.name == check) => None,
                 _ => Some("its lists change only when a client has connected"),
