@@ -129,20 +129,10 @@ impl Streak {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::{Task, Timer};
+    use crate::runtime::still::Still;
 
-    /// It is always the same moment there.
-    struct Still(Moment);
-
-    impl Runtime for Still {
-        fn now(&self) -> Moment {
-            self.0
-        }
-        fn timer(&self) -> Box<dyn Timer> {
-            unimplemented!("nobody waits here")
-        }
-        fn spawn(&self, _task: Task) {}
-        fn spawn_thread(&self, _job: Box<dyn FnOnce() + Send>) {}
+    fn still(millis: u64) -> Still {
+        Still { now: at(millis), chance: 128 }
     }
 
     fn at(millis: u64) -> Moment {
@@ -153,10 +143,10 @@ mod tests {
     fn pauses_double_up_to_the_ceiling_and_are_never_longer() {
         let policy = Reconnect::default().attempts(50).longest_pause(Duration::from_secs(1));
         let mut streak = Streak::default();
-        assert_eq!(streak.next(&policy, &Still(at(0))), at(0));
+        assert_eq!(streak.next(&policy, &still(0)), at(0));
         for most in [200, 400, 800, 1_000, 1_000] {
             streak.failed(at(0));
-            let pause = streak.next(&policy, &Still(at(0)));
+            let pause = streak.next(&policy, &still(0));
             assert!(pause >= at(most / 2) && pause <= at(most), "{pause:?} of {most}");
         }
     }
@@ -170,8 +160,8 @@ mod tests {
             streak.failed(at(1_000));
         }
         assert_eq!(streak.allowance(&policy), 1);
-        assert_eq!(streak.next(&policy, &Still(at(2_000))), at(11_000));
-        assert_eq!(streak.next(&policy, &Still(at(20_000))), at(20_000));
+        assert_eq!(streak.next(&policy, &still(2_000)), at(11_000));
+        assert_eq!(streak.next(&policy, &still(20_000)), at(20_000));
     }
 
     #[test]

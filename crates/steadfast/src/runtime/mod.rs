@@ -29,6 +29,8 @@ mod lull;
 mod mailbox;
 mod notices;
 mod room;
+#[cfg(test)]
+pub(crate) mod still;
 mod threads;
 mod tokio;
 mod unseen;

@@ -79,28 +79,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::{Task, Timer};
-
-    /// It is always the same moment there, and chance is always the same.
-    struct Still {
-        now: Moment,
-        chance: u8,
-    }
-
-    impl Runtime for Still {
-        fn now(&self) -> Moment {
-            self.now
-        }
-        fn timer(&self) -> Box<dyn Timer> {
-            unimplemented!("nobody waits here")
-        }
-        fn spawn(&self, _task: Task) {}
-        fn spawn_thread(&self, _job: Box<dyn FnOnce() + Send>) {}
-        fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
-            bytes.fill(self.chance);
-            Ok(())
-        }
-    }
+    use crate::runtime::still::Still;
 
     fn at(millis: u64) -> Moment {
         Moment::after_origin(Duration::from_millis(millis))

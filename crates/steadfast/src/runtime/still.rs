@@ -1,0 +1,42 @@
+//! A runtime for tests in which no time passes: it is always the same moment there, and chance is always the same.
+
+use std::task::{Context, Poll};
+
+use steadfast_proto::Moment;
+
+use super::{Runtime, Task, Timer};
+
+pub(crate) struct Still {
+    pub(crate) now: Moment,
+    pub(crate) chance: u8,
+}
+
+impl Runtime for Still {
+    fn now(&self) -> Moment {
+        self.now
+    }
+
+    fn timer(&self) -> Box<dyn Timer> {
+        Box::new(Never)
+    }
+
+    fn spawn(&self, _task: Task) {}
+
+    fn spawn_thread(&self, _job: Box<dyn FnOnce() + Send>) {}
+
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+        bytes.fill(self.chance);
+        Ok(())
+    }
+}
+
+/// No moment comes.
+struct Never;
+
+impl Timer for Never {
+    fn reset(&mut self, _when: Option<Moment>) {}
+
+    fn poll(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
