@@ -106,7 +106,8 @@ pub enum Outcome {
     Refused,
     /// The peer did it, and its answer cannot be used.
     Answered,
-    /// It was sent, and nobody knows what became of it.
+    /// It was sent, and nobody knows what became of it. So it is, too, if the peer asked back and had no answer to that: it has
+    /// not done all of it, and what it did before it asked it does not say.
     Unknown,
 }
 
@@ -260,9 +261,10 @@ impl Error {
         Self::local(kind, Outcome::NotSent, "the server could not be reached again").with_source(why)
     }
 
-    /// The server asked back in place of a result, and was not answered. It waits for nothing.
+    /// The server asked back in place of a result, and was not answered. It waits for nothing, and what it did before it asked
+    /// nobody knows.
     pub fn unanswered(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::local(ErrorKind::Unanswered, Outcome::Answered, message)
+        Self::local(ErrorKind::Unanswered, Outcome::Unknown, message)
     }
 
     /// The program asked for something that cannot be.

@@ -241,9 +241,10 @@ impl<R: Request> Course<R> {
                 self.link = another.map_err(|error| error.with_outcome(known))?;
             }
             Next::Answer(asked) => {
-                // The last round was answered, and the next is not sent yet.
+                // The server has not done it, and may have begun to before it asked.
                 let answering = self.rounds.answer(&self.client, asked);
-                self.bounds.during(Outcome::Answered, answering).await??;
+                let answered = self.bounds.during(Outcome::Unknown, answering).await?;
+                answered.map_err(|error| self.with_what_is_known(error))?;
             }
             Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
             Next::Follow(task) => {

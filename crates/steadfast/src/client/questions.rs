@@ -10,6 +10,9 @@ use super::handlers::{Answering, Handlers, Written};
 use crate::error::Error;
 use crate::runtime::poll_quietly;
 
+/// So many are answered at once: each has a handler running, and perhaps a user who looks at it.
+const MOST: usize = 64;
+
 /// Questions that are being answered, all at the same time: await it for the answers. The first that cannot be answered is the
 /// error, and the others are dropped.
 pub(super) struct Questions(Vec<Question>);
@@ -26,8 +29,13 @@ enum Answer {
 }
 
 impl Questions {
-    /// Puts them to the handlers.
+    /// Puts them to the handlers. If they are too many, none is put.
     pub(super) fn put(handlers: &Handlers, requests: InputRequests) -> Result<Self, Error> {
+        let asked = requests.len();
+        if asked > MOST {
+            let message = format!("the server asked {asked} questions at once, and at most {MOST} are answered");
+            return Err(Error::unanswered(message));
+        }
         let questions = requests.into_iter().map(|(key, request)| Question::put(handlers, key, &request));
         questions.collect::<Result<_, _>>().map(Self)
     }

@@ -34,7 +34,8 @@ pub enum Settled<R: Request> {
     NotSent(Error),
     /// It was cancelled. The error's outcome says whether the server may have acted on it.
     Cancelled(Error),
-    /// It was sent, and nobody knows what became of it.
+    /// It was sent, and nobody knows what became of it. Also if the server asked back and was not answered: what it did before
+    /// that nobody knows.
     Unknown(Unknown<R>),
 }
 

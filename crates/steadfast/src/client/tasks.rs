@@ -21,6 +21,11 @@ use crate::runtime::waiting::sleep;
 const PACE: Duration = Duration::from_secs(1);
 const PACES: std::ops::RangeInclusive<Duration> = Duration::from_millis(20)..=Duration::from_secs(60);
 
+/// How many questions of one task are answered, and how many bytes of their keys are remembered: a task that asks more goes on
+/// for ever.
+const MOST: usize = 1_000;
+const KEY_BYTES: usize = 1 << 20;
+
 /// How long the server may take to hear that a task is not wanted any more.
 const CANCELLING: Duration = Duration::from_secs(10);
 
@@ -31,7 +36,7 @@ pub(super) fn are_taken(client: &Client) -> bool {
 
 /// Follows a task to its end. Dropping this has it cancelled.
 pub(super) async fn follow(client: Client, method: Method, task: Task) -> Result<JsonObject, Error> {
-    Following { client, method, task, answered: BTreeSet::new(), over: false }.until_the_end().await
+    Following { client, method, task, answered: Answered::default(), over: false }.until_the_end().await
 }
 
 /// Has a task cancelled that nobody waits for.
@@ -46,8 +51,7 @@ struct Following {
     client: Client,
     method: Method,
     task: Task,
-    /// The keys of what it asked for and was told.
-    answered: BTreeSet<String>,
+    answered: Answered,
     /// The task has ended.
     over: bool,
 }
@@ -65,7 +69,10 @@ impl Following {
             self.over = task.status.is_final();
             match task.status {
                 TaskStatus::Working => {}
-                TaskStatus::InputRequired => self.answer(input_requests.unwrap_or_default()).await?,
+                TaskStatus::InputRequired => {
+                    let answered = self.answer(input_requests.unwrap_or_default()).await;
+                    answered.map_err(Error::with_outcome_unknown)?;
+                }
                 TaskStatus::Completed => {
                     return result.ok_or_else(|| Error::decode(self.method, "the task is completed and has no result"));
                 }
@@ -73,26 +80,51 @@ impl Following {
                     let unsaid = || steadfast_model::ErrorObject::internal("the task failed, and nobody said why");
                     return Err(Error::refused(self.method, error.unwrap_or_else(unsaid)));
                 }
-                TaskStatus::Cancelled => return Err(Error::cancelled(Outcome::Answered)),
+                // How far it had come the server does not say.
+                TaskStatus::Cancelled => return Err(Error::cancelled(Outcome::Unknown)),
             }
         }
     }
 
     /// Answers what was not answered before: the server may show a question for a while after it was.
     async fn answer(&mut self, requests: InputRequests) -> Result<(), Error> {
-        let new: InputRequests = requests.into_iter().filter(|(key, _)| !self.answered.contains(key)).collect();
+        let new: InputRequests = requests.into_iter().filter(|(key, _)| !self.answered.keys.contains(key)).collect();
         if new.is_empty() {
             return Ok(());
         }
-        self.answered.extend(new.keys().cloned());
+        self.answered.note(new.keys())?;
         let responses = Questions::put(&self.client.inner.line.opener.handlers, new)?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
-        self.client.call::<request::UpdateTask>(params).await.map(drop).map_err(Error::with_outcome_unknown)
+        self.client.call::<request::UpdateTask>(params).await.map(drop)
     }
 
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);
         sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end())).await;
+    }
+}
+
+/// The keys of what a task asked for and was told.
+#[derive(Default)]
+struct Answered {
+    keys: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Answered {
+    /// Takes note of more of them; an error if they are too many.
+    fn note<'a>(&mut self, keys: impl Iterator<Item = &'a String>) -> Result<(), Error> {
+        for key in keys {
+            self.bytes = self.bytes.saturating_add(key.len());
+            self.keys.insert(key.clone());
+        }
+        if self.keys.len() > MOST {
+            return Err(Error::unanswered(format!("the task has asked {MOST} questions, and asks again")));
+        }
+        if self.bytes > KEY_BYTES {
+            return Err(Error::unanswered(format!("the keys of the task's questions are longer than {KEY_BYTES} bytes")));
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Calls that become tasks, seen by a client: it has the result as if there had been no task.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -153,7 +154,7 @@ async fn a_task_that_nobody_can_answer_is_cancelled() {
     let (connecting, requests) = one_task(asks);
     let client = connecting.capabilities(capabilities()).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Answered));
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
     until_it_was_asked(&requests, "tasks/cancel").await;
 }
 
@@ -181,6 +182,57 @@ async fn a_question_that_is_shown_twice_is_answered_once() {
     let updates: Vec<_> = requests.iter().filter(|request| request["method"] == "tasks/update").collect();
     assert_eq!(updates.len(), 1);
     assert_eq!(updates[0]["params"]["inputResponses"], json!({"r": {"roots": []}}));
+}
+
+#[tokio::test]
+async fn a_task_that_asks_for_ever_is_not_answered_for_ever() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let looks = Arc::clone(&asked);
+    let (connecting, requests) = scripted(move |round, params| {
+        let mut shown = json!({
+            "taskId": "one", "status": "input_required", "createdAt": "2026-07-28T00:00:00Z",
+            "lastUpdatedAt": "2026-07-28T00:00:00Z", "ttlMs": null, "pollIntervalMs": 20,
+        });
+        let first = looks.fetch_add(50, Ordering::SeqCst);
+        let questions = (first..first + 50).map(|key| (key.to_string(), json!({"method": "roots/list"})));
+        shown["inputRequests"] = Value::Object(questions.collect());
+        match round {
+            0 => shown["resultType"] = json!("task"),
+            _ if params.get("inputResponses").is_some() => shown = json!({"resultType": "complete"}),
+            _ => shown["resultType"] = json!("complete"),
+        }
+        shown
+    });
+    let roots = || async { Ok(ListRootsResult::default()) };
+    let client = connecting.capabilities(capabilities()).on_roots(roots).await.unwrap();
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
+    assert!(error.to_string().contains("1000 questions"), "{error}");
+    until_it_was_asked(&requests, "tasks/cancel").await;
+    let requests = requests.lock().unwrap();
+    let updates = requests.iter().filter(|request| request["method"] == "tasks/update");
+    let answers = updates.map(|update| update["params"]["inputResponses"].as_object().map_or(0, |told| told.len()));
+    assert_eq!(answers.sum::<usize>(), 1_000);
+}
+
+#[tokio::test]
+async fn the_keys_of_what_a_task_asks_are_remembered_up_to_so_many_bytes() {
+    let key = "k".repeat((1 << 20) + 1);
+    let asks = json!({"status": "input_required", "inputRequests": {key: {"method": "roots/list"}}});
+    let (connecting, requests) = one_task(asks);
+    let roots = || async { Ok(ListRootsResult::default()) };
+    let client = connecting.capabilities(capabilities()).on_roots(roots).await.unwrap();
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
+    until_it_was_asked(&requests, "tasks/cancel").await;
+}
+
+#[tokio::test]
+async fn how_far_a_task_had_come_that_the_server_has_cancelled_nobody_knows() {
+    let (connecting, _) = one_task(json!({"resultType": "complete", "status": "cancelled"}));
+    let client = connecting.capabilities(capabilities()).await.unwrap();
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Cancelled, Outcome::Unknown));
 }
 
 #[tokio::test]

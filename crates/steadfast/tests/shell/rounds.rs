@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::{Era, Settled};
 use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use steadfast::{
@@ -67,7 +67,7 @@ async fn a_question_without_a_handler_ends_the_call_and_says_which() {
     let (connecting, _) = scripted(move |_, _| asks.clone());
     let client = connecting.capabilities(everything()).await.unwrap();
     let error = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Answered));
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
     assert!(error.to_string().contains("elicitation/create under `name`"), "{error}");
 }
 
@@ -83,9 +83,59 @@ async fn a_handler_that_fails_or_panics_ends_its_call_and_no_other() {
         .await
         .unwrap();
     let error = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unanswered);
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
     let echoed = soon(client.call_tool("echo", json!({"text": "still here"})).into_future()).await.unwrap();
     assert_eq!(text(&echoed), "still here");
+}
+
+#[tokio::test]
+async fn a_call_that_was_asked_back_and_not_answered_is_settled_as_unknown_and_its_caller_may_make_it_again() {
+    let answer = |round: usize, _: &Value| match round {
+        0 => json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}),
+        _ => json!({"resultType": "complete", "content": []}),
+    };
+    let (connecting, requests) = scripted(answer);
+    let client = connecting
+        .on::<request::ListRoots, _, _>(|_| async { Err::<ListRootsResult, _>(Error::internal("not today")) })
+        .await
+        .unwrap();
+    let settled = soon(client.call_tool("pay", json!({"amount": 5})).settle()).await;
+    let Settled::Unknown(unknown) = settled else { panic!("{settled:?}") };
+    assert_eq!(unknown.error().kind(), ErrorKind::Unanswered);
+    assert!(matches!(soon(unknown.call_again().settle()).await, Settled::Answered(_)));
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests[1]["params"]["arguments"], json!({"amount": 5}));
+    assert!(requests[1]["params"].get("inputResponses").is_none());
+}
+
+#[tokio::test]
+async fn so_many_questions_are_answered_at_once_and_no_more() {
+    for (asked, answered) in [(64, true), (65, false)] {
+        let answer = move |round: usize, _: &Value| {
+            let questions = (0..asked).map(|key| (key.to_string(), json!({"method": "roots/list"})));
+            match round {
+                0 => json!({"resultType": "input_required", "inputRequests": Value::Object(questions.collect())}),
+                _ => json!({"resultType": "complete", "content": []}),
+            }
+        };
+        let (connecting, _) = scripted(answer);
+        let put = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&put);
+        let client = connecting
+            .on::<request::ListRoots, _, _>(move |_| {
+                count.fetch_add(1, Ordering::SeqCst);
+                async { Ok(ListRootsResult::default()) }
+            })
+            .await
+            .unwrap();
+        let ended = soon(client.call_tool("any", json!({})).into_future()).await;
+        assert_eq!(ended.is_ok(), answered, "{ended:?}");
+        assert_eq!(put.load(Ordering::SeqCst), if answered { asked } else { 0 });
+        if let Err(error) = ended {
+            assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
+            assert!(error.to_string().contains("65 questions at once"), "{error}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -124,7 +174,7 @@ async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
         .unwrap();
     let call = client.call_tool("tour", json!({})).total_timeout(std::time::Duration::from_millis(50));
     let error = soon(call.into_future()).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Answered));
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
 }
 
 /// A server that answers `server/discover`, and every other request with what `answer` says of its parameters. Returns the
@@ -218,7 +268,7 @@ async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
         .await
         .unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Answered));
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
     assert_eq!(requests.lock().unwrap().len(), 100);
 }
 

@@ -167,7 +167,7 @@ async fn a_call_between_two_rounds_is_cancelled_at_once() {
     soon(asked.wait()).await;
     canceller.cancel();
     let error = soon(ended).await.unwrap().unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Cancelled, Outcome::Answered));
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Cancelled, Outcome::Unknown));
 }
 
 fn a_task(request: &Value) -> Reply {
