@@ -77,6 +77,15 @@ impl MirroredParams {
         self.0.is_empty()
     }
 
+    /// How many bytes it takes up beside itself.
+    pub fn bytes(&self) -> usize {
+        let texts = |mirrored: &Mirrored| {
+            let steps = mirrored.path.iter().map(|step| size_of::<Box<str>>() + step.len());
+            mirrored.name.len() + mirrored.shown.len() + steps.sum::<usize>()
+        };
+        self.0.iter().map(|mirrored| size_of::<Mirrored>() + texts(mirrored)).sum()
+    }
+
     /// Compares the headers of a call with its arguments.
     pub fn check(&self, headers: &(impl Headers + ?Sized), params: &Params<'_>) -> Result<(), Mismatch> {
         self.check_arguments(headers, params.get("arguments"))

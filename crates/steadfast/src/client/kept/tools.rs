@@ -13,7 +13,7 @@ use super::bounded::Bounded;
 use super::output::OutputSchema;
 use crate::error::Error;
 
-/// So many tools are known, and so many bytes of their schemas. The others are called all the same.
+/// So many tools are known, and so many bytes of what is kept of them. The others are called all the same.
 const MOST: usize = 4_096;
 const BYTES: usize = 16 << 20;
 
@@ -30,7 +30,8 @@ struct State {
 #[derive(PartialEq)]
 pub(crate) struct KnownTool {
     mirrored: MirroredParams,
-    annotations: Option<ToolAnnotations>,
+    /// Calling it twice does no more than calling it once, by its own word.
+    may_be_repeated: bool,
     output: Option<OutputSchema>,
 }
 
@@ -56,7 +57,8 @@ impl KnownTools {
             if state.tools.get(&name).is_some_and(|before| **before == known) {
                 continue;
             }
-            let bytes = known.bytes() + name.len();
+            // The name stands in two places: by itself, and by when it was used.
+            let bytes = known.bytes() + 2 * name.len();
             state.tools.insert(name, Arc::new(known), bytes);
         }
     }
@@ -83,19 +85,18 @@ impl KnownTool {
         Self {
             // One with annotations that are wrong is not to be called over HTTP, and elsewhere they do not matter.
             mirrored: MirroredParams::of_schema(&tool.input_schema).unwrap_or_default(),
-            annotations: tool.annotations.clone(),
+            may_be_repeated: tool.annotations.as_ref().is_some_and(says_it_may_be_repeated),
             output: tool.output_schema.as_ref().map(OutputSchema::new),
         }
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.output.as_ref().map_or(0, OutputSchema::bytes)
+        size_of::<Self>() + self.mirrored.bytes() + self.output.as_ref().map_or(0, OutputSchema::bytes)
     }
 
     /// True if calling it twice does no more than calling it once, by its own word.
     pub(crate) fn says_it_may_be_repeated(&self) -> bool {
-        let hint = |read: fn(&ToolAnnotations) -> Option<bool>| self.annotations.as_ref().and_then(read) == Some(true);
-        hint(|hints| hints.read_only_hint) || hint(|hints| hints.idempotent_hint)
+        self.may_be_repeated
     }
 
     /// Calls `header` with each header that mirrors one of these arguments.
@@ -108,6 +109,10 @@ impl KnownTool {
     pub(super) fn check(&self, name: &str, answer: &CallToolResult) -> Result<(), Error> {
         self.output.as_ref().map_or(Ok(()), |output| output.check(name, answer))
     }
+}
+
+fn says_it_may_be_repeated(hints: &ToolAnnotations) -> bool {
+    hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
 }
 
 #[cfg(test)]
@@ -153,6 +158,30 @@ mod tests {
         let listed: Vec<_> = (0..=MOST).map(|number| Tool::new(number.to_string())).collect();
         let known = known(&listed);
         assert!(known.get("0").is_none() && known.get(&MOST.to_string()).is_some());
+    }
+
+    #[test]
+    fn whatever_is_long_of_a_tool_counts() {
+        let long = || "x".repeat(BYTES / 3);
+        let named = |number: usize| Tool::new(format!("{number}{}", long()));
+        let mirroring = |number: usize| {
+            let schema = json!({"type": "object", "properties": {
+                long(): {"type": "string", "x-mcp-header": format!("H{number}")}}});
+            Tool::new(number.to_string()).with_input_schema(schema.as_object().cloned().unwrap())
+        };
+        let titled = |number: usize| {
+            let annotations = ToolAnnotations::new().with_title(long());
+            Tool::new(number.to_string()).with_annotations(annotations)
+        };
+        for (tools, kept) in [
+            ((0..4).map(named).collect::<Vec<_>>(), 1),
+            ((0..4).map(mirroring).collect(), 2),
+            // Nothing is kept of what a tool is called in annotations.
+            ((0..4).map(titled).collect(), 4),
+        ] {
+            let known = known(&tools);
+            assert_eq!(tools.iter().filter(|tool| known.get(&tool.name).is_some()).count(), kept);
+        }
     }
 
     #[test]
