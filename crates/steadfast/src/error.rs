@@ -59,7 +59,8 @@ pub enum ErrorKind {
     Cancelled,
     /// A limit of this side was reached.
     Limit,
-    /// The peer did not declare that it can do this, or its revision does not have it.
+    /// The peer did not declare that it can do this, or its revision does not have it, or it promises it in a way that this
+    /// side does not understand: a schema in an unknown dialect.
     Unsupported,
     /// No revision of the protocol is spoken by both sides, or the peer did not complete the handshake.
     Incompatible,
@@ -240,6 +241,12 @@ impl Error {
     pub fn invalid_output(tool: &str, why: impl fmt::Display) -> Self {
         let message = format!("the answer of the tool `{tool}` does not fit its output schema: {why}");
         Self::local(ErrorKind::InvalidOutput, Outcome::Answered, message)
+    }
+
+    /// A tool's output schema cannot be read, so what it answers could not be checked, and it was not called.
+    pub(crate) fn unreadable_schema(tool: &str, why: impl fmt::Display) -> Self {
+        let message = format!("the tool `{tool}` was not called, because its output schema cannot be read: {why}");
+        Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)
     }
 
     /// Something below the protocol failed.

@@ -48,6 +48,8 @@ pub(super) struct Course<R: Request> {
     attempts: Attempts,
     /// What the last request has to do with what the client keeps.
     keeping: Option<Keeping>,
+    /// How long the last answer was.
+    answer_bytes: usize,
 }
 
 /// What became of a request.
@@ -104,6 +106,7 @@ impl<R: Request> Course<R> {
             rounds: Rounds::default(),
             lookup: Lookup::default(),
             keeping: None,
+            answer_bytes: 0,
         }
     }
 
@@ -134,7 +137,7 @@ impl<R: Request> Course<R> {
             ..CallOptions::default()
         };
         let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
-        let mut keeping = Keeping::begin::<R>(kept, revision, &self.params, self.asked);
+        let mut keeping = Keeping::begin::<R>(kept, revision, &self.params, self.asked)?;
         if self.rounds.is_later() {
             keeping.note_round();
         }
@@ -161,6 +164,11 @@ impl<R: Request> Course<R> {
         self.rounds.dress(text.into(), revision)
     }
 
+    /// How long the last answer was.
+    pub(super) fn answer_bytes(&self) -> usize {
+        self.answer_bytes
+    }
+
     /// Takes back what the next request needs.
     pub(super) fn take_back(&mut self, mut request: Asking<R>) {
         self.on_progress = request.take_on_progress();
@@ -185,6 +193,7 @@ impl<R: Request> Course<R> {
 
     /// Looks at the text of an answer.
     pub(super) fn take_answer(&mut self, text: &str) -> Step<R> {
+        self.answer_bytes = text.len();
         let asks = matches!(R::METHOD, Method::CallTool | Method::GetPrompt | Method::ReadResource);
         let may_ask = asks && self.link.peer.revision.is_modern();
         let answer = steadfast_model::Outcome::from_json(text).map_err(|error| Error::decode(R::METHOD, error));

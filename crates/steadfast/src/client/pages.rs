@@ -21,6 +21,9 @@ use crate::error::Error;
 /// A server that gives out cursors for ever would keep us for ever.
 const MOST_PAGES: usize = 1_000;
 
+/// How much of a list is collected, in bytes of its pages. What is longer can be taken item by item.
+const MOST_BYTES: usize = 64 << 20;
+
 /// A request that lists something in pages.
 pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed {
     /// What is listed.
@@ -102,6 +105,8 @@ pub struct Items<R: Listing> {
     next: Option<PaginatedParams>,
     fetched: VecDeque<R::Item>,
     pages: usize,
+    /// How long the pages were together.
+    bytes: usize,
     /// How long each page may take.
     timeout: Option<Duration>,
     fresh: bool,
@@ -110,7 +115,8 @@ pub struct Items<R: Listing> {
 impl<R: Listing> Items<R> {
     pub(super) fn new(client: Client) -> Self {
         let next = Some(PaginatedParams::default());
-        Self { client, page: None, next, fetched: VecDeque::new(), pages: 0, timeout: Some(TIMEOUT), fresh: false }
+        let (fetched, timeout) = (VecDeque::new(), Some(TIMEOUT));
+        Self { client, page: None, next, fetched, pages: 0, bytes: 0, timeout, fresh: false }
     }
 
     /// How long to wait for each page. As long as for any call unless told; with `None` only its total time ends it.
@@ -130,7 +136,7 @@ impl<R: Listing> Items<R> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// All of them.
+    /// All of them. A list whose pages have more than 64 MiB is not collected: that is an error.
     ///
     /// If the server does not take a cursor any more that stands in a page that was kept, the list is fetched again from its
     /// beginning.
@@ -138,10 +144,14 @@ impl<R: Listing> Items<R> {
         let mut items = Vec::new();
         while let Some(item) = self.next().await {
             match item {
+                Ok(_) if self.bytes > MOST_BYTES => {
+                    return Err(Error::endless(format!("the list of {} has more than {MOST_BYTES} bytes", R::METHOD)));
+                }
                 Ok(item) => items.push(item),
                 Err(error) if !self.fresh && self.forget_pages(&error) => {
                     items.clear();
-                    (self.next, self.pages, self.fresh) = (Some(PaginatedParams::default()), 0, true);
+                    (self.next, self.fresh) = (Some(PaginatedParams::default()), true);
+                    (self.pages, self.bytes) = (0, 0);
                 }
                 Err(error) => return Err(error),
             }
@@ -192,8 +202,9 @@ impl<R: Listing> Stream for Items<R> {
                 items.page = Some(items.call(params).start());
             }
             let Some(page) = &mut items.page else { return Poll::Ready(None) };
-            let page = std::task::ready!(Pin::new(page).poll(cx));
+            let (page, course) = std::task::ready!(page.poll_end(cx));
             items.page = None;
+            items.bytes = items.bytes.saturating_add(course.map_or(0, |course| course.answer_bytes()));
             if let Err(error) = page.and_then(|page| items.take(page)) {
                 items.fetched.clear();
                 return Poll::Ready(Some(Err(error)));

@@ -1,8 +1,9 @@
 //! How large a JSON Schema may be, and how costly to check.
 //!
 //! They hold for schemas that are written by hand or come from elsewhere: one that goes beyond is a
-//! [problem](crate::Tool::problem) of its tool, and clients do not check results by it. A schema of a few lines can keep a processor busy for years, or use up the
-//! stack, because references let it say the same thing over and over. So what counts is not its size alone.
+//! [problem](crate::Tool::problem) of its tool, and clients do not call a tool that promises results by it. A schema of a few
+//! lines can keep a processor busy for years, or use up the stack, because references let it say the same thing over and over.
+//! So what counts is not its size alone.
 
 /// The longest, in bytes of JSON. 1 MiB: those of people have a few thousand.
 pub const BYTES: usize = 1 << 20;

@@ -86,3 +86,20 @@ async fn a_list_without_an_end_ends_with_an_error() {
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Limit, Outcome::Answered));
     assert!(soon(tools.next()).await.is_none());
 }
+
+#[tokio::test]
+async fn so_much_of_a_list_is_collected_and_the_rest_is_taken_item_by_item() {
+    let page = |_: usize, _: &Value| {
+        let tool = json!({"name": "t", "description": "x".repeat(15 << 20), "inputSchema": {"type": "object"}});
+        json!({"resultType": "complete", "tools": [tool], "nextCursor": "again", "ttlMs": 0, "cacheScope": "private"})
+    };
+    let (connecting, requests) = scripted(page);
+    let client = connecting.await.unwrap();
+    let error = soon(client.list_tools()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Limit, Outcome::Answered));
+    assert_eq!(requests.lock().unwrap().len(), 5);
+    let mut tools = client.tools();
+    for _ in 0..6 {
+        soon(tools.next()).await.unwrap().unwrap();
+    }
+}

@@ -39,20 +39,24 @@ impl Keeping {
         Some((Self { kept: Arc::clone(kept), fetch: None, generation, called: None }, text))
     }
 
-    /// For a request that is about to be made.
+    /// For a request that is about to be made. The error is the call's, which is not to be made: of a tool whose answer could
+    /// not be checked.
     pub(in crate::client) fn begin<R: Request>(
         kept: &Arc<Kept>,
         revision: Revision,
         params: &R::Params,
         now: Moment,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let generation = kept.tools.generation();
         let any: &dyn Any = params;
         let called = any.downcast_ref().filter(|_| kept.checks_output && revision >= Revision::V2025_06_18);
         let called = called.and_then(|params: &CallToolParams| Some((&*params.name, kept.tools.get(&params.name)?)));
-        let called = called.map(|(name, tool)| (name.into(), tool));
+        let called = match called {
+            Some((name, tool)) => tool.can_be_checked(name).map(|()| Some((name.into(), tool)))?,
+            None => None,
+        };
         let fetch = Asked::of::<R>(revision, params).and_then(|asked| kept.fetch(asked, now));
-        Self { kept: Arc::clone(kept), fetch, generation, called }
+        Ok(Self { kept: Arc::clone(kept), fetch, generation, called })
     }
 
     /// The server has asked back: what it answers then depends on more than what was asked for.

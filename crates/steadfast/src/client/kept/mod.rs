@@ -53,7 +53,8 @@ impl Kept {
             reader: Reader::new(),
             private_lists: Mutex::default(),
             tools: KnownTools::new(),
-            checks_output,
+            // Without the feature nothing is held against a schema.
+            checks_output: checks_output && cfg!(feature = "schema-validation"),
             comes_back,
             closed: AtomicBool::new(false),
             logs: LogHearers::default(),

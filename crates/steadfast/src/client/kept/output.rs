@@ -8,12 +8,12 @@ use steadfast_model::{CallToolResult, JsonObject};
 use crate::error::Error;
 use crate::validation::{Validator, limits};
 
-/// The output schema of a tool, compiled when an answer is first checked by it.
+/// The output schema of a tool, compiled when the tool is first called.
 pub(super) struct OutputSchema {
     /// `None` if it is too large to be kept.
     text: Option<Box<str>>,
-    /// `None` if nothing can be checked by it.
-    compiled: OnceLock<Option<Validator>>,
+    /// Or why nothing can be checked by it.
+    compiled: OnceLock<Result<Validator, Box<str>>>,
 }
 
 impl OutputSchema {
@@ -27,31 +27,31 @@ impl OutputSchema {
         self.text.as_ref().map_or(0, |text| text.len())
     }
 
+    /// Whether answers can be checked by it. A tool of which they cannot is not called: its answer would have to be taken for
+    /// one that fits, or thrown away when the tool has done its work.
+    pub(super) fn can_be_read(&self, tool: &str) -> Result<(), Error> {
+        self.compiled().map(drop).map_err(|why| Error::unreadable_schema(tool, why))
+    }
+
     /// Whether the answer is what the schema says. Called where the call is awaited: it may take its time.
     pub(super) fn check(&self, tool: &str, answer: &CallToolResult) -> Result<(), Error> {
         // A failure is for the model to read, and looks as it likes.
         if answer.failed() {
             return Ok(());
         }
-        let Some(validator) = self.compiled.get_or_init(|| self.compile(tool)) else { return Ok(()) };
+        let validator = self.compiled().map_err(|why| Error::invalid_output(tool, why))?;
         validator.check_content(answer.structured_content.as_ref()).map_err(|why| Error::invalid_output(tool, why))
     }
 
-    /// Says so, once, if it cannot be.
-    fn compile(&self, tool: &str) -> Option<Validator> {
-        let compiled = match &self.text {
-            Some(text) => compile(text),
-            None => Err(format!("it is longer than {} bytes", limits::BYTES)),
-        };
-        compiled
-            .inspect_err(|why| tracing::warn!(%tool, %why, "answers of this tool are not checked: its output schema"))
-            .ok()
+    fn compiled(&self) -> Result<&Validator, &str> {
+        self.compiled.get_or_init(|| self.compile().map_err(Into::into)).as_ref().map_err(|why| &**why)
     }
-}
 
-fn compile(text: &str) -> Result<Validator, String> {
-    let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    schema.as_object().ok_or_else(|| "it is no object".to_owned()).and_then(Validator::new)
+    fn compile(&self) -> Result<Validator, String> {
+        let text = self.text.as_ref().ok_or_else(|| format!("it is longer than {} bytes", limits::BYTES))?;
+        let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        Validator::new(schema.as_object().ok_or("it is no object")?)
+    }
 }
 
 /// Whether they are the same schema.

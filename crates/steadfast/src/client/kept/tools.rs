@@ -105,6 +105,11 @@ impl KnownTool {
         self.mirrored.each_header(arguments, header);
     }
 
+    /// Whether answers can be held against what the tool says that they are.
+    pub(super) fn can_be_checked(&self, name: &str) -> Result<(), Error> {
+        self.output.as_ref().map_or(Ok(()), |output| output.can_be_read(name))
+    }
+
     /// Whether an answer is what the tool says that its answers are.
     pub(super) fn check(&self, name: &str, answer: &CallToolResult) -> Result<(), Error> {
         self.output.as_ref().map_or(Ok(()), |output| output.check(name, answer))

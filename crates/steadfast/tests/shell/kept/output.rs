@@ -61,16 +61,41 @@ async fn a_failure_looks_as_it_likes() {
     assert!(call(&client, &mut puppet, json!({"isError": true})).await.unwrap().failed());
 }
 
+/// Schemas that nothing can be checked by, and what is said of each.
+fn unreadable() -> [(Value, &'static str); 3] {
+    [
+        (json!({"$schema": "https://example.org/my-dialect", "type": "object"}), "is not supported; those that are: 2020-12"),
+        (json!({"$ref": "https://example.org/other.json"}), "https://example.org/other.json"),
+        (json!({"description": "x".repeat(steadfast::server::schema_limits::BYTES)}), "longer than"),
+    ]
+}
+
+#[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn a_schema_that_nothing_can_be_checked_by_is_no_reason_to_refuse_an_answer() {
-    let elsewhere = json!({"$ref": "https://example.org/other.json"});
-    let large = json!({"description": "x".repeat(steadfast::server::schema_limits::BYTES)});
-    for schema in [elsewhere, large] {
-        let (client, mut puppet) = knowing(Era::Modern, schema, |connecting| connecting).await;
-        for _ in 0..2 {
-            call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
-            call(&client, &mut puppet, json!({})).await.unwrap();
+async fn a_tool_whose_output_schema_cannot_be_read_is_not_called_and_the_error_says_why() {
+    for (schema, why) in unreadable() {
+        for era in [Era::Modern, HANDSHAKE] {
+            let (client, mut puppet) = knowing(era, schema.clone(), |connecting| connecting).await;
+            for _ in 0..2 {
+                let error = soon(client.call_tool("sum", json!({})).into_future()).await.unwrap_err();
+                assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotSent));
+                assert_eq!(error.fault(), Fault::Peer);
+                assert!(error.to_string().contains("`sum`") && error.to_string().contains(why), "{error}");
+            }
+            // What comes next shows that nothing was sent before.
+            let listed = names(&client);
+            puppet.asked("tools/list").await;
+            drop(listed);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_whose_output_schema_cannot_be_read_is_called_by_who_wants_what_comes_as_it_is() {
+    for (schema, _) in unreadable() {
+        let (client, mut puppet) = knowing(Era::Modern, schema, Connecting::unchecked_output).await;
+        call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
+        call(&client, &mut puppet, json!({})).await.unwrap();
     }
 }
 
