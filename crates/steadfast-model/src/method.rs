@@ -101,6 +101,10 @@ pub struct Row {
     pub notification: bool,
     /// True if it only asks: nothing is different after it, however often it is made.
     pub only_asks: bool,
+    /// True if its result says how long it may be kept (since 2026-07-28).
+    pub cacheable: bool,
+    /// True if it may be answered with questions, or with a task, in place of its result (since 2026-07-28).
+    pub asks_back: bool,
     /// What its receiver has to have declared.
     pub capability: Option<Capability>,
     /// Where it stands, by revision in the order of [`Revision::ALL`].
@@ -121,7 +125,8 @@ const INPUT: Option<Place> = Some(Place { sender: Sender::Server, carried: Carri
 const ABSENT: Option<Place> = None;
 
 macro_rules! methods {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $capability:expr, [$($place:ident),+];)+) => {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $($mark:ident)* =>
+        $capability:expr, [$($place:ident),+];)+) => {
         /// Every request and notification of every revision and of the tasks extension.
         ///
         /// ```
@@ -157,6 +162,8 @@ macro_rules! methods {
                         name: $name,
                         notification: methods!(@notification $kind),
                         only_asks: methods!(@only_asks $kind),
+                        cacheable: false $(|| methods!(@cacheable $mark))*,
+                        asks_back: false $(|| methods!(@asks_back $mark))*,
                         capability: $capability,
                         places: [$($place),+],
                     } },)+
@@ -168,88 +175,93 @@ macro_rules! methods {
     (@notification $request:ident) => { false };
     (@only_asks Question) => { true };
     (@only_asks $other:ident) => { false };
+    (@cacheable Cacheable) => { true };
+    (@cacheable $other:ident) => { false };
+    (@asks_back AsksBack) => { true };
+    (@asks_back $other:ident) => { false };
 }
 
 use Capability::{Completions, Elicitation, Logging, Prompts, Resources, Roots, Sampling, Tasks, Tools};
 
 // A question is a request that only asks: whoever does not know whether it arrived may ask again. What changes something
 // is none, though making it twice were harmless: a subscription and a level belong to their connection.
+// What is cacheable, or asks back, is so since 2026-07-28: no older revision has a way to say it.
 // Columns: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28.
 methods! {
     /// Opens a connection.
-    Initialize "initialize" Request None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
+    Initialize "initialize" Request => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Asks whether the other side is there.
-    Ping "ping" Question None, [EITHER, EITHER, EITHER, EITHER, ABSENT];
+    Ping "ping" Question => None, [EITHER, EITHER, EITHER, EITHER, ABSENT];
     /// Asks what a server is.
-    Discover "server/discover" Question None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
+    Discover "server/discover" Question Cacheable => None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// Lists the tools.
-    ListTools "tools/list" Question Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListTools "tools/list" Question Cacheable => Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Calls a tool.
-    CallTool "tools/call" Request Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    CallTool "tools/call" Request AsksBack => Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the prompts.
-    ListPrompts "prompts/list" Question Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListPrompts "prompts/list" Question Cacheable => Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Fills in a prompt.
-    GetPrompt "prompts/get" Question Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    GetPrompt "prompts/get" Question AsksBack => Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the resources.
-    ListResources "resources/list" Question Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListResources "resources/list" Question Cacheable => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the resource templates.
-    ListResourceTemplates "resources/templates/list" Question Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListResourceTemplates "resources/templates/list" Question Cacheable => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Reads a resource.
-    ReadResource "resources/read" Question Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ReadResource "resources/read" Question Cacheable AsksBack => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Asks to be told when a resource changes.
-    Subscribe "resources/subscribe" Request Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
+    Subscribe "resources/subscribe" Request => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Takes that back.
-    Unsubscribe "resources/unsubscribe" Request Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
+    Unsubscribe "resources/unsubscribe" Request => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Opens a stream of notifications.
-    Listen "subscriptions/listen" Request None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
+    Listen "subscriptions/listen" Request => None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// Completes an argument.
-    Complete "completion/complete" Question Some(Completions), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    Complete "completion/complete" Question => Some(Completions), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Asks for log messages of a severity and above.
-    SetLevel "logging/setLevel" Request Some(Logging), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
+    SetLevel "logging/setLevel" Request => Some(Logging), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Asks for the folders that the client works in.
-    ListRoots "roots/list" Question Some(Roots), [SERVER, SERVER, SERVER, SERVER, INPUT];
+    ListRoots "roots/list" Question => Some(Roots), [SERVER, SERVER, SERVER, SERVER, INPUT];
     /// Asks the client's model.
-    CreateMessage "sampling/createMessage" Request Some(Sampling), [SERVER, SERVER, SERVER, SERVER, INPUT];
+    CreateMessage "sampling/createMessage" Request => Some(Sampling), [SERVER, SERVER, SERVER, SERVER, INPUT];
     /// Asks the client's user.
-    Elicit "elicitation/create" Request Some(Elicitation), [ABSENT, ABSENT, SERVER, SERVER, INPUT];
+    Elicit "elicitation/create" Request => Some(Elicitation), [ABSENT, ABSENT, SERVER, SERVER, INPUT];
     /// Asks how a task is doing.
-    GetTask "tasks/get" Question Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
+    GetTask "tasks/get" Question => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
     /// Waits for a task's result.
-    GetTaskPayload "tasks/result" Question Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
+    GetTaskPayload "tasks/result" Question => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// Lists the tasks.
-    ListTasks "tasks/list" Question Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
+    ListTasks "tasks/list" Question => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// Gives up a task.
-    CancelTask "tasks/cancel" Request Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
+    CancelTask "tasks/cancel" Request => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
     /// Gives a task the input that it waits for.
-    UpdateTask "tasks/update" Request Some(Tasks), [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
+    UpdateTask "tasks/update" Request => Some(Tasks), [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// The client is ready.
-    Initialized "notifications/initialized" Notification None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
+    Initialized "notifications/initialized" Notification => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Takes back a request.
-    Cancelled "notifications/cancelled" Notification None, [EITHER, EITHER, EITHER, EITHER, EITHER];
+    Cancelled "notifications/cancelled" Notification => None, [EITHER, EITHER, EITHER, EITHER, EITHER];
     /// How far a request is.
-    Progress "notifications/progress" Notification None, [EITHER, EITHER, EITHER, EITHER, SERVER];
+    Progress "notifications/progress" Notification => None, [EITHER, EITHER, EITHER, EITHER, SERVER];
     /// A log message.
-    LoggingMessage "notifications/message" Notification None, [SERVER, SERVER, SERVER, SERVER, SERVER];
+    LoggingMessage "notifications/message" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
     /// The list of tools changed.
-    ToolListChanged "notifications/tools/list_changed" Notification None, [SERVER, SERVER, SERVER, SERVER, SERVER];
+    ToolListChanged "notifications/tools/list_changed" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
     /// The list of prompts changed.
-    PromptListChanged "notifications/prompts/list_changed" Notification None, [SERVER, SERVER, SERVER, SERVER, SERVER];
+    PromptListChanged "notifications/prompts/list_changed" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
     /// The list of resources changed.
-    ResourceListChanged "notifications/resources/list_changed" Notification None,
+    ResourceListChanged "notifications/resources/list_changed" Notification => None,
         [SERVER, SERVER, SERVER, SERVER, SERVER];
     /// A resource changed.
-    ResourceUpdated "notifications/resources/updated" Notification None, [SERVER, SERVER, SERVER, SERVER, SERVER];
+    ResourceUpdated "notifications/resources/updated" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
     /// The list of roots changed.
-    RootsListChanged "notifications/roots/list_changed" Notification None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
+    RootsListChanged "notifications/roots/list_changed" Notification => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// The user has done what a URL asked for.
-    ElicitationComplete "notifications/elicitation/complete" Notification None,
+    ElicitationComplete "notifications/elicitation/complete" Notification => None,
         [ABSENT, ABSENT, ABSENT, SERVER, ABSENT];
     /// A task of 2025-11-25 changed.
-    TaskStatus "notifications/tasks/status" Notification None, [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
+    TaskStatus "notifications/tasks/status" Notification => None, [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// A task of the extension changed.
-    TaskUpdated "notifications/tasks" Notification None, [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
+    TaskUpdated "notifications/tasks" Notification => None, [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
     /// A stream of notifications is open.
-    SubscriptionAcknowledged "notifications/subscriptions/acknowledged" Notification None,
+    SubscriptionAcknowledged "notifications/subscriptions/acknowledged" Notification => None,
         [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
 }
 
@@ -288,16 +300,12 @@ impl Method {
 
     /// True if its result says in that revision how long it may be kept.
     pub fn is_cacheable_in(self, revision: Revision) -> bool {
-        let says = matches!(
-            self,
-            Self::Discover
-                | Self::ListTools
-                | Self::ListPrompts
-                | Self::ListResources
-                | Self::ListResourceTemplates
-                | Self::ReadResource
-        );
-        says && revision.is_modern()
+        self.row().cacheable && revision.is_modern()
+    }
+
+    /// True if it may be answered in that revision with questions, or with a task, in place of its result.
+    pub fn may_ask_back_in(self, revision: Revision) -> bool {
+        self.row().asks_back && revision.is_modern()
     }
 
     /// True if a client may send it as a message in that revision.
@@ -339,6 +347,22 @@ mod tests {
         }
         assert!(Method::ReadResource.only_asks() && Method::GetPrompt.only_asks() && Method::GetTask.only_asks());
         assert_eq!(asks.len(), 13);
+    }
+
+    #[test]
+    fn the_newest_says_of_some_that_they_may_be_kept_and_of_some_that_they_may_ask_back() {
+        let of = |has: fn(Method, Revision) -> bool, revision| {
+            Method::ALL.iter().filter(|method| has(**method, revision)).map(|method| method.name()).collect::<Vec<_>>()
+        };
+        let newest = Revision::V2026_07_28;
+        let lists = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+        assert_eq!(
+            of(Method::is_cacheable_in, newest),
+            [&["server/discover"], &lists[..], &["resources/read"]].concat()
+        );
+        assert_eq!(of(Method::may_ask_back_in, newest), ["tools/call", "prompts/get", "resources/read"]);
+        assert!(of(Method::is_cacheable_in, Revision::V2025_11_25).is_empty());
+        assert!(of(Method::may_ask_back_in, Revision::V2025_11_25).is_empty());
     }
 
     fn names(revision: Revision, may_send: fn(Sender) -> bool, notification: bool) -> Vec<&'static str> {

@@ -28,7 +28,7 @@ use crate::roots::ListRootsResult;
 use crate::sampling::{CreateMessageParams, CreateMessageResult};
 use crate::subscription::{ListenResult, SubscriptionParams};
 use crate::task::{CancelTaskResult, DetailedTask, ListTasksResult, TaskParams, UpdateTaskParams};
-use crate::tool::{CallToolParams, CallToolResult, ListToolsResult};
+use crate::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool};
 
 /// A request: its method, its parameters and its result.
 pub trait Request: 'static {
@@ -38,10 +38,56 @@ pub trait Request: 'static {
     type Params: Encode + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// What it comes to.
     type Result: ResultShape + Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// What these parameters ask about.
+    fn subject(_params: &Self::Params) -> Subject<'_> {
+        Subject::Unnamed
+    }
+
+    /// What this result says of tools.
+    fn news(_result: &Self::Result) -> News<'_> {
+        News::Other
+    }
+}
+
+/// What a request asks about, as far as whoever makes it has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Subject<'a> {
+    /// Nothing that has a name.
+    Unnamed,
+    /// A page of a list: the one behind this cursor, or the first.
+    Page(Option<&'a str>),
+    /// The tool of this name, which is called.
+    Tool(&'a str),
+    /// The resource of this URI, which is read.
+    Resource {
+        /// Where it is.
+        uri: &'a str,
+        /// Answers to what the server asked came with it, so that more than the URI decides what is read.
+        answers: bool,
+    },
+}
+
+/// What a result says of tools.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum News<'a> {
+    /// Nothing.
+    Other,
+    /// That there are these.
+    Tools(&'a [Tool]),
+    /// What one came to.
+    Called(&'a CallToolResult),
+}
+
+/// The page that is asked for.
+fn page(params: &PaginatedParams) -> Subject<'_> {
+    Subject::Page(params.cursor.as_deref())
 }
 
 macro_rules! requests {
-    ($($(#[$doc:meta])* $name:ident: $params:ty => $result:ty;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident: $params:ty => $result:ty $(, about $subject:expr)? $(, says $news:expr)?;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub enum $name {}
@@ -50,6 +96,16 @@ macro_rules! requests {
             const METHOD: Method = Method::$name;
             type Params = $params;
             type Result = $result;
+
+            $(fn subject(params: &$params) -> Subject<'_> {
+                let subject: fn(&$params) -> Subject<'_> = $subject;
+                subject(params)
+            })?
+
+            $(fn news(result: &$result) -> News<'_> {
+                let news: fn(&$result) -> News<'_> = $news;
+                news(result)
+            })?
         }
     )+
 
@@ -67,19 +123,22 @@ requests! {
     /// `server/discover`
     Discover: EmptyParams => DiscoverResult;
     /// `tools/list`
-    ListTools: PaginatedParams => ListToolsResult;
+    ListTools: PaginatedParams => ListToolsResult, about page, says |result| News::Tools(&result.tools);
     /// `tools/call`
-    CallTool: CallToolParams => CallToolResult;
+    CallTool: CallToolParams => CallToolResult, about |params| Subject::Tool(&params.name), says |result| News::Called(result);
     /// `prompts/list`
-    ListPrompts: PaginatedParams => ListPromptsResult;
+    ListPrompts: PaginatedParams => ListPromptsResult, about page;
     /// `prompts/get`
     GetPrompt: GetPromptParams => GetPromptResult;
     /// `resources/list`
-    ListResources: PaginatedParams => ListResourcesResult;
+    ListResources: PaginatedParams => ListResourcesResult, about page;
     /// `resources/templates/list`
-    ListResourceTemplates: PaginatedParams => ListResourceTemplatesResult;
+    ListResourceTemplates: PaginatedParams => ListResourceTemplatesResult, about page;
     /// `resources/read`
-    ReadResource: ReadResourceParams => ReadResourceResult;
+    ReadResource: ReadResourceParams => ReadResourceResult, about |params| Subject::Resource {
+        uri: &params.uri,
+        answers: params.input_responses.is_some() || params.request_state.is_some(),
+    };
     /// `resources/subscribe`
     Subscribe: ResourceParams => EmptyResult;
     /// `resources/unsubscribe`
@@ -101,7 +160,7 @@ requests! {
     /// `tasks/result`: the result is that of the request that became the task.
     GetTaskPayload: TaskParams => JsonObject;
     /// `tasks/list`
-    ListTasks: PaginatedParams => ListTasksResult;
+    ListTasks: PaginatedParams => ListTasksResult, about page;
     /// `tasks/cancel`
     CancelTask: TaskParams => CancelTaskResult;
     /// `tasks/update`

@@ -102,10 +102,8 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
 
 /// A notification, its parameters as the revision has them.
 pub(crate) fn notification_of(revision: Revision, method: Method, params: &impl Encode) -> Vec<u8> {
-    let mut text = Vec::new();
     // The parameters are types of ours with string keys and finite numbers: they can be written.
-    let _ = era::write_params(revision, params, &Decoration::none(), &mut text);
-    let text = String::from_utf8(text).unwrap_or_default();
+    let text = era::params_text(revision, params, &Decoration::none()).unwrap_or_default();
     notification(method.name(), Some(if text.is_empty() { "{}" } else { &text }))
 }
 

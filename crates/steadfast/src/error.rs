@@ -243,9 +243,9 @@ impl Error {
         Self::local(ErrorKind::InvalidOutput, Outcome::Answered, message)
     }
 
-    /// A tool's output schema cannot be read, so what it answers could not be checked, and it was not called.
-    pub(crate) fn unreadable_schema(tool: &str, why: impl fmt::Display) -> Self {
-        let message = format!("the tool `{tool}` was not called, because its output schema cannot be read: {why}");
+    /// A tool says something of itself that nobody can act by, so it was not called.
+    pub(crate) fn uncallable(tool: &str, why: impl fmt::Display) -> Self {
+        let message = format!("the tool `{tool}` was not called: {why}");
         Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)
     }
 

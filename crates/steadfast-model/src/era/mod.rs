@@ -164,6 +164,15 @@ pub fn write_params<P: Encode>(
     append(out, &ParamsForm { revision, params, decoration })
 }
 
+/// The parameters of a request or notification, as text.
+pub fn params_text<P: Encode>(
+    revision: Revision,
+    params: &P,
+    decoration: &Decoration,
+) -> Result<Box<str>, serde_json::Error> {
+    serde_json::to_string(&ParamsForm { revision, params, decoration }).map(String::into_boxed_str)
+}
+
 /// Appends a value that is neither a result nor parameters, undecorated.
 pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     append(out, &object::Inner { value, revision })

@@ -178,10 +178,8 @@ impl Connection {
         let Hello::Client(hello) = &*self.hello else { return Err(CallRefused::NotInRevision) };
         let params = InitializeParams::new(offered.as_str(), hello.capabilities.clone(), hello.info.clone());
         request.method = Method::Initialize;
-        let mut text = Vec::new();
         // Types of ours with string keys and finite numbers: they can be written.
-        let _ = era::write_params(offered, &params, &Decoration::none(), &mut text);
-        request.params = String::from_utf8(text).ok().map(String::into_boxed_str);
+        request.params = era::params_text(offered, &params, &Decoration::none()).ok();
         request.cancellable = false;
         self.open_call(now, call, request)
     }

@@ -4,13 +4,14 @@
 //! are not known yet, or is lost on the way. Whatever is waited for then, the total time and a cancellation end it at once,
 //! and what is known of the call by then is in the error (law L10).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use steadfast_model::era;
 use steadfast_model::request::Request;
-use steadfast_model::{InputRequiredResult, Method, ProgressToken, Task};
+use steadfast_model::{InputRequiredResult, ProgressToken, Task};
 use steadfast_proto::Moment;
 
 use super::asking::Asking;
@@ -18,7 +19,7 @@ use super::attempts::Attempts;
 use super::call::Call;
 use super::canceller::Canceller;
 use super::ending::{Loss, complete, text_of};
-use super::kept::Keeping;
+use super::kept::{Keeping, Over};
 use super::line::Failed;
 use super::link::Link;
 use super::lookup::{Lookup, look_up};
@@ -85,7 +86,7 @@ impl<R: Request> Course<R> {
     pub(super) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
         let Call { client, timeout, total_timeout, on_progress, idempotent, fresh, .. } = call;
         let inner = &client.inner;
-        let trusted = inner.trusts_annotations && inner.kept().may_repeat(&params);
+        let trusted = inner.trusts_annotations && inner.kept().may_repeat::<R>(&params);
         let harmless = idempotent || trusted || R::METHOD.only_asks();
         let runtime = Arc::clone(inner.runtime());
         let asked = runtime.now();
@@ -136,8 +137,9 @@ impl<R: Request> Course<R> {
             progress: self.token.clone().zip(self.on_progress.take()),
             ..CallOptions::default()
         };
-        let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
-        let mut keeping = Keeping::begin::<R>(kept, revision, &self.params, self.asked)?;
+        let inner = &self.client.inner;
+        let over = Over { revision: self.link.peer.revision, http: inner.over_http };
+        let mut keeping = Keeping::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
         if self.rounds.is_later() {
             keeping.note_round();
         }
@@ -151,17 +153,12 @@ impl<R: Request> Course<R> {
     fn params_text(&self) -> Result<Box<str>, Error> {
         let revision = self.link.peer.revision;
         let decoration = self.client.inner.kept().logs.decorate(&self.client.inner.line.opener.decoration);
-        let mut text = Vec::new();
-        match &self.token {
-            Some(token) => {
-                let decoration = decoration.into_owned().with_progress_token(token);
-                era::write_params(revision, &self.params, &decoration, &mut text)
-            }
-            None => era::write_params(revision, &self.params, &decoration, &mut text),
-        }
-        .map_err(Error::encode)?;
-        let text = String::from_utf8(text).map_err(Error::encode)?;
-        self.rounds.dress(text.into(), revision)
+        let decoration = match &self.token {
+            Some(token) => Cow::Owned(decoration.into_owned().with_progress_token(token)),
+            None => decoration,
+        };
+        let text = era::params_text(revision, &self.params, &decoration).map_err(Error::encode)?;
+        self.rounds.dress(text, revision)
     }
 
     /// How long the last answer was.
@@ -194,8 +191,7 @@ impl<R: Request> Course<R> {
     /// Looks at the text of an answer.
     pub(super) fn take_answer(&mut self, text: &str) -> Step<R> {
         self.answer_bytes = text.len();
-        let asks = matches!(R::METHOD, Method::CallTool | Method::GetPrompt | Method::ReadResource);
-        let may_ask = asks && self.link.peer.revision.is_modern();
+        let may_ask = R::METHOD.may_ask_back_in(self.link.peer.revision);
         let answer = steadfast_model::Outcome::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match answer {
             Ok(steadfast_model::Outcome::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),

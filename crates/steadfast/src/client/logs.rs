@@ -124,8 +124,11 @@ impl std::fmt::Debug for Logs {
 }
 
 /// Who hears the server's log.
-#[derive(Default)]
-pub(super) struct LogHearers(Mutex<Hearers>);
+pub(super) struct LogHearers {
+    /// A connection that is lost is made again, and there is more to hear.
+    comes_back: bool,
+    hearers: Mutex<Hearers>,
+}
 
 #[derive(Default)]
 struct Hearers {
@@ -146,6 +149,11 @@ impl Hearer {
 }
 
 impl LogHearers {
+    /// `comes_back`: a connection that is lost is made again.
+    pub(super) fn new(comes_back: bool) -> Self {
+        Self { comes_back, hearers: Mutex::default() }
+    }
+
     /// One more, and the least severe messages that anybody wants.
     fn add(&self, level: LoggingLevel) -> (Arc<Hearer>, LoggingLevel) {
         let hearer = Hearer::new(level);
@@ -171,12 +179,10 @@ impl LogHearers {
     /// listen hear what the server has to say, or nothing.
     pub(super) fn restore(&self, link: &Link, opener: &Opener) {
         let Some(level) = self.lowest().filter(|_| !link.peer.revision.is_modern()) else { return };
-        let mut text = Vec::new();
-        let written =
-            era::write_params(link.peer.revision, &SetLevelParams::new(level), &Decoration::none(), &mut text);
-        let Some(text) = written.ok().and_then(|()| String::from_utf8(text).ok()) else { return };
+        let params = SetLevelParams::new(level);
+        let Ok(text) = era::params_text(link.peer.revision, &params, &Decoration::none()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
-        let call = PendingCall::new(&link.mailbox, Method::SetLevel, Some(text.into()), options);
+        let call = PendingCall::new(&link.mailbox, Method::SetLevel, Some(text), options);
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
 
@@ -197,6 +203,14 @@ impl LogHearers {
         }
     }
 
+    /// The connection has ended.
+    pub(super) fn note_lost(&self) {
+        if !self.comes_back {
+            self.close();
+        }
+    }
+
+    /// There will be nothing more to hear.
     pub(super) fn close(&self) {
         let mut hearers = self.lock();
         hearers.closed = true;
@@ -204,7 +218,7 @@ impl LogHearers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Hearers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -131,11 +131,9 @@ impl Opener {
     }
 
     fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>) -> Result<PendingCall, Error> {
-        let mut text = Vec::new();
-        era::write_params(Revision::LATEST, &EmptyParams::default(), &self.decoration, &mut text)
-            .map_err(Error::encode)?;
-        let text = String::from_utf8(text).map_err(Error::encode)?;
-        Ok(PendingCall::new(mailbox, Method::Discover, Some(text.into()), self.options()))
+        let params = EmptyParams::default();
+        let text = era::params_text(Revision::LATEST, &params, &self.decoration).map_err(Error::encode)?;
+        Ok(PendingCall::new(mailbox, Method::Discover, Some(text), self.options()))
     }
 
     async fn handshake(&self, mailbox: &Arc<Mailbox>, offered: Revision) -> Result<Opened, Error> {

@@ -15,6 +15,7 @@ use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
 use super::call::{Call, TIMEOUT};
+use super::kept::Over;
 use super::pending::PendingResult;
 use crate::error::Error;
 
@@ -173,7 +174,7 @@ impl<R: Listing> Items<R> {
     /// Takes a page; an error if there will never be a last one.
     fn take(&mut self, page: R::Result) -> Result<(), Error> {
         let (mut items, cursor) = R::open(page);
-        if self.client.inner.over_http {
+        if (Over { revision: self.client.revision(), http: self.client.inner.over_http }).mirrors() {
             items.retain(R::is_sound_over_http);
         }
         self.fetched = items.into();

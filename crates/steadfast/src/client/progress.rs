@@ -14,7 +14,7 @@ use super::canceller::Canceller;
 use super::pending::{Settling, settled};
 use super::settled::Settled;
 use crate::error::{Error, Outcome};
-use crate::runtime::Backlog;
+use crate::runtime::{Backlog, progress_bytes};
 
 /// Who leaves more than this unread, or more bytes of messages, loses the oldest.
 const UNSEEN: usize = 64;
@@ -41,7 +41,7 @@ impl<R: Request> Call<R> {
         let (told, end) = (Arc::clone(&backlog), Closing(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
         let call = self.on_progress(move |progress: ProgressParams| {
-            let bytes = progress.message.as_ref().map_or(0, String::len);
+            let bytes = progress_bytes(&progress);
             told.push(progress, bytes);
         });
         let mut call = call.start();

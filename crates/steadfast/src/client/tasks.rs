@@ -122,7 +122,9 @@ impl Answered {
             return Err(Error::unanswered(format!("the task has asked {MOST} questions, and asks again")));
         }
         if self.bytes > KEY_BYTES {
-            return Err(Error::unanswered(format!("the keys of the task's questions are longer than {KEY_BYTES} bytes")));
+            return Err(Error::unanswered(format!(
+                "the keys of the task's questions are longer than {KEY_BYTES} bytes"
+            )));
         }
         Ok(())
     }

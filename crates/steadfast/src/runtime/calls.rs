@@ -59,13 +59,19 @@ impl Default for State {
     }
 }
 
+/// What a report counts for: whatever of it the server may make as long as it likes.
+pub(crate) fn progress_bytes(progress: &ProgressParams) -> usize {
+    let beside = progress.meta.as_ref().and_then(|meta| serde_json::to_string(meta).ok());
+    progress.message.as_ref().map_or(0, String::len) + beside.map_or(0, |text| text.len())
+}
+
 impl Slot {
     pub(super) fn end(&self, ending: CallEnding) {
         self.change(|state| state.ending = Some(ending));
     }
 
     pub(super) fn progress(&self, progress: ProgressParams) {
-        let bytes = progress.message.as_ref().map_or(0, String::len);
+        let bytes = progress_bytes(&progress);
         self.change(|state| state.progress.push(progress, bytes));
     }
 

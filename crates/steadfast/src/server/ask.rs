@@ -249,12 +249,10 @@ impl Context {
     /// For 2025-11-25. Other revisions do not have it, and their clients are told nothing.
     pub fn elicitation_complete(&self, id: &str) {
         let Some(execution) = self.execution() else { return };
-        let mut text = Vec::new();
         let params = ElicitationCompleteParams::new(id);
         // An object with a text in it can be written.
-        let _ = era::write_params(execution.peer.revision, &params, &era::Decoration::none(), &mut text);
-        let text = String::from_utf8(text).unwrap_or_default();
-        Notices::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text.into()));
+        let text = era::params_text(execution.peer.revision, &params, &era::Decoration::none()).unwrap_or_default();
+        Notices::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
     }
 
     /// The error that has a client of 2025-11-25 show these URLs to its user, and try again when they were visited: return

@@ -284,12 +284,10 @@ impl Context {
     /// [`Context::call`] with another time limit.
     pub async fn call_within<R: Request>(&self, params: R::Params, timeout: Duration) -> Result<R::Result, Error> {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
-        let mut text = Vec::new();
-        era::write_params(execution.peer.revision, &params, &era::Decoration::none(), &mut text)
-            .map_err(Error::encode)?;
-        let text = String::from_utf8(text).map_err(Error::encode)?;
+        let none = era::Decoration::none();
+        let text = era::params_text(execution.peer.revision, &params, &none).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
-        let ending = PendingCall::new(&execution.mailbox, R::METHOD, Some(text.into()), options).await;
+        let ending = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
         crate::client::result_of::<R>(ending)
     }
 

@@ -43,12 +43,10 @@ const RESPONSES: &str = "inputResponses";
 
 /// Whether the request could end with questions. If not, it need not keep what questions are bound to.
 fn may_take_rounds(request: &Request) -> bool {
-    let asking = matches!(request.method, Method::CallTool | Method::GetPrompt | Method::ReadResource);
     let can_answer = |client: &ClientCapabilities| {
         client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some()
     };
-    asking
-        && request.peer.revision.is_modern()
+    request.method.may_ask_back_in(request.peer.revision)
         && (can_answer(&request.peer.client_capabilities) || is_resumed(request))
 }
 

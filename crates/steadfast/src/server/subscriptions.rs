@@ -220,10 +220,8 @@ fn wanted(change: &Change<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<Stri
 }
 
 fn params_text(revision: Revision, params: &impl Encode, decoration: &Decoration) -> Box<str> {
-    let mut text = Vec::new();
     // The parameters are types of ours with string keys: they can be written.
-    let _ = era::write_params(revision, params, decoration, &mut text);
-    String::from_utf8(text).unwrap_or_default().into()
+    era::params_text(revision, params, decoration).unwrap_or_default()
 }
 
 fn uri_of(request: &Request) -> Result<String, Answer> {

@@ -165,6 +165,37 @@ async fn dropping_a_call_while_its_user_is_asked_drops_the_question() {
 }
 
 #[tokio::test]
+async fn dropping_a_call_in_a_later_round_cancels_the_request_of_that_round() {
+    let (here, there) = steadfast::transport::memory::pair(1 << 16);
+    let mut server = super::review::Raw::new(there);
+    let roots = || async { Ok(ListRootsResult::default()) };
+    let connecting = Client::connect(here).era(Era::Modern).on_roots(roots).into_future();
+    let opening = async {
+        let probe = server.line().await.unwrap();
+        let found =
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
+        server.send(&json!({"jsonrpc": "2.0", "id": probe["id"], "result": found})).await;
+    };
+    let (client, ()) = soon(async { tokio::join!(connecting, opening) }).await;
+    let client = client.unwrap();
+    let mut call = client.call_tool("any", json!({})).start();
+    let asking_back = async {
+        let first = server.line().await.unwrap();
+        let asks = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+        server.send(&json!({"jsonrpc": "2.0", "id": first["id"], "result": asks})).await;
+        server.line().await.unwrap()
+    };
+    let second = tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        second = soon(asking_back) => second,
+    };
+    drop(call);
+    let told = soon(server.line()).await.unwrap();
+    assert_eq!(told["method"], "notifications/cancelled");
+    assert_eq!(told["params"]["requestId"], second["id"]);
+}
+
+#[tokio::test]
 async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
     let client = Client::connect(server([tour()]))
         .era(Era::Modern)

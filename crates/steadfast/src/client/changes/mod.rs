@@ -176,13 +176,11 @@ impl Changes {
     }
 
     fn listen(&self) -> Result<PendingCall, Error> {
-        let mut text = Vec::new();
         let params = SubscriptionParams::new(self.filter.clone());
         let decoration = &self.client.inner.line.opener.decoration;
-        era::write_params(self.link.peer.revision, &params, decoration, &mut text).map_err(Error::encode)?;
-        let text = String::from_utf8(text).map_err(Error::encode)?;
+        let text = era::params_text(self.link.peer.revision, &params, decoration).map_err(Error::encode)?;
         // It lasts as long as it is wanted.
-        Ok(PendingCall::new(&self.link.mailbox, Method::Listen, Some(text.into()), CallOptions::default()))
+        Ok(PendingCall::new(&self.link.mailbox, Method::Listen, Some(text), CallOptions::default()))
     }
 
     /// What is to be listened to after a loss: another link, if the client comes back and this was not in vain too often.

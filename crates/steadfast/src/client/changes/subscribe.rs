@@ -91,12 +91,9 @@ impl Subscriptions {
         let Some(client) = self.client.upgrade() else {
             return Err(Error::closed(Outcome::NotSent));
         };
-        let mut text = Vec::new();
-        let params = ResourceParams::new(uri);
-        era::write_params(self.link.peer.revision, &params, &client.line.opener.decoration, &mut text)
-            .map_err(Error::encode)?;
-        let text = String::from_utf8(text).map_err(Error::encode)?;
+        let (params, decoration) = (ResourceParams::new(uri), &client.line.opener.decoration);
+        let text = era::params_text(self.link.peer.revision, &params, decoration).map_err(Error::encode)?;
         let options = CallOptions { timeout: Some(SUBSCRIBING), ..CallOptions::default() };
-        Ok(PendingCall::new(&self.link.mailbox, R::METHOD, Some(text.into()), options).await)
+        Ok(PendingCall::new(&self.link.mailbox, R::METHOD, Some(text), options).await)
     }
 }

@@ -1,12 +1,8 @@
 //! What was asked for, as far as it decides what is answered: what an answer is kept under.
 
-use std::any::Any;
-
 use steadfast_model::era::{self, Decoration};
-use steadfast_model::request::Request;
-use steadfast_model::{
-    Method, PaginatedParams, ReadResourceParams, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams,
-};
+use steadfast_model::request::{Request, Subject};
+use steadfast_model::{Method, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams};
 use steadfast_proto::envelope::OwnedParams;
 
 /// A request whose answer may be kept.
@@ -28,20 +24,14 @@ impl Asked {
         if !R::METHOD.is_cacheable_in(revision) {
             return None;
         }
-        let any: &dyn Any = params;
-        let read: Option<&ReadResourceParams> = any.downcast_ref();
-        if read.is_some_and(|read| read.input_responses.is_some() || read.request_state.is_some()) {
-            return None;
-        }
-        let page: Option<&PaginatedParams> = any.downcast_ref();
-        let mut text = Vec::new();
-        era::write_params(revision, params, &Decoration::none(), &mut text).ok()?;
-        Some(Self {
-            method: R::METHOD,
-            params: String::from_utf8(text).ok()?.into(),
-            uri: read.map(|read| read.uri.as_str().into()),
-            goes_on: page.is_some_and(|page| page.cursor.is_some()),
-        })
+        let (uri, goes_on) = match R::subject(params) {
+            Subject::Resource { answers: true, .. } => return None,
+            Subject::Resource { uri, .. } => (Some(uri.into()), false),
+            Subject::Page(cursor) => (None, cursor.is_some()),
+            _ => (None, false),
+        };
+        let params = era::params_text(revision, params, &Decoration::none()).ok()?;
+        Some(Self { method: R::METHOD, params, uri, goes_on })
     }
 
     /// What it takes up beside the answer.
@@ -121,7 +111,7 @@ impl Stale {
 #[cfg(test)]
 mod tests {
     use steadfast_model::request::{CallTool, ListTools, ReadResource};
-    use steadfast_model::{CallToolParams, Meta};
+    use steadfast_model::{CallToolParams, Meta, PaginatedParams, ReadResourceParams};
 
     use super::*;
 

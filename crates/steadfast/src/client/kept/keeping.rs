@@ -1,17 +1,16 @@
 //! What one call has to do with what is kept.
 
-use std::any::Any;
 use std::sync::Arc;
 
+use steadfast_model::Revision;
 use steadfast_model::era::ResultShape as _;
-use steadfast_model::request::Request;
-use steadfast_model::{CallToolParams, CallToolResult, ListToolsResult, Revision};
+use steadfast_model::request::{News, Request, Subject};
 use steadfast_proto::Moment;
 
 use super::Kept;
 use super::asked::Asked;
 use super::cache::Fetch;
-use super::tools::KnownTool;
+use super::tools::{CalledTool, Over};
 use crate::error::Error;
 
 /// Goes along with a call: made before it is sent, and told of its answer where it is awaited.
@@ -21,8 +20,8 @@ pub(in crate::client) struct Keeping {
     fetch: Option<Fetch>,
     /// How often the list of tools had changed when the call was made.
     generation: u64,
-    /// The tool that is called, if it is known.
-    called: Option<(Box<str>, Arc<KnownTool>)>,
+    /// The tool that is called, if what it answers is to be checked.
+    called: Option<CalledTool>,
 }
 
 impl Keeping {
@@ -33,29 +32,30 @@ impl Keeping {
         params: &R::Params,
         now: Moment,
     ) -> Option<(Self, Arc<str>)> {
+        let answers = kept.answers.as_ref()?;
         let asked = Asked::of::<R>(revision, params)?;
         let generation = kept.tools.generation();
-        let text = kept.find(asked, now)?;
+        let text = answers.find(asked, now)?;
         Some((Self { kept: Arc::clone(kept), fetch: None, generation, called: None }, text))
     }
 
-    /// For a request that is about to be made. The error is the call's, which is not to be made: of a tool whose answer could
-    /// not be checked.
+    /// For a request that is about to be made. The error is the call's, which is not to be made: of a tool that says
+    /// something of itself that nobody can act by.
     pub(in crate::client) fn begin<R: Request>(
         kept: &Arc<Kept>,
-        revision: Revision,
+        over: Over,
         params: &R::Params,
         now: Moment,
     ) -> Result<Self, Error> {
         let generation = kept.tools.generation();
-        let any: &dyn Any = params;
-        let called = any.downcast_ref().filter(|_| kept.checks_output && revision >= Revision::V2025_06_18);
-        let called = called.and_then(|params: &CallToolParams| Some((&*params.name, kept.tools.get(&params.name)?)));
-        let called = match called {
-            Some((name, tool)) => tool.can_be_checked(name).map(|()| Some((name.into(), tool)))?,
-            None => None,
+        let called = match R::subject(params) {
+            Subject::Tool(name) => kept.tools.call(over, name)?,
+            _ => None,
         };
-        let fetch = Asked::of::<R>(revision, params).and_then(|asked| kept.fetch(asked, now));
+        let fetch = kept.answers.as_ref().and_then(|answers| {
+            let asked = Asked::of::<R>(over.revision, params)?;
+            Some(answers.fetch(asked, now))
+        });
         Ok(Self { kept: Arc::clone(kept), fetch, generation, called })
     }
 
@@ -67,23 +67,23 @@ impl Keeping {
     /// The call has its result, of this text. The error is the call's: a tool that does not keep its word.
     pub(in crate::client) fn take<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
         self.check::<R>(result)?;
-        if let (Some(fetch), Some(Some(said))) = (self.fetch.take(), result.caching()) {
-            self.kept.keep(&fetch, text, said);
+        if let (Some(answers), Some(fetch), Some(Some(said))) =
+            (&self.kept.answers, self.fetch.take(), result.caching())
+        {
+            answers.keep(&fetch, text, said);
         }
-        let any: &dyn Any = result;
-        if let Some(listed) = any.downcast_ref::<ListToolsResult>() {
-            self.kept.tools.note(self.generation, &listed.tools);
+        if let News::Tools(listed) = R::news(result) {
+            self.kept.tools.note(self.generation, listed);
         }
         Ok(())
     }
 
     /// The same for a result that did not come as the answer, and is not kept.
     pub(in crate::client) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
-        let any: &dyn Any = result;
-        match (&self.called, any.downcast_ref::<CallToolResult>()) {
+        match (&self.called, R::news(result)) {
             // If the list has changed since, nobody knows what the tool promised when it answered.
-            (Some((name, tool)), Some(answer)) if self.generation == self.kept.tools.generation() => {
-                tool.check(name, answer)
+            (Some(called), News::Called(answer)) if self.generation == self.kept.tools.generation() => {
+                called.check(answer)
             }
             _ => Ok(()),
         }

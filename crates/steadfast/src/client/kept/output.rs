@@ -30,7 +30,8 @@ impl OutputSchema {
     /// Whether answers can be checked by it. A tool of which they cannot is not called: its answer would have to be taken for
     /// one that fits, or thrown away when the tool has done its work.
     pub(super) fn can_be_read(&self, tool: &str) -> Result<(), Error> {
-        self.compiled().map(drop).map_err(|why| Error::unreadable_schema(tool, why))
+        let unreadable = |why| Error::uncallable(tool, format_args!("its output schema cannot be read: {why}"));
+        self.compiled().map(drop).map_err(unreadable)
     }
 
     /// Whether the answer is what the schema says. Called where the call is awaited: it may take its time.

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steadfast_model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use steadfast_model::error::excerpt;
+use steadfast_model::{CallToolResult, JsonObject, Revision, Tool, ToolAnnotations};
 use steadfast_proto::http::params::MirroredParams;
 
 use super::bounded::Bounded;
@@ -18,7 +19,11 @@ const MOST: usize = 4_096;
 const BYTES: usize = 16 << 20;
 
 /// See the [module](self).
-pub(crate) struct KnownTools(Mutex<State>);
+pub(super) struct KnownTools {
+    /// Whether what tools answer is checked.
+    checks_output: bool,
+    state: Mutex<State>,
+}
 
 struct State {
     tools: Bounded<Box<str>, Arc<KnownTool>>,
@@ -29,15 +34,44 @@ struct State {
 /// What is known of a tool.
 #[derive(PartialEq)]
 pub(crate) struct KnownTool {
-    mirrored: MirroredParams,
+    /// Which arguments are mirrored into headers, or why nobody can say.
+    mirrored: Result<MirroredParams, Box<str>>,
     /// Calling it twice does no more than calling it once, by its own word.
     may_be_repeated: bool,
     output: Option<OutputSchema>,
 }
 
+/// What a call goes over.
+#[derive(Clone, Copy)]
+pub(in crate::client) struct Over {
+    pub(in crate::client) revision: Revision,
+    pub(in crate::client) http: bool,
+}
+
+impl Over {
+    /// Whether arguments are mirrored into headers.
+    pub(in crate::client) fn mirrors(self) -> bool {
+        self.http && self.revision.is_modern()
+    }
+
+    fn has_structured_content(self) -> bool {
+        self.revision >= Revision::V2025_06_18
+    }
+}
+
+/// A tool that is called, and whose answer is to be checked.
+pub(super) struct CalledTool {
+    name: Box<str>,
+    known: Arc<KnownTool>,
+}
+
 impl KnownTools {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new(State { tools: Bounded::new(MOST, BYTES), generation: 0 }))
+    pub(super) fn new(checks_output: bool) -> Self {
+        Self {
+            // Without the feature nothing is held against a schema.
+            checks_output: checks_output && cfg!(feature = "schema-validation"),
+            state: Mutex::new(State { tools: Bounded::new(MOST, BYTES), generation: 0 }),
+        }
     }
 
     /// How often the list has changed: to be taken before it is asked for.
@@ -70,28 +104,47 @@ impl KnownTools {
         state.tools.retain(|_| false);
     }
 
+    /// A tool is about to be called; `None` if its answer is not checked. The error says why it is not to be called: its
+    /// answer should be checked and could not, or nobody can say which headers it wants.
+    pub(super) fn call(&self, over: Over, name: &str) -> Result<Option<CalledTool>, Error> {
+        let Some(known) = self.get(name) else { return Ok(None) };
+        if over.mirrors()
+            && let Err(why) = &known.mirrored
+        {
+            return Err(Error::uncallable(
+                name,
+                format_args!("over HTTP nobody can say which headers it wants: {why}"),
+            ));
+        }
+        match &known.output {
+            Some(output) if self.checks_output && over.has_structured_content() => output.can_be_read(name)?,
+            _ => return Ok(None),
+        }
+        Ok(Some(CalledTool { name: name.into(), known }))
+    }
+
     /// What is known of a tool.
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
+    pub(super) fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
         self.lock().tools.get(&Box::from(name)).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl KnownTool {
     fn new(tool: &Tool) -> Self {
         Self {
-            // One with annotations that are wrong is not to be called over HTTP, and elsewhere they do not matter.
-            mirrored: MirroredParams::of_schema(&tool.input_schema).unwrap_or_default(),
+            mirrored: MirroredParams::of_schema(&tool.input_schema).map_err(|why| excerpt(&why.to_string()).into()),
             may_be_repeated: tool.annotations.as_ref().is_some_and(says_it_may_be_repeated),
             output: tool.output_schema.as_ref().map(OutputSchema::new),
         }
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.mirrored.bytes() + self.output.as_ref().map_or(0, OutputSchema::bytes)
+        let mirrored = self.mirrored.as_ref().map_or_else(|why| why.len(), MirroredParams::bytes);
+        size_of::<Self>() + mirrored + self.output.as_ref().map_or(0, OutputSchema::bytes)
     }
 
     /// True if calling it twice does no more than calling it once, by its own word.
@@ -102,17 +155,16 @@ impl KnownTool {
     /// Calls `header` with each header that mirrors one of these arguments.
     #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has headers"))]
     pub(crate) fn each_header(&self, arguments: &JsonObject, header: impl FnMut(&str, Cow<'_, str>)) {
-        self.mirrored.each_header(arguments, header);
+        if let Ok(mirrored) = &self.mirrored {
+            mirrored.each_header(arguments, header);
+        }
     }
+}
 
-    /// Whether answers can be held against what the tool says that they are.
-    pub(super) fn can_be_checked(&self, name: &str) -> Result<(), Error> {
-        self.output.as_ref().map_or(Ok(()), |output| output.can_be_read(name))
-    }
-
+impl CalledTool {
     /// Whether an answer is what the tool says that its answers are.
-    pub(super) fn check(&self, name: &str, answer: &CallToolResult) -> Result<(), Error> {
-        self.output.as_ref().map_or(Ok(()), |output| output.check(name, answer))
+    pub(super) fn check(&self, answer: &CallToolResult) -> Result<(), Error> {
+        self.known.output.as_ref().map_or(Ok(()), |output| output.check(&self.name, answer))
     }
 }
 
@@ -131,7 +183,7 @@ mod tests {
     }
 
     fn known(tools: &[Tool]) -> KnownTools {
-        let known = KnownTools::new();
+        let known = KnownTools::new(true);
         known.note(0, tools);
         known
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
-use steadfast::{ClientCapabilities, JsonObject, SubscriptionFilter, TASKS_EXTENSION};
+use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, TASKS_EXTENSION};
 
 use super::*;
 use crate::demands::Heard;
@@ -226,6 +226,37 @@ async fn tools_whose_marks_are_wrong_are_left_out_and_logged() {
     for name in ["empty", "token", "control", "number", "object", "items", "composed", "twice"] {
         assert!(log.lines().any(|line| line.starts_with("WARN") && line.contains(name)), "{name}: {log}");
     }
+}
+
+#[tokio::test]
+async fn a_tool_whose_marks_are_wrong_is_not_called_and_the_error_says_why() {
+    let tool = json!({"name": "bad", "inputSchema": {"type": "object",
+        "properties": {"a": {"type": "number", "x-mcp-header": "Rate"}}}});
+    let (url, requests) = raw(move |_, came| modern(came, || listing(came, &json!([tool])))).await;
+    let client = connect(&url, Era::Modern).await;
+    soon(client.list_tools()).await.unwrap();
+    let error = soon(client.call_tool("bad", json!({"a": 1})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotSent));
+    assert!(error.to_string().contains("`bad`") && error.to_string().contains("x-mcp-header Rate"), "{error}");
+    assert!(!requests.lock().unwrap().iter().any(|came| came.is("tools/call")));
+}
+
+#[tokio::test]
+async fn marks_mean_nothing_to_the_older_revisions() {
+    let tool = json!({"name": "bad", "inputSchema": {"type": "object",
+        "properties": {"a": {"type": "number", "x-mcp-header": "Rate"}}}});
+    let (url, _) = raw(move |_, came| {
+        older(came, || match came.body["method"].as_str() {
+            Some("tools/list") => json_answer(came, &json!({"tools": [tool]})),
+            Some("tools/call") => json_answer(came, &json!({"content": []})),
+            _ => response("202 Accepted", &[], ""),
+        })
+    })
+    .await;
+    let client = connect(&url, Era::Handshake(Revision::V2025_11_25)).await;
+    let listed = soon(client.list_tools()).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    soon(client.call_tool("bad", json!({"a": 1})).into_future()).await.unwrap();
 }
 
 #[tokio::test]

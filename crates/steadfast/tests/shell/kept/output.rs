@@ -64,7 +64,10 @@ async fn a_failure_looks_as_it_likes() {
 /// Schemas that nothing can be checked by, and what is said of each.
 fn unreadable() -> [(Value, &'static str); 3] {
     [
-        (json!({"$schema": "https://example.org/my-dialect", "type": "object"}), "is not supported; those that are: 2020-12"),
+        (
+            json!({"$schema": "https://example.org/my-dialect", "type": "object"}),
+            "is not supported; those that are: 2020-12",
+        ),
         (json!({"$ref": "https://example.org/other.json"}), "https://example.org/other.json"),
         (json!({"description": "x".repeat(steadfast::server::schema_limits::BYTES)}), "longer than"),
     ]

@@ -94,6 +94,22 @@ async fn whoever_does_not_keep_up_loses_the_oldest() {
 }
 
 #[tokio::test]
+async fn what_travels_beside_a_report_counts_as_much_as_its_message() {
+    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let call = puppet.asked("tools/call").await;
+    for step in 1..=4 {
+        let params = json!({"progressToken": call["params"]["_meta"]["progressToken"], "progress": step,
+            "_meta": {"example.org/padding": "x".repeat(600 << 10)}});
+        puppet.notify("notifications/progress", params).await;
+    }
+    puppet.answer(&call, done()).await;
+    soon(result).await.unwrap();
+    assert_eq!(next(&mut progress).await, "4");
+    assert!(soon(progress.next()).await.is_none());
+}
+
+#[tokio::test]
 async fn a_call_that_fails_ends_its_stream() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
