@@ -311,6 +311,14 @@ pub struct TasksCapability {
     pub requests: Option<JsonObject>,
 }
 
+impl TasksCapability {
+    /// True if that request can be run as a task: `covers("tools", "call")`.
+    pub fn covers(&self, group: &str, request: &str) -> bool {
+        let group = self.requests.as_ref().and_then(|requests| requests.get(group));
+        group.is_some_and(|group| group.get(request).is_some())
+    }
+}
+
 setters!(TasksCapability {
     with_list(list: JsonObject),
     with_cancel(cancel: JsonObject),

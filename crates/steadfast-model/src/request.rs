@@ -58,8 +58,13 @@ pub enum Subject<'a> {
     Unnamed,
     /// A page of a list: the one behind this cursor, or the first.
     Page(Option<&'a str>),
-    /// The tool of this name, which is called.
-    Tool(&'a str),
+    /// A tool, which is called.
+    Tool {
+        /// Its name.
+        name: &'a str,
+        /// The caller wants it to run as a task of 2025-11-25.
+        as_task: bool,
+    },
     /// The resource of this URI, which is read.
     Resource {
         /// Where it is.
@@ -125,7 +130,10 @@ requests! {
     /// `tools/list`
     ListTools: PaginatedParams => ListToolsResult, about page, says |result| News::Tools(&result.tools);
     /// `tools/call`
-    CallTool: CallToolParams => CallToolResult, about |params| Subject::Tool(&params.name), says |result| News::Called(result);
+    CallTool: CallToolParams => CallToolResult, about |params| Subject::Tool {
+        name: &params.name,
+        as_task: params.task.is_some(),
+    }, says |result| News::Called(result);
     /// `prompts/list`
     ListPrompts: PaginatedParams => ListPromptsResult, about page;
     /// `prompts/get`

@@ -9,20 +9,23 @@ use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
 
-use super::ending::answer_of;
-use super::{Client, tasks};
+use super::Client;
+use super::ending::text_of;
+use super::tasks::{self, Tasks};
 use crate::runtime::{CallEnding, OnProgress, PendingCall};
 
 /// See the [module](self). Awaited for how it ends.
 pub(super) struct Asking<R: Request> {
     client: Client,
     request: PendingCall,
+    tasks: Option<Tasks>,
     of: PhantomData<fn() -> R>,
 }
 
 impl<R: Request> Asking<R> {
-    pub(super) fn new(client: Client, request: PendingCall) -> Self {
-        Self { client, request, of: PhantomData }
+    /// `tasks`: what it may become.
+    pub(super) fn new(client: Client, request: PendingCall, tasks: Option<Tasks>) -> Self {
+        Self { client, request, tasks, of: PhantomData }
     }
 
     /// What is called with progress, for the next request.
@@ -43,10 +46,10 @@ impl<R: Request> Future for Asking<R> {
 impl<R: Request> Drop for Asking<R> {
     fn drop(&mut self) {
         if let Some(ending) = self.request.take_unread()
-            && tasks::are_taken(&self.client)
-            && let Ok(steadfast_model::Outcome::Task(created)) = answer_of::<R>(ending)
+            && let Ok(text) = text_of(ending, R::METHOD.name())
+            && let Some(task) = self.tasks.and_then(|tasks| tasks.begun_by::<R>(&text))
         {
-            tasks::cancel(&self.client, &created.task.task_id);
+            tasks::cancel(&self.client, &task.task_id);
         }
     }
 }

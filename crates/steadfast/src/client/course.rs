@@ -14,6 +14,7 @@ use steadfast_model::request::Request;
 use steadfast_model::{InputRequiredResult, ProgressToken, Task};
 use steadfast_proto::Moment;
 
+use super::Client;
 use super::asking::Asking;
 use super::attempts::Attempts;
 use super::call::Call;
@@ -24,7 +25,7 @@ use super::line::Failed;
 use super::link::Link;
 use super::lookup::{Lookup, look_up};
 use super::rounds::Rounds;
-use super::{Client, tasks};
+use super::tasks::{self, Tasks};
 use crate::error::{Error, Outcome};
 use crate::runtime::waiting::{before, unless};
 use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall, Runtime};
@@ -47,6 +48,8 @@ pub(super) struct Course<R: Request> {
     rounds: Rounds,
     lookup: Lookup,
     attempts: Attempts,
+    /// The tasks that the last request may become.
+    tasks: Option<Tasks>,
     /// What the last request has to do with what the client keeps.
     keeping: Option<Keeping>,
     /// How long the last answer was.
@@ -70,7 +73,7 @@ pub(super) enum Next {
     /// What the server wants in the headers is to be looked up.
     LookUp,
     /// It goes on as a task.
-    Follow(Task),
+    Follow(Tasks, Task),
 }
 
 /// What came of that.
@@ -106,6 +109,7 @@ impl<R: Request> Course<R> {
             on_progress,
             rounds: Rounds::default(),
             lookup: Lookup::default(),
+            tasks: None,
             keeping: None,
             answer_bytes: 0,
         }
@@ -129,6 +133,7 @@ impl<R: Request> Course<R> {
 
     /// Makes the next request.
     pub(super) fn request(&mut self) -> Result<Asking<R>, Error> {
+        self.tasks = Tasks::of::<R>(&self.client, &self.link.peer, &self.params)?;
         let params = self.params_text()?;
         self.asked = self.bounds.runtime.now();
         let options = CallOptions {
@@ -146,7 +151,7 @@ impl<R: Request> Course<R> {
         self.keeping = Some(keeping);
         let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
         self.bounds.canceller.follow(&request);
-        Ok(Asking::new(self.client.clone(), request))
+        Ok(Asking::new(self.client.clone(), request, self.tasks))
     }
 
     /// The parameters, as the server's revision has them.
@@ -158,7 +163,11 @@ impl<R: Request> Course<R> {
             None => decoration,
         };
         let text = era::params_text(revision, &self.params, &decoration).map_err(Error::encode)?;
-        self.rounds.dress(text, revision)
+        let text = self.rounds.dress(text, revision)?;
+        match self.tasks {
+            Some(tasks) => tasks.ask_for::<R>(text, &self.params),
+            None => Ok(text),
+        }
     }
 
     /// How long the last answer was.
@@ -191,12 +200,17 @@ impl<R: Request> Course<R> {
     /// Looks at the text of an answer.
     pub(super) fn take_answer(&mut self, text: &str) -> Step<R> {
         self.answer_bytes = text.len();
+        if let Some(tasks) = self.tasks.filter(|tasks| *tasks == Tasks::Experiment)
+            && let Some(task) = tasks.begun_by::<R>(text)
+        {
+            return Step::On(Next::Follow(tasks, task));
+        }
         let may_ask = R::METHOD.may_ask_back_in(self.link.peer.revision);
         let answer = steadfast_model::Outcome::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match answer {
             Ok(steadfast_model::Outcome::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
-            Ok(steadfast_model::Outcome::Task(created)) if may_ask && tasks::are_taken(&self.client) => {
-                Step::On(Next::Follow(created.task))
+            Ok(steadfast_model::Outcome::Task(created)) if self.tasks == Some(Tasks::Extension) => {
+                Step::On(Next::Follow(Tasks::Extension, created.task))
             }
             answer => Step::Over(answer.and_then(complete::<R>).and_then(|result| self.keep(text, result))),
         }
@@ -252,8 +266,8 @@ impl<R: Request> Course<R> {
                 answered.map_err(|error| self.with_what_is_known(error))?;
             }
             Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
-            Next::Follow(task) => {
-                let following = tasks::follow(self.client.clone(), R::METHOD, task);
+            Next::Follow(tasks, task) => {
+                let following = tasks::follow(self.client.clone(), tasks, R::METHOD, task);
                 let result = self.bounds.during(Outcome::Unknown, following).await??;
                 return Ok(Came::Result(Value::Object(result)));
             }

@@ -74,8 +74,13 @@ impl Rounds {
             // Another server has taken the place of the one that asked.
             return Err(Error::unsupported("the server that asked back speaks another revision now"));
         }
-        let mut params: JsonObject = serde_json::from_str(&params).map_err(Error::encode)?;
-        params.extend(more.clone());
-        serde_json::to_string(&params).map(String::into_boxed_str).map_err(Error::encode)
+        with_members(&params, more.clone())
     }
+}
+
+/// Parameters that say more.
+pub(super) fn with_members(params: &str, more: JsonObject) -> Result<Box<str>, Error> {
+    let mut params: JsonObject = serde_json::from_str(params).map_err(Error::encode)?;
+    params.extend(more);
+    serde_json::to_string(&params).map(String::into_boxed_str).map_err(Error::encode)
 }

@@ -1,5 +1,4 @@
-//! A call that goes on as a task (2026-07-28, the tasks extension): followed to its end, so that the caller has its result as if
-//! it had been answered at once.
+//! A call that goes on as a task: followed to its end, so that the caller has its result as if it had been answered at once.
 //!
 //! The server is asked at the pace that it sets. What the task asks for is answered by the client's handlers. A caller that
 //! gives the call up has the task cancelled.
@@ -7,13 +6,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde_json::Value;
+use steadfast_model::request::{Request, Subject};
 use steadfast_model::{
-    DetailedTask, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task, TaskParams, TaskStatus, UpdateTaskParams,
-    request,
+    CreateTaskResult, DetailedTask, ErrorObject, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task, TaskParams,
+    TaskStatus, TaskSupport, UpdateTaskParams, request,
 };
+use steadfast_proto::connection::Peer;
 
 use super::Client;
 use super::questions::Questions;
+use super::rounds::with_members;
 use crate::error::{Error, Outcome};
 use crate::runtime::waiting::sleep;
 
@@ -29,18 +32,80 @@ const KEY_BYTES: usize = 1 << 20;
 /// How long the server may take to hear that a task is not wanted any more.
 const CANCELLING: Duration = Duration::from_secs(10);
 
+/// Which tasks a request may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tasks {
+    /// Those of the extension of 2026-07-28: the server decides, and the task shows what it asks for and its result.
+    Extension,
+    /// Those of 2025-11-25: the client decides. The result is fetched, and whoever waits for it is asked over the wire.
+    Experiment,
+}
+
+impl Tasks {
+    /// What this request may become, or has to. The error is that of a caller who wants a task where there is none.
+    pub(super) fn of<R: Request>(client: &Client, peer: &Peer, params: &R::Params) -> Result<Option<Self>, Error> {
+        if R::METHOD.may_ask_back_in(peer.revision) {
+            return Ok(are_taken(client).then_some(Self::Extension));
+        }
+        let Subject::Tool { name, as_task } = R::subject(params) else { return Ok(None) };
+        if !are_fetched(peer) {
+            return Ok(None);
+        }
+        let runs = peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.covers("tools", "call"));
+        match client.inner.kept().tool(name).map(|tool| tool.task_support()) {
+            Some(TaskSupport::Required) if runs => Ok(Some(Self::Experiment)),
+            Some(TaskSupport::Optional) | None if runs && as_task => Ok(Some(Self::Experiment)),
+            _ if as_task => Err(Error::unsupported(format!("the server does not run the tool `{name}` as a task"))),
+            _ => Ok(None),
+        }
+    }
+
+    /// The text of parameters that say so, where the client decides.
+    pub(super) fn ask_for<R: Request>(self, text: Box<str>, params: &R::Params) -> Result<Box<str>, Error> {
+        match R::subject(params) {
+            Subject::Tool { as_task: false, .. } if self == Self::Experiment => {
+                let task = JsonObject::from_iter([("task".to_owned(), Value::Object(JsonObject::new()))]);
+                with_members(&text, task)
+            }
+            _ => Ok(text),
+        }
+    }
+
+    /// The task that this answer begins, if it does.
+    pub(super) fn begun_by<R: Request>(self, text: &str) -> Option<Task> {
+        match self {
+            Self::Extension => match steadfast_model::Outcome::<R::Result>::from_json(text) {
+                Ok(steadfast_model::Outcome::Task(created)) => Some(created.task),
+                _ => None,
+            },
+            // One that has its result at once gives that.
+            Self::Experiment => serde_json::from_str(text).ok().map(|created: CreateTaskResult| created.task),
+        }
+    }
+}
+
 /// Whether the client has said that it takes tasks for results.
-pub(super) fn are_taken(client: &Client) -> bool {
+fn are_taken(client: &Client) -> bool {
     client.inner.line.opener.capabilities.has_extension(TASKS_EXTENSION)
 }
 
+/// Whether the results of tasks are fetched there, if there are tasks.
+fn are_fetched(peer: &Peer) -> bool {
+    Method::GetTaskPayload.from_client_in(peer.revision)
+}
+
 /// Follows a task to its end. Dropping this has it cancelled.
-pub(super) async fn follow(client: Client, method: Method, task: Task) -> Result<JsonObject, Error> {
-    Following { client, method, task, answered: Answered::default(), over: false }.until_the_end().await
+pub(super) async fn follow(client: Client, tasks: Tasks, method: Method, task: Task) -> Result<JsonObject, Error> {
+    Following { client, tasks, method, task, answered: Answered::default(), over: false }.until_the_end().await
 }
 
 /// Has a task cancelled that nobody waits for.
 pub(super) fn cancel(client: &Client, task_id: &str) {
+    let link = client.inner.line.link();
+    let declared = link.peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.cancel.is_some());
+    if are_fetched(&link.peer) && !declared {
+        return;
+    }
     let call = client.call::<request::CancelTask>(TaskParams::new(task_id));
     let cancel = call.timeout(CANCELLING).total_timeout(CANCELLING).start();
     // Nobody is left to be told how it went.
@@ -49,6 +114,7 @@ pub(super) fn cancel(client: &Client, task_id: &str) {
 
 struct Following {
     client: Client,
+    tasks: Tasks,
     method: Method,
     task: Task,
     answered: Answered,
@@ -67,23 +133,45 @@ impl Following {
                 asked.map_err(Error::with_outcome_unknown)?;
             self.task.poll_interval_ms = task.poll_interval_ms.or(self.task.poll_interval_ms);
             self.over = task.status.is_final();
-            match task.status {
-                TaskStatus::Working => {}
-                TaskStatus::InputRequired => {
+            match (self.tasks, task.status) {
+                (_, TaskStatus::Working) => {}
+                (Tasks::Extension, TaskStatus::InputRequired) => {
                     let answered = self.answer(input_requests.unwrap_or_default()).await;
                     answered.map_err(Error::with_outcome_unknown)?;
                 }
-                TaskStatus::Completed => {
+                // It asks whoever waits for its result. If that is refused, it says once more how it is doing.
+                (Tasks::Experiment, TaskStatus::InputRequired) => match self.fetch().await {
+                    Err(error) if error.refusal().is_some() => {}
+                    fetched => return fetched,
+                },
+                (Tasks::Extension, TaskStatus::Completed) => {
                     return result.ok_or_else(|| Error::decode(self.method, "the task is completed and has no result"));
                 }
-                TaskStatus::Failed => {
-                    let unsaid = || steadfast_model::ErrorObject::internal("the task failed, and nobody said why");
+                (Tasks::Extension, TaskStatus::Failed) => {
+                    let unsaid = || ErrorObject::internal("the task failed, and nobody said why");
                     return Err(Error::refused(self.method, error.unwrap_or_else(unsaid)));
                 }
+                (Tasks::Experiment, TaskStatus::Completed) => return self.fetch().await,
+                (Tasks::Experiment, TaskStatus::Failed) => {
+                    let method = self.method;
+                    return self.fetch().await.map_err(|error| match error.refusal() {
+                        Some(refusal) => Error::refused(method, refusal.clone()),
+                        None => error,
+                    });
+                }
                 // How far it had come the server does not say.
-                TaskStatus::Cancelled => return Err(Error::cancelled(Outcome::Unknown)),
+                (_, TaskStatus::Cancelled) => return Err(Error::cancelled(Outcome::Unknown)),
             }
         }
+    }
+
+    /// The result, when there is one: the server answers when the task has ended.
+    async fn fetch(&mut self) -> Result<JsonObject, Error> {
+        let fetching = self.client.call::<request::GetTaskPayload>(TaskParams::new(&self.task.task_id)).timeout(None);
+        let fetched = fetching.await;
+        self.over |= fetched.is_ok();
+        // That it cannot be had says nothing about what was done.
+        fetched.map_err(Error::with_outcome_unknown)
     }
 
     /// Answers what was not answered before: the server may show a question for a while after it was.

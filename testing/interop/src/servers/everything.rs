@@ -59,6 +59,7 @@ pub(crate) const ALL: &[Check] = &[
     Check::new("elicit", |session| Box::pin(elicit(session)), || json!({ "accepted": true, "default": true })),
     Check::new("sample", |session| Box::pin(sample(session)), || json!({ "answered": true })),
     Check::new("roots", |session| Box::pin(roots(session)), || json!({ "root": true })),
+    Check::new("task", |session| Box::pin(task(session)), || json!({ "report": true, "asked": true })),
     Check::last(
         "close",
         |session| Box::pin(lasts::close_while(session, LONG, json!({ "duration": 60, "steps": 600 }))),
@@ -141,6 +142,19 @@ async fn prompts(session: &Session) -> Result<Value, Error> {
     Ok(json!({
         "text": lists::filled(session, "args-prompt", [("city", "Berlin"), ("state", "BE")]).await?,
         "refused": is_refused(lists::filled(session, "args-prompt", []).await)?,
+    }))
+}
+
+/// It has a tool that runs only as a task, and may ask on the way.
+async fn task(session: &Session) -> Result<Value, Error> {
+    session.client.list_tools().await?;
+    let research =
+        |ambiguous| session.call("simulate-research-query", json!({ "topic": "law", "ambiguous": ambiguous }));
+    let (plain, ambiguous) = tokio::join!(research(false), research(true));
+    let says = |answer: Value, words: &str| answer[0].as_str().is_some_and(|text| text.contains(words));
+    Ok(json!({
+        "report": says(plain?, "# Research Report: law\n"),
+        "asked": says(ambiguous?, "After receiving clarification"),
     }))
 }
 

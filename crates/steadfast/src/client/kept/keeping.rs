@@ -49,7 +49,7 @@ impl Keeping {
     ) -> Result<Self, Error> {
         let generation = kept.tools.generation();
         let called = match R::subject(params) {
-            Subject::Tool(name) => kept.tools.call(over, name)?,
+            Subject::Tool { name, .. } => kept.tools.call(over, name)?,
             _ => None,
         };
         let fetch = kept.answers.as_ref().and_then(|answers| {

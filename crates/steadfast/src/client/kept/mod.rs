@@ -89,7 +89,7 @@ impl Kept {
 
     /// Whether these are the parameters of a call of a tool that may be called twice, as the server said when it was listed.
     pub(super) fn may_repeat<R: Request>(&self, params: &R::Params) -> bool {
-        let Subject::Tool(name) = R::subject(params) else { return false };
+        let Subject::Tool { name, .. } = R::subject(params) else { return false };
         self.tool(name).is_some_and(|tool| tool.says_it_may_be_repeated())
     }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast_model::error::excerpt;
-use steadfast_model::{CallToolResult, JsonObject, Revision, Tool, ToolAnnotations};
+use steadfast_model::{CallToolResult, JsonObject, Revision, TaskSupport, Tool, ToolAnnotations};
 use steadfast_proto::http::params::MirroredParams;
 
 use super::bounded::Bounded;
@@ -38,6 +38,8 @@ pub(crate) struct KnownTool {
     mirrored: Result<MirroredParams, Box<str>>,
     /// Calling it twice does no more than calling it once, by its own word.
     may_be_repeated: bool,
+    /// Whether it runs as a task of 2025-11-25.
+    task: TaskSupport,
     output: Option<OutputSchema>,
 }
 
@@ -138,6 +140,7 @@ impl KnownTool {
         Self {
             mirrored: MirroredParams::of_schema(&tool.input_schema).map_err(|why| excerpt(&why.to_string()).into()),
             may_be_repeated: tool.annotations.as_ref().is_some_and(says_it_may_be_repeated),
+            task: tool.execution.as_ref().and_then(|execution| execution.task_support).unwrap_or_default(),
             output: tool.output_schema.as_ref().map(OutputSchema::new),
         }
     }
@@ -150,6 +153,11 @@ impl KnownTool {
     /// True if calling it twice does no more than calling it once, by its own word.
     pub(crate) fn says_it_may_be_repeated(&self) -> bool {
         self.may_be_repeated
+    }
+
+    /// Whether it runs as a task of 2025-11-25, by its own word.
+    pub(crate) fn task_support(&self) -> TaskSupport {
+        self.task
     }
 
     /// Calls `header` with each header that mirrors one of these arguments.

@@ -1,6 +1,8 @@
 //! Calls that become tasks.
 
-use steadfast::{ClientCapabilities, ErrorKind, JsonObject, TASKS_EXTENSION};
+use steadfast::{
+    CallToolParams, ClientCapabilities, ErrorKind, JsonObject, Outcome, TASKS_EXTENSION, TaskMetadata, request,
+};
 
 use super::*;
 
@@ -104,4 +106,168 @@ async fn a_task_is_not_asked_for_more_often_than_its_server_says() {
         }
     };
     with(client.call_tool("t", json!({})).into_future(), answering).await.unwrap();
+}
+
+/// A client of 2025-11-25, and a server with these tasks, whose tools it has listed: each is called after how it runs as one.
+async fn of_2025(tasks: Value) -> (Client, Host) {
+    let (connecting, mut host) = Host::new();
+    let opening = async {
+        let initialize = host.until("initialize").await;
+        let mut opened = initialized(&json!("2025-11-25"));
+        opened["capabilities"]["tasks"] = tasks;
+        host.answer(&initialize, opened).await;
+        host.until("notifications/initialized").await;
+    };
+    let (client, ()) = tokio::join!(connecting.era(OLDER).into_future(), opening);
+    let client = client.unwrap();
+    let listing = async {
+        let list = host.until("tools/list").await;
+        let tool =
+            |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "execution": {"taskSupport": name}});
+        let tools = ["required", "optional", "forbidden"].map(tool);
+        host.answer(&list, json!({"tools": tools})).await;
+    };
+    with(client.list_tools(), listing).await.unwrap();
+    (client, host)
+}
+
+/// The server runs calls of tools as tasks.
+fn runs_calls() -> Value {
+    json!({"cancel": {}, "requests": {"tools": {"call": {}}}})
+}
+
+/// The task of 2025-11-25 that a call became.
+fn older_task(status: &str) -> Value {
+    json!({"taskId": "one", "status": status, "createdAt": "2025-11-25T00:00:00Z",
+        "lastUpdatedAt": "2025-11-25T00:00:00Z", "ttl": 1000, "pollInterval": 1})
+}
+
+impl Host {
+    /// Answers a call with a task, and says of it what it says, each time that it is asked.
+    async fn run_as_task(&mut self, said: &[&str]) {
+        let call = self.until("tools/call").await;
+        assert!(call["params"]["task"].is_object(), "{call}");
+        self.answer(&call, json!({"task": older_task("working")})).await;
+        for status in said {
+            let get = self.until("tasks/get").await;
+            assert_eq!(get["params"]["taskId"], "one");
+            self.answer(&get, older_task(status)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_of_2025_that_runs_only_as_a_task_is_called_as_one_and_its_result_fetched() {
+    let (client, mut host) = of_2025(runs_calls()).await;
+    let answering = async {
+        host.run_as_task(&["working", "completed"]).await;
+        let fetch = host.until("tasks/result").await;
+        assert_eq!(fetch["params"]["taskId"], "one");
+        host.answer(&fetch, json!({"content": [{"type": "text", "text": "done"}]})).await;
+    };
+    let result = with(client.call_tool("required", json!({})).into_future(), answering).await.unwrap();
+    assert_eq!(text(&result), "done");
+    host.is_quiet(&client).await;
+}
+
+#[tokio::test]
+async fn a_tool_of_2025_that_may_run_as_a_task_does_if_its_caller_wants_it() {
+    let (client, mut host) = of_2025(runs_calls()).await;
+    let params = CallToolParams::new("optional").with_task(TaskMetadata::default().with_ttl(5_000_u64));
+    let answering = async {
+        host.run_as_task(&["completed"]).await;
+        assert_eq!(host.heard.iter().rev().find_map(|heard| heard["params"].get("task")), Some(&json!({"ttl": 5_000})));
+        let fetch = host.until("tasks/result").await;
+        host.answer(&fetch, json!({"content": [{"type": "text", "text": "done"}]})).await;
+    };
+    let result = with(client.call::<request::CallTool>(params).into_future(), answering).await.unwrap();
+    assert_eq!(text(&result), "done");
+}
+
+#[tokio::test]
+async fn a_call_of_2025_is_no_task_where_server_and_tool_do_not_both_take_them() {
+    for (tasks, tool) in [
+        (json!({"cancel": {}}), "required"),
+        (json!({"requests": {"sampling": {"createMessage": {}}}}), "required"),
+        (runs_calls(), "optional"),
+        (runs_calls(), "forbidden"),
+        (runs_calls(), "unlisted"),
+    ] {
+        let (client, mut host) = of_2025(tasks).await;
+        let answering = async {
+            let call = host.until("tools/call").await;
+            assert!(call["params"].get("task").is_none(), "{call}");
+            host.answer(&call, json!({"content": []})).await;
+        };
+        with(client.call_tool(tool, json!({})).into_future(), answering).await.unwrap();
+    }
+    // Who insists is told, and nothing is sent.
+    let (client, mut host) = of_2025(runs_calls()).await;
+    let params = CallToolParams::new("forbidden").with_task(TaskMetadata::default());
+    let error = client.call::<request::CallTool>(params).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotSent));
+    host.is_quiet(&client).await;
+}
+
+#[tokio::test]
+async fn a_task_of_2025_that_wants_input_asks_whoever_waits_for_its_result() {
+    let (client, mut host) = of_2025(runs_calls()).await;
+    let answering = async {
+        host.run_as_task(&["input_required"]).await;
+        let fetch = host.until("tasks/result").await;
+        let related = json!({"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "one"}}});
+        assert_eq!(host.ask("ping", related).await["result"], json!({}));
+        host.answer(&fetch, json!({"content": [{"type": "text", "text": "done"}]})).await;
+    };
+    let result = with(client.call_tool("required", json!({})).into_future(), answering).await.unwrap();
+    assert_eq!(text(&result), "done");
+}
+
+#[tokio::test]
+async fn a_task_of_2025_that_failed_is_refused_with_the_error_of_its_call() {
+    let (client, mut host) = of_2025(runs_calls()).await;
+    let answering = async {
+        host.run_as_task(&["failed"]).await;
+        let fetch = host.until("tasks/result").await;
+        host.refuse(&fetch, -32_007, json!("of the call")).await;
+    };
+    let error = with(client.call_tool("required", json!({})).into_future(), answering).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Refused, Outcome::Refused));
+    assert!(error.to_string().contains("tools/call"), "{error}");
+}
+
+#[tokio::test]
+async fn a_task_of_2025_whose_result_cannot_be_had_may_have_been_done() {
+    let (client, mut host) = of_2025(runs_calls()).await;
+    let answering = async {
+        host.run_as_task(&["completed"]).await;
+        let fetch = host.until("tasks/result").await;
+        host.refuse(&fetch, -32_602, json!("expired")).await;
+    };
+    let error = with(client.call_tool("required", json!({})).into_future(), answering).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown);
+}
+
+#[tokio::test]
+async fn a_task_of_2025_that_nobody_waits_for_is_cancelled_where_it_can_be() {
+    for cancellable in [true, false] {
+        let mut tasks = runs_calls();
+        if !cancellable {
+            tasks.as_object_mut().unwrap().remove("cancel");
+        }
+        let (client, mut host) = of_2025(tasks).await;
+        let mut call = Box::pin(client.call_tool("required", json!({})).start());
+        tokio::select! {
+            ended = &mut call => panic!("{ended:?}"),
+            () = soon(host.run_as_task(&["working"])) => {}
+        }
+        drop(call);
+        if cancellable {
+            assert_eq!(host.until("tasks/cancel").await["params"]["taskId"], "one");
+        } else {
+            client.close().await;
+            host.read_to_the_end().await;
+            assert!(host.heard.iter().all(|heard| heard["method"] != "tasks/cancel"), "{:?}", host.heard);
+        }
+    }
 }
