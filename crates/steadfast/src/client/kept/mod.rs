@@ -10,6 +10,8 @@ mod bounded;
 mod cache;
 mod keeping;
 mod output;
+#[cfg(feature = "http-client")]
+mod over_http;
 mod reader;
 mod tools;
 

@@ -22,6 +22,7 @@ use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
 use super::pace::Pace;
+use super::passage::{Passage, Sent};
 use super::request::{Unsent, Wanted};
 use super::shared::Shared;
 use super::tasks::Carried;
@@ -57,11 +58,19 @@ pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) kind: Kind,
     pub(super) call: Option<CallKey>,
+    pub(super) passage: Arc<Passage>,
     pub(super) driver: mpsc::Sender<Incoming>,
 }
 
 impl Exchange {
-    pub(super) async fn run(mut self, body: Vec<u8>) {
+    /// Carries the message. If it says that a request was given up, it does so behind that request, and not at all if the request
+    /// has not left.
+    pub(super) async fn run(mut self, body: Vec<u8>, given_up: Option<Sent>) {
+        if let Some(request) = given_up
+            && !request.give_up(&*self.shared.runtime).await
+        {
+            return;
+        }
         let done = self.post(body.into()).await;
         match (self.call, done) {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
@@ -70,6 +79,18 @@ impl Exchange {
                 self.note_delivered().await;
             }
             (_, Ok(())) => {}
+        }
+    }
+
+    /// What the driver has to know if this does not come to its end.
+    pub(super) fn last_word(&self) -> impl FnOnce() -> Option<Incoming> + Send + use<> {
+        let (call, method, passage) = (self.call, self.kind.method, Arc::clone(&self.passage));
+        move || match call {
+            Some(call) => {
+                let why = "what makes the requests failed unexpectedly".to_owned();
+                Some(Incoming::Ended(call, Outcome::Lost { sent: passage.has_left(), why }))
+            }
+            None => (method == Some(Method::Initialized)).then_some(Incoming::Initialized),
         }
     }
 
@@ -117,6 +138,7 @@ impl Exchange {
             method: http::Method::POST,
             mirrored: self.kind.mirrored.as_ref(),
             body: Some(body),
+            passage: Some(&self.passage),
             // A call has deadlines of its own.
             timeout: self.call.is_none().then_some(DELIVERING),
             ..Wanted::default()
@@ -215,7 +237,7 @@ impl Exchange {
             let until = runtime.now() + LINGERING;
             // Longer than that, it is not worth it.
             let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
-            let carried = Carried::begin(&*self.shared.runtime, reading);
+            let carried = Carried::begin(&*self.shared.runtime, reading, || ());
             self.tell(Incoming::Lingering(carried)).await;
         }
     }

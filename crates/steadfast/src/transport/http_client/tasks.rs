@@ -1,4 +1,4 @@
-//! Tasks that are given up by dropping what stands for them, on any runtime.
+//! Tasks that are given up by dropping what stands for them, on any runtime, and that never end unheard.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use steadfast_proto::mutant;
 
-use crate::runtime::{Runtime, Task};
+use crate::runtime::{Runtime, Task, drop_quietly, poll_quietly};
 
 /// Stands for a task. Dropping it gives the task up.
 pub(super) struct Carried(Arc<Shared>);
@@ -25,11 +25,25 @@ struct State {
 }
 
 impl Carried {
-    /// Begins a task.
-    pub(super) fn begin(runtime: &dyn Runtime, task: impl Future<Output = ()> + Send + 'static) -> Self {
+    /// Begins a task. If it does not come to its end, because it panics or goes with its runtime, `otherwise` is called in its
+    /// place; not if it was given up.
+    pub(super) fn begin(
+        runtime: &dyn Runtime,
+        task: impl Future<Output = ()> + Send + 'static,
+        otherwise: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let shared = Arc::new(Shared::default());
-        runtime.spawn_beside_drivers(Box::pin(Carrying { task: Some(Box::pin(task)), shared: Arc::clone(&shared) }));
+        runtime.spawn_beside_drivers(Box::pin(Carrying {
+            task: Some(Box::pin(task)),
+            otherwise: Some(otherwise),
+            shared: Arc::clone(&shared),
+        }));
         Self(shared)
+    }
+
+    /// Whether the task has ended, in whatever way.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.lock().over
     }
 
     /// Ready when the task has ended, in whatever way.
@@ -62,36 +76,49 @@ impl Shared {
 }
 
 /// The task itself, where it is polled.
-struct Carrying {
+struct Carrying<F: FnOnce()> {
     task: Option<Task>,
+    otherwise: Option<F>,
     shared: Arc<Shared>,
 }
 
-impl Future for Carrying {
+// Nothing in it is pinned in place.
+impl<F: FnOnce()> Unpin for Carrying<F> {}
+
+impl<F: FnOnce()> Future for Carrying<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let carrying = &mut *self;
         let mut state = carrying.shared.lock();
         if state.given_up {
-            drop(state);
-            carrying.task = None;
             return Poll::Ready(());
         }
         state.task = Some(cx.waker().clone());
         drop(state);
-        carrying.task.as_mut().map_or(Poll::Ready(()), |task| task.as_mut().poll(cx))
+        let Some(task) = &mut carrying.task else { return Poll::Ready(()) };
+        match poll_quietly(task.as_mut(), cx) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(())) => {
+                carrying.otherwise = None;
+                Poll::Ready(())
+            }
+            Err(_) => Poll::Ready(()),
+        }
     }
 }
 
 /// Over with its last breath, so that one that panics, or goes with its runtime, is over too.
-impl Drop for Carrying {
+impl<F: FnOnce()> Drop for Carrying<F> {
     fn drop(&mut self) {
-        self.task = None;
+        drop_quietly(self.task.take());
         let mut state = self.shared.lock();
         state.over = true;
-        let owner = state.owner.take();
+        let (owner, given_up) = (state.owner.take(), state.given_up);
         drop(state);
+        if let Some(otherwise) = self.otherwise.take().filter(|_| !given_up) {
+            otherwise();
+        }
         if let Some(owner) = owner {
             owner.wake();
         }
