@@ -41,11 +41,8 @@ mod tests {
         let mut first = subscribed.turn("a:1").await;
         *first = true;
         let mut second = Box::pin(subscribed.turn("a:1"));
-        let is_ready = |turn: &mut std::pin::Pin<Box<_>>| {
-            let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-            Future::poll(turn.as_mut(), &mut cx).is_ready()
-        };
-        assert!(!is_ready(&mut second));
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(second.as_mut().poll(&mut cx).is_pending());
         assert!(!*subscribed.turn("a:2").await, "another resource is nobody's concern");
         drop(first);
         assert!(*second.await, "what the first has done is known");

@@ -54,6 +54,9 @@ pub(crate) struct HttpDriver<S> {
     exchanges: BTreeMap<CallKey, (Option<RequestId>, Sent)>,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
     messages: Vec<Carried>,
+    /// Cancellations, behind the calls that were given up. There are no more than calls were on their way, and nothing waits
+    /// behind them.
+    cancellations: Vec<Carried>,
     /// A message has to arrive before any other.
     held: bool,
     /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
@@ -85,6 +88,7 @@ impl<S: Service> HttpDriver<S> {
             last_word,
             exchanges: BTreeMap::new(),
             messages: Vec::new(),
+            cancellations: Vec::new(),
             held: false,
             listening: None,
             lingering: VecDeque::new(),
@@ -199,9 +203,11 @@ impl<S: Service> HttpDriver<S> {
             driver: self.driver.clone(),
         };
         let last_word = exchange.last_word();
+        let behind = given_up.is_some();
         let carried = self.begin(exchange.run(body, given_up), last_word);
         match call {
             Some(call) => drop(self.exchanges.insert(call, (id, Sent { carried, passage }))),
+            None if behind => self.cancellations.push(carried),
             None => self.messages.push(carried),
         }
     }
@@ -250,8 +256,14 @@ impl<S: Service> HttpDriver<S> {
 
     /// Forgets the tasks that are over, and is woken by the others.
     fn reap(&mut self, cx: &mut Context<'_>) {
-        self.messages.retain(|message| message.poll_over(cx).is_pending());
+        self.reap_messages(cx);
         self.lingering.retain(|response| response.poll_over(cx).is_pending());
+    }
+
+    fn reap_messages(&mut self, cx: &mut Context<'_>) {
+        for messages in [&mut self.messages, &mut self.cancellations] {
+            messages.retain(|message| message.poll_over(cx).is_pending());
+        }
     }
 
     /// Gives up the responses of calls that nobody waits for. While the connection has to keep what is to be said of them, those
@@ -289,9 +301,10 @@ impl<S: Service> HttpDriver<S> {
     fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         // Their ends are what is waited for, and nothing is left to be told.
         while self.next_incoming(cx).is_some() {}
-        self.messages.retain(|message| message.poll_over(cx).is_pending());
+        self.reap_messages(cx);
+        let said = self.messages.is_empty() && self.cancellations.is_empty();
         let Some((ended, timer)) = &mut self.leaving else { return Poll::Pending };
-        if self.messages.is_empty() || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
+        if said || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
     }
 }
 
