@@ -57,9 +57,9 @@ pub(crate) use exchange::Exchange;
 #[cfg(feature = "http")]
 pub(crate) use exchange::Kept;
 pub(crate) use execution::{Execution, Shielded};
-pub(crate) use fence::{Job, launch, poll_quietly};
 #[cfg(feature = "http-client")]
 pub(crate) use fence::drop_quietly;
+pub(crate) use fence::{Job, launch, poll_quietly};
 pub(crate) use io_thread::handle as io_handle;
 pub(crate) use mailbox::{Letter, Mailbox};
 pub(crate) use notices::Notices;

@@ -71,7 +71,11 @@ impl Exchange {
         {
             return;
         }
-        let done = self.post(body.into()).await;
+        // A call has deadlines of its own. The others have this one, whether or not who makes the requests keeps to it.
+        let runtime = Arc::clone(&self.shared.runtime);
+        let until = self.call.is_none().then(|| runtime.now() + DELIVERING);
+        let done = before(&*runtime, until, self.post(body.into())).await;
+        let done = done.unwrap_or_else(|| Err(lost("the server did not take it in time".to_owned())));
         match (self.call, done) {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
             (None, Err(outcome)) => {

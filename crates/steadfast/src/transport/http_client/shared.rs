@@ -68,11 +68,7 @@ impl Shared {
         self.send_once(&wanted, admission.as_mut()).await
     }
 
-    async fn send_once(
-        &self,
-        wanted: &Wanted<'_>,
-        admission: Option<&mut Admission>,
-    ) -> Result<FetchResponse, Unsent> {
+    async fn send_once(&self, wanted: &Wanted<'_>, admission: Option<&mut Admission>) -> Result<FetchResponse, Unsent> {
         let mut headers = self.headers.clone();
         if let Some(admission) = admission {
             headers = admission.sign(headers).await.map_err(Unsent::Unauthorized)?;

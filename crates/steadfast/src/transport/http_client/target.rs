@@ -149,7 +149,12 @@ impl HttpTarget {
     }
 
     /// What it takes to make requests, for messages within these limits.
-    pub(super) fn resolve(self, above: Arc<dyn Above>, limits: &Limits, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
+    pub(super) fn resolve(
+        self,
+        above: Arc<dyn Above>,
+        limits: &Limits,
+        runtime: Arc<dyn Runtime>,
+    ) -> io::Result<Shared> {
         let usage = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.as_ref().map_err(|problem| usage(problem))?;
         if let Some(problem) = self.problem.as_deref().or(self.conflict()) {

@@ -124,3 +124,65 @@ impl<F: FnOnce()> Drop for Carrying<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::runtime::TokioRuntime;
+
+    /// Begins a task, and gives what its last word would be.
+    fn begin(task: impl Future<Output = ()> + Send + 'static) -> (Carried, oneshot::Receiver<()>) {
+        let (last, word) = oneshot::channel();
+        let runtime = TokioRuntime::current().unwrap();
+        let carried = Carried::begin(&runtime, task, move || drop(last.send(())));
+        (carried, word)
+    }
+
+    async fn over(carried: &Carried) {
+        std::future::poll_fn(|cx| carried.poll_over(cx)).await;
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_over_and_has_its_last_word() {
+        let (carried, word) = begin(async { panic!("as it does") });
+        over(&carried).await;
+        assert_eq!(word.await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_task_that_comes_to_its_end_has_no_last_word() {
+        let (carried, word) = begin(async {});
+        over(&carried).await;
+        assert!(word.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_task_that_is_given_up_is_dropped_and_has_no_last_word() {
+        let (held, dropped) = oneshot::channel::<()>();
+        let (carried, word) = begin(async move {
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        drop(carried);
+        assert!(dropped.await.is_err() && word.await.is_err());
+    }
+
+    /// A destructor that panics is no reason to be waited for.
+    #[tokio::test]
+    async fn a_task_whose_rest_panics_is_over() {
+        struct Panics;
+        impl Drop for Panics {
+            fn drop(&mut self) {
+                panic!("as it does");
+            }
+        }
+        let rest = Panics;
+        let (carried, _) = begin(async move {
+            tokio::task::yield_now().await;
+            drop(rest);
+        });
+        over(&carried).await;
+    }
+}

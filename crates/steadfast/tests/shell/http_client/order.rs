@@ -196,6 +196,27 @@ async fn none_of_many_cancellations_overtakes_its_request() {
     assert_eq!(all.iter().filter(|method| *method == "tools/call").count(), 201, "all of them arrived");
 }
 
+/// A `Fetch` need not keep to the time that it was given.
+#[tokio::test]
+async fn a_handshake_that_is_never_accepted_does_not_hold_up_what_follows() {
+    let (clock, asked) = (Frozen::new(), Signal::default());
+    let begun = asked.clone();
+    let fetch = Near(move |_: &FetchRequest, message: &Value| {
+        if message["method"] != "notifications/initialized" {
+            return nothing_before();
+        }
+        begun.set();
+        let hangs: Before = Box::pin(std::future::pending());
+        hangs
+    });
+    let runtime: Arc<dyn Runtime> = clock.clone();
+    let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).era(OLDER);
+    let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+    soon(asked.wait()).await;
+    clock.leap(Duration::from_secs(30));
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+}
+
 /// Never has a token for calls.
 struct Hesitant(Signal);
 

@@ -230,7 +230,8 @@ async fn the_rest_of_a_body_is_given_up_with_its_call() {
     struct Silent(Signal, Signal);
     impl Fetch for Silent {
         fn fetch(&self, request: FetchRequest) -> Fetching {
-            let message: Value = serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
+            let message: Value =
+                serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
             if message["method"] != "tools/call" {
                 return Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request);
             }
