@@ -71,11 +71,10 @@ impl Exchange {
         {
             return;
         }
-        // A call has deadlines of its own. The others have this one, whether or not who makes the requests keeps to it.
-        let runtime = Arc::clone(&self.shared.runtime);
-        let until = self.call.is_none().then(|| runtime.now() + DELIVERING);
-        let done = before(&*runtime, until, self.post(body.into())).await;
-        let done = done.unwrap_or_else(|| Err(lost("the server did not take it in time".to_owned())));
+        let done = match self.call {
+            Some(_) => self.post(body.into()).await,
+            None => self.post_in_time(body.into()).await,
+        };
         match (self.call, done) {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
             (None, Err(outcome)) => {
@@ -108,6 +107,13 @@ impl Exchange {
         if self.kind.method == Some(Method::Initialized) {
             self.tell(Incoming::Initialized).await;
         }
+    }
+
+    /// A call has deadlines of its own. What wants no answer has this one, whether or not who makes the requests keeps to it.
+    async fn post_in_time(&mut self, body: Bytes) -> Result<(), Outcome> {
+        let runtime = Arc::clone(&self.shared.runtime);
+        let posted = before(&*runtime, Some(runtime.now() + DELIVERING), self.post(body)).await;
+        posted.unwrap_or_else(|| Err(lost("the server did not take it in time".to_owned())))
     }
 
     async fn post(&mut self, body: Bytes) -> Result<(), Outcome> {
