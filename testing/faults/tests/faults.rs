@@ -78,6 +78,7 @@ rows! {
     client_http_stream_cut
     client_http_redirects
     client_http_endless_401
+    client_http_sse
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub(crate) fn poll_quietly<F: Future + ?Sized>(
 }
 
 /// Drops a value whose destructor may panic.
-pub(super) fn drop_quietly<T>(value: T) {
+pub(crate) fn drop_quietly<T>(value: T) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(value))).map_err(Panic::new);
 }
 

@@ -36,6 +36,8 @@ mod tokio;
 mod unseen;
 pub(crate) mod waiting;
 mod watchdog;
+#[cfg(feature = "http-client")]
+mod workers;
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -55,11 +57,15 @@ pub(crate) use exchange::Exchange;
 #[cfg(feature = "http")]
 pub(crate) use exchange::Kept;
 pub(crate) use execution::{Execution, Shielded};
+#[cfg(feature = "http-client")]
+pub(crate) use fence::drop_quietly;
 pub(crate) use fence::{Job, launch, poll_quietly};
 pub(crate) use io_thread::handle as io_handle;
 pub(crate) use mailbox::{Letter, Mailbox};
 pub(crate) use notices::Notices;
 pub(crate) use unseen::Backlog;
+#[cfg(feature = "http-client")]
+pub(crate) use workers::{on_workers, watched};
 
 /// Work to be polled to its end.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

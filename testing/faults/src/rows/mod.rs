@@ -74,4 +74,5 @@ pub(crate) static ALL: &[&Row] = &[
     &client::HTTP_CUTS,
     &client::REDIRECTS,
     &client::ENDLESS_401,
+    &client::HTTP_SSE,
 ];

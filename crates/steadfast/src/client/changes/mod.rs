@@ -6,6 +6,7 @@
 //! On a client that comes back, a stream whose connection is lost begins again on the next one.
 
 mod subscribe;
+mod subscribed;
 mod told;
 
 use std::pin::Pin;

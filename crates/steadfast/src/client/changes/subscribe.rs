@@ -14,10 +14,13 @@ use crate::client::link::Link;
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
 use crate::runtime::waiting::{before, unless};
-use crate::runtime::{CallEnding, CallOptions, PendingCall};
+use crate::runtime::{CallOptions, PendingCall, Runtime};
 
 /// How long the server may take for each.
 const SUBSCRIBING: Duration = Duration::from_secs(60);
+
+/// How long the server may take for one that nobody waits for any more, and to take it back. Others may wait behind it.
+const TAKING_BACK: Duration = Duration::from_secs(10);
 
 /// How long the server may take for the stream on which it tells of changes.
 const OPENING: Duration = Duration::from_secs(5);
@@ -26,74 +29,111 @@ const OPENING: Duration = Duration::from_secs(5);
 pub(super) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter) -> Arc<Listener> {
     let (listener, gone) = Listener::new(filter);
     link.told.add(&listener);
-    let subscriptions =
-        Subscriptions { client: Arc::downgrade(&client.inner), link: Arc::clone(link), made: Vec::new() };
+    let subscriptions = Subscriptions {
+        client: Arc::downgrade(&client.inner),
+        runtime: Arc::clone(client.inner.runtime()),
+        link: Arc::clone(link),
+        gone: Gone { listening: gone, said: false },
+    };
     let filter = listener.filter.clone();
-    client.inner.runtime().spawn(Box::pin(subscriptions.keep(Arc::downgrade(&listener), filter, gone)));
+    client.inner.runtime().spawn(Box::pin(subscriptions.keep(Arc::downgrade(&listener), filter)));
     listener
 }
 
 struct Subscriptions {
+    /// Never held while something is waited for: the last client ends all of this.
     client: Weak<Inner>,
+    runtime: Arc<dyn Runtime>,
     link: Arc<Link>,
-    /// Those that the server may have.
-    made: Vec<String>,
+    gone: Gone,
+}
+
+/// Tells when nobody listens any more.
+struct Gone {
+    listening: oneshot::Receiver<()>,
+    said: bool,
+}
+
+impl Gone {
+    async fn wait(&mut self) {
+        if !self.said {
+            // Nothing is ever sent: that it is dropped says so.
+            let _ = (&mut self.listening).await;
+            self.said = true;
+        }
+    }
 }
 
 impl Subscriptions {
-    /// Makes them, says so, and takes them back when nobody listens any more: at once, also while they are being made.
-    async fn keep(mut self, listener: Weak<Listener>, filter: SubscriptionFilter, mut gone: oneshot::Receiver<()>) {
-        // Nothing is ever sent: that it is dropped says so.
-        if let Some(made) = unless(async { drop((&mut gone).await) }, self.make(&filter)).await {
+    /// Makes them, says so, and takes them back when nobody listens any more, also while they are being made.
+    async fn keep(mut self, listener: Weak<Listener>, filter: SubscriptionFilter) {
+        if let Some(made) = self.make(&filter).await {
             if let Some(listener) = listener.upgrade() {
                 match made {
                     Ok(()) => listener.begin(),
                     Err(failure) => listener.fail(failure),
                 }
             }
-            let _ = gone.await;
+            self.gone.wait().await;
         }
-        self.take_back().await;
+        self.take_back(&filter).await;
     }
 
-    async fn make(&mut self, filter: &SubscriptionFilter) -> Result<(), Failure> {
-        self.wait_for_the_stream().await;
+    /// `None` if nobody listens any more.
+    async fn make(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), Failure>> {
+        // What the server tells before its stream is open may be lost. Some say nothing of it before there is something to tell.
+        let opening = before(&*self.runtime, Some(self.runtime.now() + OPENING), self.link.is_audible());
+        unless(self.gone.wait(), opening).await?;
         for uri in &filter.resource_subscriptions {
-            self.made.push(uri.clone());
-            let ending = self.ask::<request::Subscribe>(uri).await.map_err(|error| Failure { error, loss: None })?;
-            let loss = Loss::of(&ending);
-            if let Err(error) = result_of::<request::Subscribe>(ending) {
-                self.made.pop();
-                return Err(Failure { error, loss });
+            if let Err(failure) = self.subscribe(uri).await? {
+                return Some(Err(failure));
             }
         }
-        Ok(())
+        Some(Ok(()))
     }
 
-    /// What the server tells before its stream is open may be lost.
-    async fn wait_for_the_stream(&self) {
-        let Some(runtime) = self.client.upgrade().map(|client| Arc::clone(client.runtime())) else { return };
-        let end = runtime.now() + OPENING;
-        // Some servers say nothing of the stream before there is something to tell.
-        let _ = before(&*runtime, Some(end), self.link.is_audible()).await;
+    /// `None` if nobody listens any more. What is under way then is waited for, for a while: it is not to arrive behind what takes it
+    /// back.
+    async fn subscribe(&mut self, uri: &str) -> Option<Result<(), Failure>> {
+        let mut turn = unless(self.gone.wait(), self.link.told.subscribed.turn(uri)).await?;
+        let mut call = match self.ask::<request::Subscribe>(uri, SUBSCRIBING) {
+            Ok(call) => call,
+            Err(error) => return Some(Err(Failure { error, loss: None })),
+        };
+        let told_before = std::mem::replace(&mut *turn, true);
+        let Some(ending) = unless(self.gone.wait(), &mut call).await else {
+            let _ = before(&*self.runtime, Some(self.runtime.now() + TAKING_BACK), call).await;
+            return None;
+        };
+        let loss = Loss::of(&ending);
+        Some(result_of::<request::Subscribe>(ending).map(drop).map_err(|error| {
+            if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) {
+                *turn = told_before;
+            }
+            Failure { error, loss }
+        }))
     }
 
-    async fn take_back(mut self) {
-        for uri in std::mem::take(&mut self.made) {
+    async fn take_back(self, filter: &SubscriptionFilter) {
+        for uri in &filter.resource_subscriptions {
+            let mut turn = self.link.told.subscribed.turn(uri).await;
             // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
-            if !self.link.told.wants(&uri) {
-                let _ = self.ask::<request::Unsubscribe>(&uri).await;
+            if *turn && !self.link.told.wants(uri) {
+                *turn = false;
+                if let Ok(call) = self.ask::<request::Unsubscribe>(uri, TAKING_BACK) {
+                    let _ = call.await;
+                }
             }
         }
     }
 
-    async fn ask<R: Request<Params = ResourceParams>>(&self, uri: &str) -> Result<CallEnding, Error> {
+    fn ask<R: Request<Params = ResourceParams>>(&self, uri: &str, timeout: Duration) -> Result<PendingCall, Error> {
         let Some(client) = self.client.upgrade() else {
             return Err(Error::closed(Outcome::NotSent));
         };
         let (params, decoration) = (ResourceParams::new(uri), &client.line.opener.decoration);
         let text = era::params_text(self.link.peer.revision, &params, decoration).map_err(Error::encode)?;
-        let options = CallOptions { timeout: Some(SUBSCRIBING), ..CallOptions::default() };
-        Ok(PendingCall::new(&self.link.mailbox, R::METHOD, Some(text), options).await)
+        let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
+        Ok(PendingCall::new(&self.link.mailbox, R::METHOD, Some(text), options))
     }
 }

@@ -9,13 +9,17 @@ use steadfast_proto::envelope::OwnedParams;
 use tokio::sync::oneshot;
 
 use super::Change;
+use super::subscribed::Subscribed;
 use crate::client::ending::Loss;
 use crate::error::Error;
 use crate::runtime::Backlog;
 
 /// Those who hear it.
 #[derive(Clone, Default)]
-pub(in crate::client) struct Told(Arc<Mutex<Hearers>>);
+pub(in crate::client) struct Told {
+    hearers: Arc<Mutex<Hearers>>,
+    pub(super) subscribed: Arc<Subscribed>,
+}
 
 #[derive(Default)]
 struct Hearers {
@@ -46,7 +50,7 @@ pub(super) struct Failure {
 
 impl Told {
     fn lock(&self) -> MutexGuard<'_, Hearers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn add(&self, listener: &Arc<Listener>) {

@@ -12,6 +12,8 @@ mod bounded;
 mod cache;
 mod keeping;
 mod output;
+#[cfg(feature = "http-client")]
+mod over_http;
 mod reader;
 mod tools;
 

@@ -9,7 +9,8 @@ use http::{HeaderMap, Method, StatusCode};
 pub type Authorizing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
 /// Brings the headers that let requests in, and deals with servers that refuse them: OAuth (`steadfast-auth`), or whatever a
-/// server wants.
+/// server wants. All of it runs on the workers of the program's runtime, as handlers do: what it blocks is its own request. If it
+/// panics, its request is not sent.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};

@@ -7,21 +7,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_model::Method;
+use steadfast_model::{Method, RequestId};
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, watch};
 
 use super::HttpTarget;
+use super::above::Above;
 use super::events::Events;
 use super::exchange::{Exchange, Incoming};
 use super::headers::Kind;
 use super::legacy_sse;
 use super::listening::listen;
+use super::passage::{Passage, Sent};
 use super::request::Wanted;
 use super::shared::Shared;
 use super::tasks::Carried;
-use crate::client::kept::Kept;
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
@@ -46,10 +47,16 @@ pub(crate) struct HttpDriver<S> {
     incoming: mpsc::Receiver<Incoming>,
     /// For the tasks.
     driver: mpsc::Sender<Incoming>,
+    /// What is told in the place of tasks that could not. There is one word a task.
+    last_words: mpsc::UnboundedReceiver<Incoming>,
+    last_word: mpsc::UnboundedSender<Incoming>,
     /// The calls that are on their way.
-    exchanges: BTreeMap<CallKey, Carried>,
+    exchanges: BTreeMap<CallKey, (Option<RequestId>, Sent)>,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
     messages: Vec<Carried>,
+    /// Cancellations, behind the calls that were given up. There are no more than calls were on their way, and nothing waits
+    /// behind them.
+    cancellations: Vec<Carried>,
     /// A message has to arrive before any other.
     held: bool,
     /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
@@ -62,22 +69,26 @@ pub(crate) struct HttpDriver<S> {
 impl<S: Service> HttpDriver<S> {
     pub(crate) fn new(
         target: HttpTarget,
-        kept: Arc<Kept>,
+        above: Arc<dyn Above>,
         service: impl FnOnce(&Arc<Mailbox>) -> S,
         hello: Hello,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(target.resolve(kept, &limits, Arc::clone(&runtime))?);
+        let shared = Arc::new(target.resolve(above, &limits, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
+        let (last_word, last_words) = mpsc::unbounded_channel();
         let engine = Engine::new(service, hello, limits, runtime);
         Ok(Self {
             engine,
             shared,
             incoming,
             driver,
+            last_words,
+            last_word,
             exchanges: BTreeMap::new(),
             messages: Vec::new(),
+            cancellations: Vec::new(),
             held: false,
             listening: None,
             lingering: VecDeque::new(),
@@ -100,7 +111,7 @@ impl<S: Service> HttpDriver<S> {
     fn hear(&mut self, cx: &mut Context<'_>) -> bool {
         let mut heard = false;
         while self.wants_input() {
-            let Poll::Ready(Some(incoming)) = self.incoming.poll_recv(cx) else { break };
+            let Some(incoming) = self.next_incoming(cx) else { break };
             heard = true;
             let now = self.engine.runtime.now();
             match incoming {
@@ -118,6 +129,34 @@ impl<S: Service> HttpDriver<S> {
         heard
     }
 
+    /// What a task has told; behind all of that, what is told in the place of one that could not.
+    fn next_incoming(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
+        if let Poll::Ready(Some(incoming)) = self.incoming.poll_recv(cx) {
+            return Some(incoming);
+        }
+        match self.last_words.poll_recv(cx) {
+            Poll::Ready(word) => word,
+            Poll::Pending => None,
+        }
+    }
+
+    /// Begins a task. If it does not come to its end, its last word is told in its place.
+    fn begin(
+        &self,
+        task: impl Future<Output = ()> + Send + 'static,
+        last_word: impl FnOnce() -> Option<Incoming> + Send + 'static,
+    ) -> Carried {
+        let driver = self.last_word.clone();
+        let otherwise = move || {
+            tracing::error!("what makes requests to a server has panicked");
+            if let Some(word) = last_word() {
+                // If the driver is gone, so is whoever waited.
+                let _ = driver.send(word);
+            }
+        };
+        Carried::begin(&*self.engine.runtime, task, otherwise)
+    }
+
     /// Once it ends there is nothing to wait for: what comes is looked at, or comes to nothing.
     fn wants_input(&self) -> bool {
         let connection = &self.engine.connection;
@@ -128,10 +167,10 @@ impl<S: Service> HttpDriver<S> {
     fn send(&mut self) -> bool {
         let mut sent = false;
         // What stays with the connection is bounded there, and a call that is given up there was never sent.
-        while !self.held && self.messages.len() < MOST_MESSAGES {
+        while !self.held && !self.is_full() {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
             sent = true;
-            let kind = Kind::of(&transmit.body, &self.shared.kept);
+            let kind = Kind::of(&transmit.body, &*self.shared.above);
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
             if kind.method == Some(Method::Cancelled) && modern {
@@ -154,12 +193,35 @@ impl<S: Service> HttpDriver<S> {
             // From here on the server may see it. If it turns out that it cannot have, the task says so.
             self.engine.connection.handle_call_sent(call);
         }
-        let exchange = Exchange { shared: Arc::clone(&self.shared), kind, call, driver: self.driver.clone() };
-        let carried = Carried::begin(&*self.engine.runtime, exchange.run(body));
+        let given_up = kind.cancels.as_ref().and_then(|id| self.take_out(id));
+        let (id, passage) = (kind.id.clone(), Passage::new());
+        let exchange = Exchange {
+            shared: Arc::clone(&self.shared),
+            kind,
+            call,
+            passage: Arc::clone(&passage),
+            driver: self.driver.clone(),
+        };
+        let last_word = exchange.last_word();
+        let behind = given_up.is_some();
+        let carried = self.begin(exchange.run(body, given_up), last_word);
         match call {
-            Some(call) => drop(self.exchanges.insert(call, carried)),
+            Some(call) => drop(self.exchanges.insert(call, (id, Sent { carried, passage }))),
+            None if behind => self.cancellations.push(carried),
             None => self.messages.push(carried),
         }
+    }
+
+    /// The request with this id, for what is said of it to go behind it.
+    fn take_out(&mut self, id: &RequestId) -> Option<Sent> {
+        let (call, _) = self.exchanges.iter().find(|(_, (known, _))| known.as_ref() == Some(id))?;
+        let call = *call;
+        self.exchanges.remove(&call).map(|(_, sent)| sent)
+    }
+
+    /// Whether the connection has to keep messages that want no answer.
+    fn is_full(&self) -> bool {
+        self.messages.len() >= MOST_MESSAGES
     }
 
     /// What had to arrive first has arrived.
@@ -167,7 +229,13 @@ impl<S: Service> HttpDriver<S> {
         self.held = false;
         if self.listening.is_none() && self.shared.session().revision.is_some() {
             let listening = listen(Arc::clone(&self.shared), self.driver.clone());
-            self.listening = Some(Carried::begin(&*self.engine.runtime, listening));
+            let shared = Arc::clone(&self.shared);
+            // Nothing will be heard, and nobody is to wait for it.
+            let unheard = move || {
+                shared.note_audible();
+                None
+            };
+            self.listening = Some(self.begin(listening, unheard));
         }
     }
 
@@ -175,7 +243,7 @@ impl<S: Service> HttpDriver<S> {
     fn read_stream(&mut self, events: Events) {
         let reading = legacy_sse::read(events, self.driver.clone());
         self.shared.note_audible();
-        self.listening = Some(Carried::begin(&*self.engine.runtime, reading));
+        self.listening = Some(self.begin(reading, || Some(Incoming::StreamEnded)));
     }
 
     /// The oldest makes room.
@@ -188,14 +256,23 @@ impl<S: Service> HttpDriver<S> {
 
     /// Forgets the tasks that are over, and is woken by the others.
     fn reap(&mut self, cx: &mut Context<'_>) {
-        self.messages.retain(|message| message.poll_over(cx).is_pending());
+        self.reap_messages(cx);
         self.lingering.retain(|response| response.poll_over(cx).is_pending());
     }
 
-    /// Gives up the responses of calls that nobody waits for.
+    fn reap_messages(&mut self, cx: &mut Context<'_>) {
+        for messages in [&mut self.messages, &mut self.cancellations] {
+            messages.retain(|message| message.poll_over(cx).is_pending());
+        }
+    }
+
+    /// Gives up the responses of calls that nobody waits for. While the connection has to keep what is to be said of them, those
+    /// stay that have not arrived: it must not arrive before them.
     fn give_up(&mut self) {
-        let connection = &self.engine.connection;
-        self.exchanges.retain(|call, _| connection.is_waiting(*call) || mutant!(KeepResponses));
+        let (connection, full, now) = (&self.engine.connection, self.is_full(), self.engine.runtime.now());
+        self.exchanges.retain(|call, (_, sent)| {
+            connection.is_waiting(*call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
+        });
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.
@@ -212,7 +289,7 @@ impl<S: Service> HttpDriver<S> {
             let wanted = Wanted { method: http::Method::DELETE, ..Wanted::default() };
             // A server may not let its sessions be ended, and it may be gone.
             let goodbye = async move { drop(shared.send(wanted).await) };
-            self.messages.push(Carried::begin(&*self.engine.runtime, goodbye));
+            self.messages.push(self.begin(goodbye, || None));
         }
         let runtime = &self.engine.runtime;
         let mut timer = runtime.timer();
@@ -223,10 +300,11 @@ impl<S: Service> HttpDriver<S> {
     /// Ready when the server has heard all of it, or has had the time to.
     fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         // Their ends are what is waited for, and nothing is left to be told.
-        while self.incoming.poll_recv(cx).is_ready() {}
-        self.messages.retain(|message| message.poll_over(cx).is_pending());
+        while self.next_incoming(cx).is_some() {}
+        self.reap_messages(cx);
+        let said = self.messages.is_empty() && self.cancellations.is_empty();
         let Some((ended, timer)) = &mut self.leaving else { return Poll::Pending };
-        if self.messages.is_empty() || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
+        if said || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
     }
 }
 

@@ -22,6 +22,7 @@ use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
 use super::pace::Pace;
+use super::passage::{Passage, Sent};
 use super::request::{Unsent, Wanted};
 use super::shared::Shared;
 use super::tasks::Carried;
@@ -57,12 +58,23 @@ pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) kind: Kind,
     pub(super) call: Option<CallKey>,
+    pub(super) passage: Arc<Passage>,
     pub(super) driver: mpsc::Sender<Incoming>,
 }
 
 impl Exchange {
-    pub(super) async fn run(mut self, body: Vec<u8>) {
-        let done = self.post(body.into()).await;
+    /// Carries the message. If it says that a request was given up, it does so behind that request, and not at all if the request
+    /// has not left.
+    pub(super) async fn run(mut self, body: Vec<u8>, given_up: Option<Sent>) {
+        if let Some(request) = given_up
+            && !request.give_up(&*self.shared.runtime).await
+        {
+            return;
+        }
+        let done = match self.call {
+            Some(_) => self.post(body.into()).await,
+            None => self.post_in_time(body.into()).await,
+        };
         match (self.call, done) {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
             (None, Err(outcome)) => {
@@ -70,6 +82,18 @@ impl Exchange {
                 self.note_delivered().await;
             }
             (_, Ok(())) => {}
+        }
+    }
+
+    /// What the driver has to know if this does not come to its end.
+    pub(super) fn last_word(&self) -> impl FnOnce() -> Option<Incoming> + Send + use<> {
+        let (call, method, passage) = (self.call, self.kind.method, Arc::clone(&self.passage));
+        move || match call {
+            Some(call) => {
+                let why = "what makes the requests failed unexpectedly".to_owned();
+                Some(Incoming::Ended(call, Outcome::Lost { sent: passage.has_left(), why }))
+            }
+            None => (method == Some(Method::Initialized)).then_some(Incoming::Initialized),
         }
     }
 
@@ -83,6 +107,13 @@ impl Exchange {
         if self.kind.method == Some(Method::Initialized) {
             self.tell(Incoming::Initialized).await;
         }
+    }
+
+    /// A call has deadlines of its own. What wants no answer has this one, whether or not who makes the requests keeps to it.
+    async fn post_in_time(&mut self, body: Bytes) -> Result<(), Outcome> {
+        let runtime = Arc::clone(&self.shared.runtime);
+        let posted = before(&*runtime, Some(runtime.now() + DELIVERING), self.post(body)).await;
+        posted.unwrap_or_else(|| Err(lost("the server did not take it in time".to_owned())))
     }
 
     async fn post(&mut self, body: Bytes) -> Result<(), Outcome> {
@@ -117,6 +148,7 @@ impl Exchange {
             method: http::Method::POST,
             mirrored: self.kind.mirrored.as_ref(),
             body: Some(body),
+            passage: Some(&self.passage),
             // A call has deadlines of its own.
             timeout: self.call.is_none().then_some(DELIVERING),
             ..Wanted::default()
@@ -215,7 +247,7 @@ impl Exchange {
             let until = runtime.now() + LINGERING;
             // Longer than that, it is not worth it.
             let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
-            let carried = Carried::begin(&*self.shared.runtime, reading);
+            let carried = Carried::begin(&*self.shared.runtime, reading, || ());
             self.tell(Incoming::Lingering(carried)).await;
         }
     }

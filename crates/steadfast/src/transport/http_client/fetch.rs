@@ -3,6 +3,7 @@
 //! [`reqwest`] does in programs, unless a target has one of its own. The simulator has one with a server behind it that cuts,
 //! repeats and delays.
 
+mod on_workers;
 mod reqwest;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 
+pub(super) use self::on_workers::FetchOnWorkers;
 pub(super) use self::reqwest::ReqwestFetch;
 
 /// A request that is under way. Dropping it gives the request up.
@@ -21,7 +23,8 @@ pub type Fetching = Pin<Box<dyn Future<Output = Result<FetchResponse, FetchError
 /// What a server says. Dropping the body gives up what has not been read of it.
 pub type FetchResponse = http::Response<Box<dyn FetchBody>>;
 
-/// Makes requests of HTTP.
+/// Makes requests of HTTP. It is called and polled on the workers of the program's runtime, as handlers are, and so are the bodies
+/// that it gives: what it blocks is its own request. If it panics, its request may have been seen.
 ///
 /// ```
 /// use steadfast::transport::http_client::{Fetch, FetchError, FetchRequest, Fetching, HttpTarget};

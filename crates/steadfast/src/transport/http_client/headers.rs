@@ -7,7 +7,7 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{encode, named_by};
 use steadfast_proto::http::name;
 
-use crate::client::kept::Kept;
+use super::above::Above;
 
 /// As deep as any message may be: these are our own.
 const DEEPEST: usize = 1_024;
@@ -17,14 +17,16 @@ pub(super) struct Kind {
     pub(super) method: Option<Method>,
     /// Set if it is a request.
     pub(super) id: Option<RequestId>,
+    /// Set if it says that a request was given up: which.
+    pub(super) cancels: Option<RequestId>,
     /// Set if it speaks 2026-07-28 or later: the headers that mirror it.
     pub(super) mirrored: Option<HeaderMap>,
 }
 
 impl Kind {
-    /// Looks at a message of our own. What is known of tools says which arguments are mirrored.
-    pub(super) fn of(body: &[u8], kept: &Kept) -> Self {
-        let nothing = Self { method: None, id: None, mirrored: None };
+    /// Looks at a message of our own. The client knows which arguments of a tool are mirrored.
+    pub(super) fn of(body: &[u8], above: &dyn Above) -> Self {
+        let nothing = Self { method: None, id: None, cancels: None, mirrored: None };
         let (id, method, params) = match envelope::read(body, DEEPEST) {
             Ok(Message::Request { id, method, params }) => (Some(id), method, params),
             Ok(Message::Notification { method, params }) => (None, method, params),
@@ -45,14 +47,14 @@ impl Kind {
             if let Some(named) = named.and_then(|text| serde_json::from_str::<String>(text).ok()) {
                 put(name::NAME, &encode(&named));
                 let arguments = params.get("arguments").and_then(|text| serde_json::from_str(text).ok());
-                if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), arguments)
-                    && let Some(tool) = kept.tool(&named)
-                {
-                    tool.each_header(&arguments, |name, value| put(name, &value));
+                if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), arguments) {
+                    above.each_header(&named, &arguments, &mut put);
                 }
             }
             headers
         });
-        Self { method: Method::from_name(&method), id, mirrored }
+        let method = Method::from_name(&method);
+        let cancels = params.get("requestId").filter(|_| method == Some(Method::Cancelled));
+        Self { method, id, cancels: cancels.and_then(RequestId::parse), mirrored }
     }
 }

@@ -14,6 +14,8 @@
 //! Servers that know nothing newer than HTTP+SSE, the transport of 2024-11-05, are found out and spoken to by the same driver
 //! (`legacy_sse`).
 
+mod above;
+mod admission;
 mod authorize;
 mod driver;
 mod events;
@@ -23,6 +25,7 @@ mod headers;
 mod legacy_sse;
 mod listening;
 mod pace;
+mod passage;
 mod reach;
 mod request;
 mod reserved;
@@ -31,6 +34,7 @@ mod shared;
 mod target;
 mod tasks;
 
+pub(crate) use above::Above;
 pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;
 pub use fetch::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};

@@ -8,6 +8,7 @@ use reqwest::Url;
 use steadfast_proto::http::name;
 
 use super::fetch::FetchError;
+use super::passage::Passage;
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -23,6 +24,8 @@ pub(super) struct Wanted<'a> {
     pub(super) mirrored: Option<&'a HeaderMap>,
     pub(super) last_event_id: Option<&'a str>,
     pub(super) body: Option<bytes::Bytes>,
+    /// Who wants to know how far it has come.
+    pub(super) passage: Option<&'a Passage>,
     pub(super) timeout: Option<Duration>,
 }
 

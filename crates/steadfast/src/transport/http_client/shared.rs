@@ -1,20 +1,21 @@
 //! What all requests to one server share, and how they are made: by whom, and let in by whom.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Url;
 use tokio::sync::watch;
 
-use super::authorize::{Attempt, Authorize, Authorizing};
+use super::above::Above;
+use super::admission::Admission;
+use super::authorize::Authorize;
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::legacy_sse::Legacy;
+use super::passage::Passage;
 use super::request::{Unsent, Wanted};
 use super::session::Session;
-use crate::client::kept::Kept;
-use crate::runtime::{Runtime, poll_quietly};
+use crate::runtime::Runtime;
 
 /// How often one request is made again because it was not let in.
 const ASKED_AGAIN: usize = 4;
@@ -29,8 +30,8 @@ pub(super) struct Shared {
     pub(super) longest: usize,
     /// How deep one may be nested.
     pub(super) depth: usize,
-    /// What the client knows of tools, and has to know of who it is.
-    pub(super) kept: Arc<Kept>,
+    /// Knows of tools, and has to know who asks.
+    pub(super) above: Arc<dyn Above>,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) session: Mutex<Session>,
     pub(super) legacy: Legacy,
@@ -50,33 +51,30 @@ impl Shared {
     /// Makes a request, as often as whoever authorizes it asks for.
     pub(super) async fn send(&self, wanted: Wanted<'_>) -> Result<FetchResponse, Unsent> {
         let url = wanted.endpoint.unwrap_or(&self.url);
-        let mut attempt = self.authorize.as_ref().map(|all| all.attempt(&wanted.method, url.as_str()));
+        let authorize = self.authorize.as_ref();
+        let mut admission = authorize.map(|all| Admission::new(all, &wanted.method, url.as_str(), &self.runtime));
         for _ in 0..ASKED_AGAIN {
-            let response = self.send_once(&wanted, attempt.as_deref_mut()).await?;
-            let Some(attempt) = &mut attempt else { return Ok(response) };
-            let answered = fenced(attempt.answered(response.status(), response.headers())).await;
+            let response = self.send_once(&wanted, admission.as_mut()).await?;
+            let Some(admission) = &mut admission else { return Ok(response) };
+            let answered = admission.answered(response.status(), response.headers().clone()).await;
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             match answered {
-                Ok(true) if refused => {}
+                Ok(true) if refused => wanted.passage.into_iter().for_each(Passage::note_back),
                 Err(error) if refused => return Err(Unsent::Unauthorized(error)),
                 // What is wrong with its books is not the request's concern: it was let in.
                 _ => return Ok(response),
             }
         }
-        self.send_once(&wanted, attempt.as_deref_mut()).await
+        self.send_once(&wanted, admission.as_mut()).await
     }
 
-    async fn send_once(
-        &self,
-        wanted: &Wanted<'_>,
-        attempt: Option<&mut (dyn Attempt + 'static)>,
-    ) -> Result<FetchResponse, Unsent> {
+    async fn send_once(&self, wanted: &Wanted<'_>, admission: Option<&mut Admission>) -> Result<FetchResponse, Unsent> {
         let mut headers = self.headers.clone();
-        if let Some(attempt) = attempt {
-            fenced(attempt.sign(&mut headers)).await.map_err(Unsent::Unauthorized)?;
+        if let Some(admission) = admission {
+            headers = admission.sign(headers).await.map_err(Unsent::Unauthorized)?;
         }
         let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
-        self.kept.identify(credentials.map(HeaderValue::as_bytes));
+        self.above.identify(&mut credentials.map(HeaderValue::as_bytes));
         wanted.add_headers(&mut headers)?;
         headers.extend(wanted.mirrored.cloned().unwrap_or_else(|| self.session().headers()));
         let request = FetchRequest {
@@ -86,14 +84,14 @@ impl Shared {
             body: wanted.body.clone(),
             timeout: wanted.timeout,
         };
-        self.fetch.fetch(request).await.map_err(Unsent::Failed)
+        let Some(passage) = wanted.passage else { return self.fetch.fetch(request).await.map_err(Unsent::Failed) };
+        passage.note_under_way(self.runtime.now());
+        let fetched = self.fetch.fetch(request).await;
+        match &fetched {
+            Err(error) if !error.is_sent() => passage.note_back(),
+            // What broke off may have arrived, and nothing more will be known of it.
+            _ => passage.note_arrived(),
+        }
+        fetched.map_err(Unsent::Failed)
     }
-}
-
-/// What authorizes requests is somebody else's code: its panic is its failure, and nobody waits for ever.
-async fn fenced<T>(mut step: Authorizing<'_, T>) -> Result<T, Box<dyn std::error::Error + Send + Sync>> {
-    std::future::poll_fn(|cx| {
-        poll_quietly(step.as_mut(), cx).unwrap_or_else(|_| Poll::Ready(Err("it failed unexpectedly".into())))
-    })
-    .await
 }

@@ -8,13 +8,13 @@ use reqwest::Url;
 use steadfast_proto::connection::Limits;
 use tokio::sync::watch;
 
+use super::above::Above;
 use super::authorize::Authorize;
-use super::fetch::{Fetch, ReqwestFetch};
+use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
 use super::legacy_sse::{Known, Legacy};
 use super::reach::Reach;
 use super::reserved::is_reserved;
 use super::shared::Shared;
-use crate::client::kept::Kept;
 use crate::runtime::Runtime;
 
 /// A server at a URL.
@@ -149,13 +149,18 @@ impl HttpTarget {
     }
 
     /// What it takes to make requests, for messages within these limits.
-    pub(super) fn resolve(self, kept: Arc<Kept>, limits: &Limits, runtime: Arc<dyn Runtime>) -> io::Result<Shared> {
+    pub(super) fn resolve(
+        self,
+        above: Arc<dyn Above>,
+        limits: &Limits,
+        runtime: Arc<dyn Runtime>,
+    ) -> io::Result<Shared> {
         let usage = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.as_ref().map_err(|problem| usage(problem))?;
         if let Some(problem) = self.problem.as_deref().or(self.conflict()) {
             return Err(usage(problem));
         }
-        let fetch = self.fetch_from(url)?;
+        let fetch = self.fetch_from(url, &runtime)?;
         Ok(Shared {
             url: url.clone(),
             headers: self.headers,
@@ -163,7 +168,7 @@ impl HttpTarget {
             authorize: self.authorize,
             longest: limits.message_bytes,
             depth: limits.depth,
-            kept,
+            above,
             runtime,
             session: Mutex::default(),
             legacy: Legacy::new(self.only_legacy_sse, self.known),
@@ -171,9 +176,10 @@ impl HttpTarget {
         })
     }
 
-    fn fetch_from(&self, url: &Url) -> io::Result<Arc<dyn Fetch>> {
+    fn fetch_from(&self, url: &Url, runtime: &Arc<dyn Runtime>) -> io::Result<Arc<dyn Fetch>> {
         if let Some(fetch) = &self.fetch {
-            return Ok(Arc::clone(fetch));
+            let (fetch, runtime) = (Arc::clone(fetch), Arc::clone(runtime));
+            return Ok(Arc::new(FetchOnWorkers { fetch, runtime }));
         }
         if let Some(client) = &self.client {
             return Ok(Arc::new(ReqwestFetch(client.clone())));

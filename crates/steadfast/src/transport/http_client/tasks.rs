@@ -1,4 +1,4 @@
-//! Tasks that are given up by dropping what stands for them, on any runtime.
+//! Tasks that are given up by dropping what stands for them, on any runtime, and that never end unheard.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use steadfast_proto::mutant;
 
-use crate::runtime::{Runtime, Task};
+use crate::runtime::{Runtime, Task, drop_quietly, poll_quietly};
 
 /// Stands for a task. Dropping it gives the task up.
 pub(super) struct Carried(Arc<Shared>);
@@ -25,11 +25,25 @@ struct State {
 }
 
 impl Carried {
-    /// Begins a task.
-    pub(super) fn begin(runtime: &dyn Runtime, task: impl Future<Output = ()> + Send + 'static) -> Self {
+    /// Begins a task. If it does not come to its end, because it panics or goes with its runtime, `otherwise` is called in its
+    /// place; not if it was given up.
+    pub(super) fn begin(
+        runtime: &dyn Runtime,
+        task: impl Future<Output = ()> + Send + 'static,
+        otherwise: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let shared = Arc::new(Shared::default());
-        runtime.spawn_beside_drivers(Box::pin(Carrying { task: Some(Box::pin(task)), shared: Arc::clone(&shared) }));
+        runtime.spawn_beside_drivers(Box::pin(Carrying {
+            task: Some(Box::pin(task)),
+            otherwise: Some(otherwise),
+            shared: Arc::clone(&shared),
+        }));
         Self(shared)
+    }
+
+    /// Whether the task has ended, in whatever way.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.lock().over
     }
 
     /// Ready when the task has ended, in whatever way.
@@ -62,38 +76,113 @@ impl Shared {
 }
 
 /// The task itself, where it is polled.
-struct Carrying {
+struct Carrying<F: FnOnce()> {
     task: Option<Task>,
+    otherwise: Option<F>,
     shared: Arc<Shared>,
 }
 
-impl Future for Carrying {
+// Nothing in it is pinned in place.
+impl<F: FnOnce()> Unpin for Carrying<F> {}
+
+impl<F: FnOnce()> Future for Carrying<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let carrying = &mut *self;
         let mut state = carrying.shared.lock();
         if state.given_up {
-            drop(state);
-            carrying.task = None;
             return Poll::Ready(());
         }
         state.task = Some(cx.waker().clone());
         drop(state);
-        carrying.task.as_mut().map_or(Poll::Ready(()), |task| task.as_mut().poll(cx))
+        let Some(task) = &mut carrying.task else { return Poll::Ready(()) };
+        match poll_quietly(task.as_mut(), cx) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(())) => {
+                carrying.otherwise = None;
+                Poll::Ready(())
+            }
+            Err(_) => Poll::Ready(()),
+        }
     }
 }
 
 /// Over with its last breath, so that one that panics, or goes with its runtime, is over too.
-impl Drop for Carrying {
+impl<F: FnOnce()> Drop for Carrying<F> {
     fn drop(&mut self) {
-        self.task = None;
+        drop_quietly(self.task.take());
         let mut state = self.shared.lock();
         state.over = true;
-        let owner = state.owner.take();
+        let (owner, given_up) = (state.owner.take(), state.given_up);
         drop(state);
+        if let Some(otherwise) = self.otherwise.take().filter(|_| !given_up) {
+            otherwise();
+        }
         if let Some(owner) = owner {
             owner.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::runtime::TokioRuntime;
+
+    /// Begins a task, and gives what its last word would be.
+    fn begin(task: impl Future<Output = ()> + Send + 'static) -> (Carried, oneshot::Receiver<()>) {
+        let (last, word) = oneshot::channel();
+        let runtime = TokioRuntime::current().unwrap();
+        let carried = Carried::begin(&runtime, task, move || drop(last.send(())));
+        (carried, word)
+    }
+
+    async fn over(carried: &Carried) {
+        std::future::poll_fn(|cx| carried.poll_over(cx)).await;
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_over_and_has_its_last_word() {
+        let (carried, word) = begin(async { panic!("as it does") });
+        over(&carried).await;
+        assert_eq!(word.await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_task_that_comes_to_its_end_has_no_last_word() {
+        let (carried, word) = begin(async {});
+        over(&carried).await;
+        assert!(word.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_task_that_is_given_up_is_dropped_and_has_no_last_word() {
+        let (held, dropped) = oneshot::channel::<()>();
+        let (carried, word) = begin(async move {
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        drop(carried);
+        assert!(dropped.await.is_err() && word.await.is_err());
+    }
+
+    /// A destructor that panics is no reason to be waited for.
+    #[tokio::test]
+    async fn a_task_whose_rest_panics_is_over() {
+        struct Panics;
+        impl Drop for Panics {
+            fn drop(&mut self) {
+                panic!("as it does");
+            }
+        }
+        let rest = Panics;
+        let (carried, _) = begin(async move {
+            tokio::task::yield_now().await;
+            drop(rest);
+        });
+        over(&carried).await;
     }
 }

@@ -5,6 +5,8 @@ mod faults;
 mod found;
 mod legacy;
 mod limits;
+mod order;
+mod own_fetch;
 mod own_headers;
 mod pool;
 mod proxies;

@@ -237,6 +237,11 @@ impl Came {
         fields.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
+    /// The place that was asked for.
+    pub(super) fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
+    }
+
     pub(super) fn is(&self, method: &str) -> bool {
         self.body["method"] == method
     }

@@ -1,0 +1,18 @@
+//! What requests over HTTP need of what is kept, and tell it.
+
+use steadfast_model::JsonObject;
+
+use super::Kept;
+use crate::transport::http_client::Above;
+
+impl Above for Kept {
+    fn each_header(&self, tool: &str, arguments: &JsonObject, header: &mut dyn FnMut(&str, &str)) {
+        if let Some(tool) = self.tool(tool) {
+            tool.each_header(arguments, |name, value| header(name, &value));
+        }
+    }
+
+    fn identify<'a>(&self, credentials: &mut dyn Iterator<Item = &'a [u8]>) {
+        Self::identify(self, credentials);
+    }
+}

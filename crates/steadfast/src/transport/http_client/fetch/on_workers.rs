@@ -1,0 +1,76 @@
+//! Requests that are made by the program's own code, where handlers run: it may block its thread, and must have nobody wait for
+//! that but its own request (L6).
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Response;
+use tokio::sync::mpsc;
+
+use super::{Fetch, FetchBody, FetchError, FetchRequest, Fetching};
+use crate::runtime::waiting::unless;
+use crate::runtime::{Runtime, on_workers, watched};
+
+/// Makes requests as the program does, on the workers.
+pub(in super::super) struct FetchOnWorkers {
+    pub(in super::super) fetch: Arc<dyn Fetch>,
+    pub(in super::super) runtime: Arc<dyn Runtime>,
+}
+
+impl Fetch for FetchOnWorkers {
+    fn fetch(&self, request: FetchRequest) -> Fetching {
+        let (fetch, runtime) = (Arc::clone(&self.fetch), Arc::clone(&self.runtime));
+        Box::pin(async move {
+            let made = on_workers(&runtime, async move { fetch.fetch(request).await }).await;
+            let (parts, body) = made.unwrap_or_else(|| Err(failed()))?.into_parts();
+            let body: Box<dyn FetchBody> = Box::new(Pieces::read(&runtime, body));
+            Ok(Response::from_parts(parts, body))
+        })
+    }
+}
+
+/// Nobody knows how far it had come.
+fn failed() -> FetchError {
+    FetchError::broken("what makes the requests failed unexpectedly")
+}
+
+/// A body that is read on the workers. One piece waits, and the next one is asked for.
+enum Pieces {
+    /// The end comes too: a reader that is gone is no end.
+    Coming(mpsc::Receiver<Option<Piece>>),
+    Over,
+}
+
+type Piece = Result<Bytes, FetchError>;
+
+impl Pieces {
+    fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn FetchBody>) -> Self {
+        let (pieces, coming) = mpsc::channel(1);
+        let workers = Arc::clone(runtime);
+        runtime.spawn(Box::pin(async move {
+            loop {
+                let piece = watched(&*workers, std::future::poll_fn(|cx| body.poll_piece(cx)));
+                // Dropping the body gives up the rest of it.
+                let Some(piece) = unless(pieces.closed(), piece).await else { return };
+                let piece = piece.unwrap_or_else(|| Some(Err(failed())));
+                let last = !matches!(piece, Some(Ok(_)));
+                if pieces.send(piece).await.is_err() || last {
+                    return;
+                }
+            }
+        }));
+        Self::Coming(coming)
+    }
+}
+
+impl FetchBody for Pieces {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        let Self::Coming(coming) = self else { return Poll::Ready(None) };
+        let piece = std::task::ready!(coming.poll_recv(cx)).unwrap_or_else(|| Some(Err(failed())));
+        if !matches!(piece, Some(Ok(_))) {
+            *self = Self::Over;
+        }
+        Poll::Ready(piece)
+    }
+}

@@ -1,0 +1,328 @@
+//! What must not overtake what, though each message is a request of its own (L9); and the end of it all (L5).
+
+use std::task::{Context, Poll, Waker};
+
+use serde_json::{Value, json};
+use steadfast::client::Change;
+use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, FetchRequest};
+use steadfast::{Moment, SubscriptionFilter};
+use tokio::sync::{Notify, watch};
+
+use super::own_fetch::{Before, Near, nothing_before};
+use super::*;
+
+/// Time stands still but for leaps.
+#[derive(Clone)]
+struct Frozen {
+    tokio: TokioRuntime,
+    time: Arc<Mutex<(Moment, Vec<Waker>)>>,
+}
+
+impl Frozen {
+    fn new() -> Arc<Self> {
+        let tokio = TokioRuntime::current().unwrap();
+        Arc::new(Self { time: Arc::new(Mutex::new((tokio.now(), Vec::new()))), tokio })
+    }
+
+    fn leap(&self, by: Duration) {
+        let mut time = self.time.lock().unwrap();
+        time.0 = time.0 + by;
+        let wakers = std::mem::take(&mut time.1);
+        drop(time);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Runtime for Frozen {
+    fn now(&self) -> Moment {
+        self.time.lock().unwrap().0
+    }
+
+    fn timer(&self) -> Box<dyn Timer> {
+        Box::new(Leaping { frozen: self.clone(), when: None })
+    }
+
+    fn spawn(&self, task: Task) {
+        self.tokio.spawn(task);
+    }
+
+    fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>) {
+        self.tokio.spawn_thread(job);
+    }
+}
+
+struct Leaping {
+    frozen: Frozen,
+    when: Option<Moment>,
+}
+
+impl Timer for Leaping {
+    fn reset(&mut self, when: Option<Moment>) {
+        self.when = when;
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(when) = self.when else { return Poll::Pending };
+        let mut time = self.frozen.time.lock().unwrap();
+        if when > time.0 {
+            time.1.push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        self.when = None;
+        Poll::Ready(())
+    }
+}
+
+/// The methods of the messages that have arrived, in order.
+#[derive(Clone)]
+struct Arrived(Arc<watch::Sender<Vec<String>>>);
+
+impl Arrived {
+    fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(Vec::new())))
+    }
+
+    fn note(&self, message: &Value) {
+        let method = message["method"].as_str().unwrap_or_default().to_owned();
+        self.0.send_modify(|all| all.push(method));
+    }
+
+    fn place(&self, method: &str) -> Option<usize> {
+        self.0.borrow().iter().position(|known| known == method)
+    }
+
+    async fn wait(&self, method: &str) {
+        let mut all = self.0.subscribe();
+        soon(all.wait_for(|all| all.iter().any(|known| known == method))).await.unwrap();
+    }
+}
+
+const CANCELLED: &str = "notifications/cancelled";
+
+/// A client whose calls of `slow` are let through by the gate, in a time that stands still.
+struct Slow {
+    clock: Arc<Frozen>,
+    client: Client,
+    asked: Signal,
+    gate: Arc<Notify>,
+    arrived: Arrived,
+}
+
+impl Slow {
+    async fn new() -> Self {
+        let (clock, asked, gate, arrived) = (Frozen::new(), Signal::default(), Arc::new(Notify::new()), Arrived::new());
+        let (begun, open, noted) = (asked.clone(), Arc::clone(&gate), arrived.clone());
+        let fetch = Near(move |_: &FetchRequest, message: &Value| {
+            let (begun, open, noted, message) = (begun.clone(), Arc::clone(&open), noted.clone(), message.clone());
+            let passes: Before = Box::pin(async move {
+                if message["params"]["name"] == "slow" {
+                    begun.set();
+                    open.notified().await;
+                }
+                noted.note(&message);
+            });
+            passes
+        });
+        let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).era(OLDER);
+        let runtime: Arc<dyn Runtime> = clock.clone();
+        let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+        Self { clock, client, asked, gate, arrived }
+    }
+
+    /// Makes a call and gives it up while it is on its way. The driver knows.
+    async fn give_up(&self) {
+        let call = self.client.call_tool("slow", json!({})).start();
+        soon(self.asked.wait()).await;
+        drop(call);
+        for _ in 0..2 {
+            soon(self.client.call_tool("fence", json!({})).into_future()).await.unwrap();
+        }
+    }
+}
+
+/// A server that hears of the cancellation first ignores it, and works on.
+#[tokio::test]
+async fn a_cancellation_does_not_overtake_its_request() {
+    let slow = Slow::new().await;
+    slow.give_up().await;
+    slow.gate.notify_one();
+    slow.arrived.wait(CANCELLED).await;
+    let all = slow.arrived.0.borrow().clone();
+    let calls: Vec<_> = all.iter().filter(|method| *method == "tools/call" || *method == CANCELLED).collect();
+    assert_eq!(calls, ["tools/call", "tools/call", "tools/call", CANCELLED], "two fences, the call, and its end");
+}
+
+/// A server that answers in JSON says nothing before its answer.
+#[tokio::test]
+async fn a_request_that_nothing_is_heard_of_is_cancelled_after_a_second() {
+    let slow = Slow::new().await;
+    slow.give_up().await;
+    slow.clock.leap(Duration::from_millis(999));
+    soon(slow.client.call_tool("fence", json!({})).into_future()).await.unwrap();
+    assert_eq!(slow.arrived.place(CANCELLED), None);
+    slow.clock.leap(Duration::from_millis(1));
+    slow.arrived.wait(CANCELLED).await;
+}
+
+#[tokio::test]
+async fn a_request_that_was_sent_a_second_ago_is_cancelled_at_once() {
+    let slow = Slow::new().await;
+    let call = slow.client.call_tool("slow", json!({})).start();
+    soon(slow.asked.wait()).await;
+    slow.clock.leap(Duration::from_secs(1));
+    drop(call);
+    slow.arrived.wait(CANCELLED).await;
+}
+
+/// More at once than messages may be on their way.
+#[tokio::test]
+async fn none_of_many_cancellations_overtakes_its_request() {
+    let slow = Slow::new().await;
+    let calls: Vec<_> = (0..200).map(|_| slow.client.call_tool("slow", json!({})).start()).collect();
+    while slow.asked.count() < calls.len() {
+        soon(slow.asked.wait()).await;
+    }
+    drop(calls);
+    soon(slow.client.call_tool("fence", json!({})).into_future()).await.unwrap();
+    for _ in 0..200 {
+        slow.gate.notify_one();
+        tokio::task::yield_now().await;
+    }
+    slow.gate.notify_waiters();
+    let mut all = slow.arrived.0.subscribe();
+    let done = |all: &Vec<String>| all.iter().filter(|method| *method == CANCELLED).count() == 200;
+    let all = soon(all.wait_for(done)).await.unwrap().clone();
+    assert_eq!(all.iter().filter(|method| *method == "tools/call").count(), 201, "all of them arrived");
+}
+
+/// A `Fetch` need not keep to the time that it was given.
+#[tokio::test]
+async fn a_handshake_that_is_never_accepted_does_not_hold_up_what_follows() {
+    let (clock, asked) = (Frozen::new(), Signal::default());
+    let begun = asked.clone();
+    let fetch = Near(move |_: &FetchRequest, message: &Value| {
+        if message["method"] != "notifications/initialized" {
+            return nothing_before();
+        }
+        begun.set();
+        let hangs: Before = Box::pin(std::future::pending());
+        hangs
+    });
+    let runtime: Arc<dyn Runtime> = clock.clone();
+    let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).era(OLDER);
+    let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+    soon(asked.wait()).await;
+    clock.leap(Duration::from_secs(30));
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+}
+
+/// Never has a token for calls.
+struct Hesitant(Signal);
+
+impl Authorize for Hesitant {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        self.0.set();
+        Box::new(Self(self.0.clone()))
+    }
+}
+
+impl Attempt for Hesitant {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        let hesitates = self.0.count() == 4;
+        Box::pin(async move { if hesitates { std::future::pending().await } else { Ok(()) } })
+    }
+}
+
+/// L4: nobody is told of the end of what never was.
+#[tokio::test]
+async fn what_has_not_left_is_given_up_without_a_word() {
+    let (arrived, asked) = (Arrived::new(), Signal::default());
+    let noted = arrived.clone();
+    let fetch = Near(move |_: &FetchRequest, message: &Value| {
+        noted.note(message);
+        nothing_before()
+    });
+    let target = HttpTarget::new("http://near/mcp").fetch(fetch).authorize(Hesitant(asked.clone()));
+    let client = connect_once(target, OLDER).await;
+    // `initialize`, what follows it, and the stream of the server were let in.
+    while asked.count() < 3 {
+        soon(asked.wait()).await;
+    }
+    let call = client.call_tool("any", json!({})).start();
+    while asked.count() < 4 {
+        soon(asked.wait()).await;
+    }
+    drop(call);
+    for _ in 0..3 {
+        soon(client.call_tool("fence", json!({})).into_future()).await.unwrap();
+    }
+    assert_eq!(arrived.place(CANCELLED), None, "{:?}", arrived.0.borrow());
+}
+
+fn to(uri: &str) -> SubscriptionFilter {
+    SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()])
+}
+
+/// A server by hand that keeps its answer to `unsubscribe` for as long as it is told to.
+async fn reluctant(arrived: &Arrived, answer: &Arc<Notify>) -> String {
+    let (arrived, answer) = (arrived.clone(), Arc::clone(answer));
+    by_hand(move |came, mut stream| {
+        let (arrived, answer) = (arrived.clone(), Arc::clone(&answer));
+        async move {
+            if came.method == "DELETE" {
+                arrived.note(&json!({"method": "DELETE"}));
+            }
+            arrived.note(&came.body);
+            if came.is("resources/unsubscribe") {
+                answer.notified().await;
+            }
+            let answered = older(&came, || match &*came.method {
+                "POST" => json_answer(&came, &json!({})),
+                _ => response("405 No", &[], ""),
+            });
+            // The client may have gone.
+            let _ = stream.write_all(&answered).await;
+        }
+    })
+    .await
+}
+
+/// Otherwise the second would never hear anything.
+#[tokio::test]
+async fn what_takes_a_subscription_back_is_not_overtaken_by_who_makes_it_again() {
+    let (arrived, answer) = (Arrived::new(), Arc::new(Notify::new()));
+    let url = reluctant(&arrived, &answer).await;
+    let client = connect(&url, OLDER).await;
+    let mut first = client.changes(to("a:1"));
+    assert!(matches!(soon(first.next()).await, Some(Ok(Change::Listening(_)))));
+    drop(first);
+    arrived.wait("resources/unsubscribe").await;
+    let mut second = client.changes(to("a:1"));
+    // Another resource is not held up, and what comes in this time would be too early.
+    let mut other = client.changes(to("a:2"));
+    assert!(matches!(soon(other.next()).await, Some(Ok(Change::Listening(_)))));
+    let waiting = tokio::time::timeout(Duration::from_millis(300), second.next());
+    assert!(waiting.await.is_err(), "it listens before the server has taken back the first");
+    answer.notify_one();
+    assert!(matches!(soon(second.next()).await, Some(Ok(Change::Listening(_)))));
+    let of = |method: &&String| method.starts_with("resources/");
+    let all: Vec<_> = arrived.0.borrow().iter().filter(of).cloned().collect();
+    let [subscribe, unsubscribe] = ["resources/subscribe", "resources/unsubscribe"];
+    assert_eq!(all, [subscribe, unsubscribe, subscribe, subscribe]);
+}
+
+/// L5: the last client takes everything with it, whatever the server leaves unanswered.
+#[tokio::test]
+async fn a_client_that_is_dropped_does_not_wait_for_a_subscription_to_be_taken_back() {
+    let (arrived, answer) = (Arrived::new(), Arc::new(Notify::new()));
+    let url = reluctant(&arrived, &answer).await;
+    let client = connect(&url, OLDER).await;
+    let mut changes = client.changes(to("a:1"));
+    assert!(matches!(soon(changes.next()).await, Some(Ok(Change::Listening(_)))));
+    drop(changes);
+    arrived.wait("resources/unsubscribe").await;
+    drop(client);
+    let left = tokio::time::timeout(Duration::from_secs(5), arrived.wait("DELETE"));
+    left.await.expect("the session is kept by somebody who waits");
+}

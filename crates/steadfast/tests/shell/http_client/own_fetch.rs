@@ -1,0 +1,252 @@
+//! Requests that are made, and let in, by code of the program's: where it runs, and what its panics come to.
+
+use std::panic::panic_any;
+use std::pin::Pin;
+use std::sync::mpsc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use steadfast::Outcome;
+use steadfast::transport::http_client::{
+    Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching,
+};
+
+use super::*;
+
+/// A network in which everything is answered at once: the handshakes as they should be, and calls of tools with nothing.
+pub(super) struct Near<F>(pub(super) F);
+
+/// What a test does with a request before it is answered.
+pub(super) type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl<F: Fn(&FetchRequest, &Value) -> Before + Send + Sync + 'static> Fetch for Near<F> {
+    fn fetch(&self, request: FetchRequest) -> Fetching {
+        let message = request.body.as_ref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+        let before = (self.0)(&request, &message);
+        Box::pin(async move {
+            before.await;
+            Ok(answer(&request, &message))
+        })
+    }
+}
+
+pub(super) fn nothing_before() -> Before {
+    Box::pin(async {})
+}
+
+fn answer(request: &FetchRequest, message: &Value) -> FetchResponse {
+    let result = match message["method"].as_str() {
+        Some("initialize") => json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "near", "version": "1"},
+            "capabilities": {"tools": {}}}),
+        Some("server/discover") => {
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+        }
+        _ => json!({"resultType": "complete", "content": []}),
+    };
+    let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+    match (request.method.as_str(), message.get("id")) {
+        ("POST", Some(_)) => respond(200, "application/json", Whole(Some(body.into()))),
+        ("POST", None) => respond(202, "application/json", Whole(None)),
+        _ => respond(405, "text/plain", Whole(None)),
+    }
+}
+
+fn respond(status: u16, content: &str, body: impl FetchBody + 'static) -> FetchResponse {
+    let body: Box<dyn FetchBody> = Box::new(body);
+    ::http::Response::builder().status(status).header("content-type", content).body(body).unwrap()
+}
+
+/// A body in one piece.
+struct Whole(Option<Bytes>);
+
+impl FetchBody for Whole {
+    fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        Poll::Ready(self.0.take().map(Ok))
+    }
+}
+
+/// A body that is nothing but trouble.
+struct Trouble<F>(F);
+
+impl<F: FnMut() + Send> FetchBody for Trouble<F> {
+    fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        (self.0)();
+        Poll::Ready(None)
+    }
+}
+
+/// Where the program's code does something that it should not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Attempt,
+    Sign,
+    SignLater,
+    Answered,
+    AnsweredLater,
+    Fetch,
+    FetchLater,
+    Body,
+}
+
+use Place::{Answered, AnsweredLater, Body, FetchLater, Sign, SignLater};
+
+/// Lets the first request pass, and does something to every other in one place.
+#[derive(Clone)]
+struct Troubled {
+    place: Place,
+    passed: Arc<AtomicUsize>,
+    trouble: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Troubled {
+    fn new(place: Place, trouble: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { place, passed: Arc::default(), trouble: Arc::new(trouble) }
+    }
+
+    fn is_at(&self, place: Place) {
+        if self.place == place && self.passed.load(Ordering::SeqCst) > 1 {
+            (self.trouble)();
+        }
+    }
+
+    /// A client of a server that is there, with this in its way.
+    async fn connect(self, url: &str) -> Client {
+        let target = HttpTarget::new(url);
+        let target = match self.place {
+            Place::Fetch | FetchLater | Body => target.fetch(self),
+            _ => target.authorize(self),
+        };
+        connect_once(target, Era::Modern).await
+    }
+}
+
+impl Authorize for Troubled {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        self.passed.fetch_add(1, Ordering::SeqCst);
+        self.is_at(Place::Attempt);
+        Box::new(self.clone())
+    }
+}
+
+impl Attempt for Troubled {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        self.is_at(Sign);
+        Box::pin(async {
+            self.is_at(SignLater);
+            Ok(())
+        })
+    }
+
+    fn answered<'a>(&'a mut self, _: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+        self.is_at(Answered);
+        Box::pin(async {
+            self.is_at(AnsweredLater);
+            Ok(false)
+        })
+    }
+}
+
+impl Fetch for Troubled {
+    fn fetch(&self, request: FetchRequest) -> Fetching {
+        self.passed.fetch_add(1, Ordering::SeqCst);
+        self.is_at(Place::Fetch);
+        let troubled = self.clone();
+        Box::pin(async move {
+            troubled.is_at(FetchLater);
+            if troubled.place == Body && troubled.passed.load(Ordering::SeqCst) > 1 {
+                return Ok(respond(200, "application/json", Trouble(move || troubled.is_at(Body))));
+            }
+            Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request).await
+        })
+    }
+}
+
+/// What was not let in was not sent; a panic with something else than a text is one, too.
+#[tokio::test]
+async fn a_panic_of_who_authorizes_ends_the_call_unsent_wherever_it_is() {
+    for place in [Place::Attempt, Sign, SignLater, Answered, AnsweredLater] {
+        let (url, requests) = raw(|_, came| modern(came, || response("401 Unauthorized", &[], ""))).await;
+        let client = Troubled::new(place, move || panic_any(place)).connect(&url).await;
+        let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent, "{place:?} {error:?}");
+        let refused = requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count();
+        assert_eq!(refused, usize::from(matches!(place, Answered | AnsweredLater)), "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_who_makes_requests_ends_the_call_and_nobody_knows_what_was_seen() {
+    for place in [Place::Fetch, FetchLater, Body] {
+        let client = Troubled::new(place, || panic!("as it does")).connect("http://near/mcp").await;
+        let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::Unknown, "{place:?} {error:?}");
+    }
+}
+
+/// What waits for the handshake does not wait for ever.
+#[tokio::test]
+async fn a_panic_behind_the_handshake_does_not_hold_up_what_follows() {
+    let panics = |_: &FetchRequest, message: &Value| {
+        assert_ne!(message["method"], "notifications/initialized", "as it does");
+        nothing_before()
+    };
+    let client = connect_once(HttpTarget::new("http://near/mcp").fetch(Near(panics)), OLDER).await;
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+}
+
+/// L6: code that blocks its thread has nobody wait but its own request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_blocks_while_a_request_is_let_in_or_made_has_no_other_client_wait() {
+    for place in [Place::Attempt, Sign, SignLater, Answered, AnsweredLater, Place::Fetch, FetchLater, Body] {
+        let (url, _) = raw(|_, came| modern(came, || json_answer(came, &json!({"content": []})))).await;
+        let (blocks, (release, released)) = (Signal::default(), mpsc::channel::<()>());
+        let (begun, released) = (blocks.clone(), Mutex::new(released));
+        let blocking = move || {
+            begun.set();
+            // Ends when the test lets go of the other end.
+            let _ = released.lock().unwrap().recv();
+        };
+        let (stuck, other) = (Troubled::new(place, blocking).connect(&url).await, connect(&url, Era::Modern).await);
+        let call = tokio::spawn(stuck.call_tool("any", json!({})).into_future());
+        soon(blocks.wait()).await;
+        soon(other.call_tool("any", json!({})).into_future()).await.unwrap();
+        drop(release);
+        let ended = soon(call).await.unwrap();
+        // The body has nothing in it.
+        assert_eq!(ended.is_ok(), place != Body, "{place:?} {ended:?}");
+    }
+}
+
+/// L7, L5: a body that nobody wants any more is dropped, also by who reads it elsewhere.
+#[tokio::test]
+async fn the_rest_of_a_body_is_given_up_with_its_call() {
+    struct Endless(#[allow(dead_code, reason = "its drop is what it is for")] Box<dyn Send>);
+    impl FetchBody for Endless {
+        fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+            Poll::Pending
+        }
+    }
+    struct Silent(Signal, Signal);
+    impl Fetch for Silent {
+        fn fetch(&self, request: FetchRequest) -> Fetching {
+            let message: Value =
+                serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
+            if message["method"] != "tools/call" {
+                return Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request);
+            }
+            let (begun, dropped) = (self.0.clone(), self.1.on_drop());
+            Box::pin(async move {
+                begun.set();
+                Ok(respond(200, "text/event-stream", Endless(Box::new(dropped))))
+            })
+        }
+    }
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let target = HttpTarget::new("http://near/mcp").fetch(Silent(begun.clone(), dropped.clone()));
+    let client = connect_once(target, Era::Modern).await;
+    let call = client.call_tool("any", json!({})).start();
+    soon(begun.wait()).await;
+    drop(call);
+    soon(dropped.wait()).await;
+}
