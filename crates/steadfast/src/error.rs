@@ -10,6 +10,8 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use steadfast_model::{ClientCapabilities, ErrorObject, Revision, code};
@@ -176,6 +178,12 @@ impl Error {
         Self::local(ErrorKind::TimedOut, outcome, "deadline passed")
     }
 
+    /// The server had not opened the connection when the time for it was up.
+    pub(crate) fn not_opened_within(time: Duration) -> Self {
+        let message = format!("the server has not opened the connection within {time:?}");
+        Self::local(ErrorKind::TimedOut, Outcome::NotSent, message)
+    }
+
     /// The call was cancelled.
     pub fn cancelled(outcome: Outcome) -> Self {
         Self::local(ErrorKind::Cancelled, outcome, "cancelled")
@@ -260,7 +268,7 @@ impl Error {
     }
 
     /// The server could not be reached again, for this reason, which others who wait are told too.
-    pub(crate) fn unreachable(why: std::sync::Arc<Self>) -> Self {
+    pub(crate) fn unreachable(why: Arc<Self>) -> Self {
         let kind = match why.kind() {
             kind @ (ErrorKind::Closed | ErrorKind::Incompatible | ErrorKind::Unsendable) => kind,
             _ => ErrorKind::Transport,
@@ -283,6 +291,23 @@ impl Error {
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
+    }
+
+    /// This error as that of an opening. Nobody's call was made, whatever became of the questions that opening takes; a server
+    /// that refused them has refused.
+    pub(crate) fn of_opening(mut self) -> Self {
+        if self.kind() == ErrorKind::Closed {
+            self.0.object.message = "the server closed the connection before it was open".into();
+        }
+        if self.outcome() == Outcome::Refused { self } else { self.with_outcome(Outcome::NotSent) }
+    }
+
+    /// This error with how the peer ended, if nothing else is known of its cause.
+    pub(crate) fn explained_by(self, obituary: Option<Arc<str>>) -> Self {
+        match obituary.filter(|_| self.0.source.is_none()) {
+            Some(obituary) => self.with_source(&*obituary),
+            None => self,
+        }
     }
 
     /// This error, where nobody knows what became of what it is about.

@@ -25,8 +25,8 @@ use super::{Client, Inner};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Runtime, TokioRuntime};
 
-/// How long the server may take to say which revision it speaks.
-const OPENING: Duration = Duration::from_secs(10);
+/// How long the server may take to open a connection.
+const OPENING: Duration = Duration::from_secs(20);
 
 /// A client about to connect: await it. Nothing is opened before.
 #[must_use = "nothing is opened until this is awaited"]
@@ -171,7 +171,12 @@ impl Connecting {
         self
     }
 
-    /// How long the server may take to say which revision it speaks. Ten seconds unless told.
+    /// How long it may take to open a connection: to reach the server, and to find out which revision it speaks. Twenty seconds
+    /// unless told. Where any revision will do ([`Era::Any`]), the newest is asked for in the first half of what is left once
+    /// the server is reached, because some older servers do not answer that; the rest is for their handshake.
+    ///
+    /// What was begun and came to nothing is over before the error is there: a process that was started is ended as
+    /// [`Client::close`] ends it, which may take as long as [`Command`](crate::transport::child::Command) says on top.
     pub fn opening_timeout(mut self, timeout: Duration) -> Self {
         self.opening = timeout;
         self
@@ -261,7 +266,7 @@ impl Connecting {
             runtime,
             apart,
         };
-        let link = opener.open(None, drop).await?;
+        let link = opener.open(None, opener.deadline(), drop).await?;
         let (line, trusts_annotations) = (Line::new(opener, link, policy), self.trust_annotations);
         let next_token = AtomicI64::new(1);
         Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations, next_token }) })

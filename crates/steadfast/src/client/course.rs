@@ -19,7 +19,7 @@ use super::asking::Asking;
 use super::attempts::Attempts;
 use super::call::Call;
 use super::canceller::Canceller;
-use super::ending::{Loss, complete, text_of};
+use super::ending::{Loss, Lost, complete, text_of};
 use super::kept::{Keeping, Over};
 use super::line::Failed;
 use super::link::Link;
@@ -74,6 +74,8 @@ pub(super) enum Next {
     LookUp,
     /// It goes on as a task.
     Follow(Tasks, Task),
+    /// It was lost with its server, and that is it: how that ended is worth a moment.
+    Mourn(Error),
 }
 
 /// What came of that.
@@ -182,7 +184,8 @@ impl<R: Request> Course<R> {
 
     /// Looks at how a request ended.
     pub(super) fn read(&mut self, ending: CallEnding) -> Step<R> {
-        if let Some(loss) = Loss::of(&ending)
+        let loss = Loss::of(&ending);
+        if let Some(loss) = loss
             && self.attempts.allow(loss)
         {
             let failed = Failed { link: Arc::clone(&self.link), at: self.asked, lost: loss.of };
@@ -193,6 +196,7 @@ impl<R: Request> Course<R> {
             Err(error) if !self.rounds.is_later() && self.lookup.helps(&self.client, R::METHOD, &error) => {
                 Step::On(Next::LookUp)
             }
+            Err(error) if loss.is_some_and(|loss| loss.of == Lost::Link) => Step::On(Next::Mourn(error)),
             Err(error) => Step::Over(Err(self.with_what_is_known(error))),
         }
     }
@@ -270,6 +274,12 @@ impl<R: Request> Course<R> {
                 let following = tasks::follow(self.client.clone(), tasks, R::METHOD, task);
                 let result = self.bounds.during(Outcome::Unknown, following).await??;
                 return Ok(Came::Result(Value::Object(result)));
+            }
+            Next::Mourn(error) => {
+                let error = self.with_what_is_known(error);
+                let obituary = self.client.inner.line.obituary_of(&self.link);
+                let obituary = self.bounds.during(error.outcome(), obituary).await.ok().flatten();
+                return Err(error.explained_by(obituary));
             }
         }
         let request = self.request().map_err(|error| self.with_what_is_known(error))?;

@@ -15,7 +15,7 @@ use steadfast_proto::Moment;
 use tokio::sync::watch;
 
 use super::ending::{Loss, Lost, text_of};
-use super::link::{Link, is_closed};
+use super::link::{Link, wait_until_closed};
 use super::opening::{Opener, is_final};
 use super::reconnect::{Reconnect, Streak};
 use crate::error::{Error, ErrorKind, Outcome};
@@ -135,16 +135,26 @@ impl Line {
     }
 
     /// Waits until nothing is left of a line that was closed.
-    pub(super) async fn is_over(&self) {
+    pub(super) async fn wait_until_over(&self) {
         let returning = self.lock().returning.as_ref().map(|returning| returning.subscribe());
         if let Some(mut returning) = returning {
             // An error means that whoever came back has gone.
             let _ = returning.wait_for(Option::is_some).await;
         }
+        self.wait_for_ends().await;
+    }
+
+    /// Waits until all links that were begun are over: they have to be ending.
+    async fn wait_for_ends(&self) {
         let ends = self.lock().ends.clone();
         for end in ends {
-            is_closed(end).await;
+            wait_until_closed(end).await;
         }
+    }
+
+    /// How the server at the end of a link ended. Whoever closes the line knows why a link ends.
+    pub(super) async fn obituary_of(&self, link: &Link) -> Option<Arc<str>> {
+        if self.lock().closed { None } else { link.obituary(&*self.opener.runtime).await }
     }
 
     fn note_begun(&self, end: watch::Receiver<bool>) {
@@ -175,7 +185,7 @@ impl Returning {
             let returned = tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => Some(Err(Error::closed(Outcome::NotSent))),
-                () = self.is_unwanted() => None,
+                () = self.wait_until_unwanted() => None,
                 returned = self.attempt() => Some(returned),
             };
             match returned {
@@ -200,8 +210,14 @@ impl Returning {
         let when = self.line.lock().streak.next(&self.line.policy, &*opener.runtime);
         sleep_until(&*opener.runtime, when).await;
         let failed = &self.failed.link;
+        if !opener.way.is_http() {
+            // One process at a time: the next may need what the last one holds, or one that was begun in vain.
+            failed.shut_down();
+            self.line.wait_for_ends().await;
+        }
+        let deadline = opener.deadline();
         if self.failed.lost == Lost::Call && opener.way.is_http() {
-            let ending = opener.probe(failed).await;
+            let ending = opener.probe(failed, deadline).await;
             let gone = Loss::of(&ending).is_some_and(|loss| loss.of != Lost::Call);
             match text_of(ending, "ping") {
                 _ if gone => {}
@@ -211,18 +227,15 @@ impl Returning {
             }
         }
         failed.shut_down();
-        if !opener.way.is_http() {
-            // One process at a time: the next may need what the last one holds.
-            is_closed(failed.closed()).await;
-        }
-        let opened = opener.open(Some(failed.peer.revision), |end| self.line.note_begun(end)).await?;
+        let revision = failed.peer.revision;
+        let opened = opener.open(Some(revision), deadline, |end| self.line.note_begun(end)).await?;
         opener.kept.begin_anew();
         opener.kept.logs.restore(&opened, opener);
         Ok(Arc::new(opened))
     }
 
     /// Completes when nobody waits any more.
-    async fn is_unwanted(&self) {
+    async fn wait_until_unwanted(&self) {
         self.sender.closed().await;
     }
 

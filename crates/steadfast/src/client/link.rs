@@ -1,9 +1,12 @@
 //! One live connection. It does not come back: whoever needs another asks the [line](super::line) for it.
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use steadfast_proto::Moment;
 use steadfast_proto::connection::Peer;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::changes::Told;
@@ -11,10 +14,13 @@ use super::handlers::Answers;
 use super::kept::Kept;
 use super::opening::{Opened, Opener};
 use super::target::Carrier;
-use crate::error::{Error, Outcome};
-use crate::runtime::{Driver, Ended, Letter, Mailbox, Task, io_handle};
+use crate::runtime::waiting::before;
+use crate::runtime::{Driver, Ended, Letter, Mailbox, Obituary, Runtime, Task};
 #[cfg(feature = "http-client")]
 use crate::transport::http_client::HttpDriver;
+
+/// How long somebody whose call was lost with the server waits to learn how it ended. A process that dies is reaped at once.
+const MOURNING: Duration = Duration::from_secs(1);
 
 /// A connection on which it is known what is spoken. Dropping it closes it.
 pub(super) struct Link {
@@ -46,36 +52,37 @@ pub(super) struct Driven {
     pub(super) told: Told,
     closed: watch::Receiver<bool>,
     audible: watch::Receiver<bool>,
+    obituary: watch::Receiver<Obituary>,
 }
 
 impl Driven {
-    /// Puts a driver to work.
-    pub(super) fn begin(opener: &Opener, carrier: Carrier) -> Result<Self, Error> {
-        let unsent = |error| Error::transport(Outcome::NotSent, error);
+    /// Puts a driver to work: on that runtime, or on the workers.
+    pub(super) fn begin(opener: &Opener, carrier: Carrier, apart: Option<&Handle>) -> io::Result<Self> {
         let told = Told::default();
         let kept = Arc::clone(&opener.kept);
         let serving = Answers { handlers: Arc::clone(&opener.handlers), told: told.clone(), kept: Arc::clone(&kept) };
         let (close, closed) = watch::channel(false);
         let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
-        let (mailbox, audible, driven): (_, _, Task) = match carrier {
+        let (mailbox, audible, obituary, driven): (_, _, _, Task) = match carrier {
             Carrier::Bytes(transport) => {
                 let driver = Driver::new(transport, |_| serving, hello, limits, runtime);
                 let (_, audible) = watch::channel(true);
-                (Arc::clone(driver.mailbox()), audible, Box::pin(until_closed(driver, close)))
+                let obituary = driver.obituary();
+                (Arc::clone(driver.mailbox()), audible, obituary, Box::pin(drive(driver, close)))
             }
             #[cfg(feature = "http-client")]
             Carrier::Http(target) => {
-                let driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime).map_err(unsent)?;
-                (Arc::clone(driver.mailbox()), driver.audible(), Box::pin(until_closed(driver, close)))
+                let driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime)?;
+                let (_, obituary) = watch::channel(Obituary::Written(None));
+                (Arc::clone(driver.mailbox()), driver.audible(), obituary, Box::pin(drive(driver, close)))
             }
         };
         // From here on, dropping this closes the connection.
-        let begun = Self { mailbox, told, closed, audible };
-        if opener.apart {
-            drop(io_handle().map_err(unsent)?.spawn(driven));
-        } else {
-            opener.runtime.spawn(driven);
+        let begun = Self { mailbox, told, closed, audible, obituary };
+        match apart {
+            Some(handle) => drop(handle.spawn(driven)),
+            None => opener.runtime.spawn(driven),
         }
         Ok(begun)
     }
@@ -92,6 +99,17 @@ impl Driven {
         let _ = audible.wait_for(|audible| *audible).await;
     }
 
+    /// How the server ended, if that is known, or will be before long.
+    pub(super) async fn obituary(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
+        let mut obituary = self.obituary.clone();
+        let written = obituary.wait_for(|obituary| matches!(obituary, Obituary::Written(_)));
+        // An error means that nobody is left to write one.
+        match before(runtime, Some(runtime.now() + MOURNING), written).await?.ok()?.clone() {
+            Obituary::Written(obituary) => obituary,
+            Obituary::Unwritten => None,
+        }
+    }
+
     /// Begins to close it.
     pub(super) fn shut_down(&self) {
         // If it is closed already, so much the better.
@@ -106,13 +124,13 @@ impl Drop for Driven {
 }
 
 /// Waits until a connection is closed.
-pub(super) async fn is_closed(mut closed: watch::Receiver<bool>) {
+pub(super) async fn wait_until_closed(mut closed: watch::Receiver<bool>) {
     // An error means that the driver is gone, and with it the connection.
     let _ = closed.wait_for(|closed| *closed).await;
 }
 
 /// Drives a connection to its end, and says so.
-async fn until_closed(driver: impl Future<Output = Ended>, closing: Closing) {
+async fn drive(driver: impl Future<Output = Ended>, closing: Closing) {
     driver.await;
     drop(closing);
 }

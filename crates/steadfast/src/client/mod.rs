@@ -160,14 +160,14 @@ impl Client {
     /// and nothing is opened again.
     pub async fn close(self) {
         self.inner.line.close();
-        self.inner.line.is_over().await;
+        self.inner.line.wait_until_over().await;
     }
 
     /// Completes when the connection that there is now is closed, by whichever side. A client that comes back opens another
     /// when it is needed.
     pub async fn closed(&self) {
         let closed = self.inner.line.link().closed();
-        link::is_closed(closed).await;
+        link::wait_until_closed(closed).await;
     }
 }
 

@@ -12,17 +12,18 @@ use steadfast_model::{
     ClientCapabilities, DiscoverResult, EmptyParams, ErrorObject, Implementation, InitializeResult, Method, Revision,
     code,
 };
+use steadfast_proto::Moment;
 use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
 use tokio::sync::watch;
 
 use super::ending::result_of;
 use super::handlers::Handlers;
 use super::kept::Kept;
-use super::link::{Driven, Link, is_closed};
+use super::link::{Driven, Link, wait_until_closed};
 use super::target::Way;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
-use crate::runtime::waiting::unless;
-use crate::runtime::{CallEnding, CallOptions, Letter, Mailbox, PendingCall, Runtime, heartbeat};
+use crate::runtime::waiting::{before, unless};
+use crate::runtime::{CallEnding, CallOptions, Letter, Mailbox, PendingCall, Runtime, heartbeat, io_handle};
 
 /// Which revisions a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,6 +48,7 @@ pub(super) struct Opener {
     pub(super) kept: Arc<Kept>,
     pub(super) era: Era,
     pub(super) limits: Limits,
+    /// For all that an opening takes.
     pub(super) timeout: Duration,
     /// How often a server is asked whether it is there, where the revision has pings.
     pub(super) keep_alive: Option<Duration>,
@@ -56,22 +58,49 @@ pub(super) struct Opener {
 }
 
 impl Opener {
-    /// Opens a connection to a server, which spoke `known` before. `begun` is told how to learn of its end as soon as there is
-    /// something to end. Dropping this future ends it.
+    /// When an opening that begins now has to be done.
+    pub(super) fn deadline(&self) -> Moment {
+        self.runtime.now() + self.timeout
+    }
+
+    /// Opens a connection to a server, which spoke `known` before, until the deadline. `begun` is told how to learn of its end
+    /// as soon as there is something to end. If it comes to nothing, nothing of it is left when this returns. Dropping this
+    /// future begins its end.
     pub(super) async fn open(
         &self,
         known: Option<Revision>,
+        deadline: Moment,
         begun: impl FnOnce(watch::Receiver<bool>),
     ) -> Result<Link, Error> {
-        let carrier = self.way.open().await.map_err(|error| Error::transport(Outcome::NotSent, error))?;
-        let driven = Driven::begin(self, carrier)?;
+        let unsent = |error| Error::transport(Outcome::NotSent, error);
+        // What may fail here fails before there is anything to end.
+        let apart = self.apart.then(io_handle).transpose().map_err(unsent)?;
+        let carrier = before(&*self.runtime, Some(deadline), self.way.open()).await;
+        let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
+        let driven = Driven::begin(self, carrier, apart).map_err(unsent)?;
         begun(driven.closed());
-        let opened = self.greet(&driven.mailbox, known).await?;
+        match self.greet(&driven.mailbox, known, deadline).await {
+            Ok(opened) => Ok(self.join(driven, opened)),
+            Err(error) => Err(self.give_up(driven, error).await),
+        }
+    }
+
+    fn join(&self, driven: Driven, opened: Opened) -> Link {
         if let Some(every) = self.keep_alive.filter(|_| !opened.peer.revision.is_modern()) {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
             self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, every, driven.closed())));
         }
-        Ok(Link::new(driven, opened, self.runtime.now()))
+        Link::new(driven, opened, self.runtime.now())
+    }
+
+    /// Ends a connection that was begun in vain, and says what for.
+    async fn give_up(&self, driven: Driven, error: Error) -> Error {
+        driven.shut_down();
+        wait_until_closed(driven.closed()).await;
+        if error.kind() == ErrorKind::TimedOut {
+            return Error::not_opened_within(self.timeout);
+        }
+        error.of_opening().explained_by(driven.obituary(&*self.runtime).await)
     }
 
     /// Who the client is.
@@ -79,26 +108,28 @@ impl Opener {
         Hello::Client(ClientHello::new(self.info.clone(), self.capabilities.clone()))
     }
 
-    async fn greet(&self, mailbox: &Arc<Mailbox>, known: Option<Revision>) -> Result<Opened, Error> {
+    async fn greet(&self, mailbox: &Arc<Mailbox>, known: Option<Revision>, deadline: Moment) -> Result<Opened, Error> {
         let known = known.filter(|known| self.era == Era::Any && !known.is_modern());
         if let Some(known) = known {
-            match self.handshake(mailbox, known).await {
+            match self.handshake(mailbox, known, deadline).await {
                 // Another server has taken its place.
                 Err(error) if says_no(&error) => {}
                 opened => return opened,
             }
         }
-        self.find(mailbox).await
+        self.find(mailbox, deadline).await
     }
 
-    async fn find(&self, mailbox: &Arc<Mailbox>) -> Result<Opened, Error> {
+    async fn find(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Opened, Error> {
         match self.era {
-            Era::Handshake(revision) => self.handshake(mailbox, revision).await,
-            Era::Modern => self.negotiate(mailbox).await,
-            Era::Any => match self.negotiate(mailbox).await {
-                Err(error) if is_of_an_older_server(&error) => self.handshake(mailbox, Revision::LATEST_LEGACY).await,
+            Era::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
+            Era::Modern => self.negotiate(mailbox, deadline).await,
+            Era::Any => match self.negotiate(mailbox, self.halfway_to(deadline)).await {
+                Err(error) if is_of_an_older_server(&error) => {
+                    self.handshake(mailbox, Revision::LATEST_LEGACY, deadline).await
+                }
                 Err(error) => match spoken(&error).into_iter().filter(|revision| !revision.is_modern()).max() {
-                    Some(revision) => self.handshake(mailbox, revision).await,
+                    Some(revision) => self.handshake(mailbox, revision, deadline).await,
                     None => Err(error),
                 },
                 opened => opened,
@@ -107,15 +138,15 @@ impl Opener {
     }
 
     /// Asks, and asks again if the server refuses the revision and names one that we speak too.
-    async fn negotiate(&self, mailbox: &Arc<Mailbox>) -> Result<Opened, Error> {
-        match self.discover(mailbox).await {
-            Err(error) if spoken(&error).contains(&Revision::LATEST) => self.discover(mailbox).await,
+    async fn negotiate(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Opened, Error> {
+        match self.discover(mailbox, deadline).await {
+            Err(error) if spoken(&error).contains(&Revision::LATEST) => self.discover(mailbox, deadline).await,
             opened => opened,
         }
     }
 
-    async fn discover(&self, mailbox: &Arc<Mailbox>) -> Result<Opened, Error> {
-        let ending = self.ask_who_is_there(mailbox)?.await;
+    async fn discover(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Opened, Error> {
+        let ending = self.ask_who_is_there(mailbox, deadline)?.await;
         let result: DiscoverResult = result_of::<request::Discover>(ending)?;
         let revision = result.known_versions().filter(|revision| revision.is_modern()).max();
         let Some(revision) = revision else {
@@ -130,14 +161,14 @@ impl Opener {
         Ok(Opened { peer, instructions: result.instructions })
     }
 
-    fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>) -> Result<PendingCall, Error> {
+    fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<PendingCall, Error> {
         let params = EmptyParams::default();
         let text = era::params_text(Revision::LATEST, &params, &self.decoration).map_err(Error::encode)?;
-        Ok(PendingCall::new(mailbox, Method::Discover, Some(text), self.options()))
+        Ok(PendingCall::new(mailbox, Method::Discover, Some(text), self.options(deadline)))
     }
 
-    async fn handshake(&self, mailbox: &Arc<Mailbox>, offered: Revision) -> Result<Opened, Error> {
-        let ending = PendingCall::initialize(mailbox, offered, self.options()).await;
+    async fn handshake(&self, mailbox: &Arc<Mailbox>, offered: Revision, deadline: Moment) -> Result<Opened, Error> {
+        let ending = PendingCall::initialize(mailbox, offered, self.options(deadline)).await;
         if let CallEnding::Ended(Ending::Unreadable(why)) = ending {
             return Err(Error::incompatible(why));
         }
@@ -148,12 +179,14 @@ impl Opener {
         Ok(Opened { peer, instructions: result.instructions })
     }
 
-    /// Asks on a connection that is open whether the server is still there: any answer says so.
-    pub(super) async fn probe(&self, link: &Link) -> CallEnding {
+    /// Asks on a connection that is open whether the server is still there: any answer says so. Half of the time is left to open
+    /// another if it has forgotten this one.
+    pub(super) async fn probe(&self, link: &Link, deadline: Moment) -> CallEnding {
+        let deadline = self.halfway_to(deadline);
         let asked = if link.peer.revision.is_modern() {
-            self.ask_who_is_there(&link.mailbox)
+            self.ask_who_is_there(&link.mailbox, deadline)
         } else {
-            Ok(PendingCall::new(&link.mailbox, Method::Ping, None, self.options()))
+            Ok(PendingCall::new(&link.mailbox, Method::Ping, None, self.options(deadline)))
         };
         match asked {
             Ok(asked) => asked.await,
@@ -161,8 +194,16 @@ impl Opener {
         }
     }
 
-    fn options(&self) -> CallOptions {
-        CallOptions { timeout: Some(self.timeout), keep_when_given_up: true, ..CallOptions::default() }
+    fn options(&self, deadline: Moment) -> CallOptions {
+        let left = deadline.since(self.runtime.now());
+        CallOptions { timeout: Some(left), keep_when_given_up: true, ..CallOptions::default() }
+    }
+
+    /// What is asked first may not be answered: a server of the older revisions does not know `server/discover`. Half of the
+    /// time is left for what comes then.
+    fn halfway_to(&self, deadline: Moment) -> Moment {
+        let now = self.runtime.now();
+        now + deadline.since(now) / 2
     }
 }
 
@@ -192,7 +233,7 @@ fn says_no(error: &Error) -> bool {
 /// Ends a connection whose server does not answer pings any more.
 async fn keep_alive(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration, closed: watch::Receiver<bool>) {
     let lost = heartbeat::lost(Arc::clone(&mailbox), runtime, every);
-    if unless(is_closed(closed), lost).await.is_some() {
+    if unless(wait_until_closed(closed), lost).await.is_some() {
         // If it is closed already, so much the better.
         let _ = mailbox.post(Letter::ShutDown { at_once: true });
     }

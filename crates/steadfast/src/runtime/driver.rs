@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use steadfast_proto::connection::{CallKey, Connection, Hello, Limits};
 use steadfast_proto::frame::line::{Line, LineDecoder};
+use tokio::sync::watch;
 
 use super::Runtime;
 use super::engine::{Ended, Engine, Service};
@@ -53,6 +54,17 @@ pub(crate) struct Driver<T, S> {
     closing: bool,
     /// The transport is closed, or has had the time for it.
     closed: bool,
+    obituary: watch::Sender<Obituary>,
+}
+
+/// How a peer ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Obituary {
+    /// It is there, or nobody knows yet.
+    #[default]
+    Unwritten,
+    /// All that will be known.
+    Written(Option<Arc<str>>),
 }
 
 /// Bytes on their way to the transport.
@@ -87,12 +99,18 @@ impl<T: Transport, S: Service> Driver<T, S> {
             flushing: false,
             closing: false,
             closed: false,
+            obituary: watch::Sender::default(),
         }
     }
 
     /// The way to this driver.
     pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
         &self.engine.mailbox
+    }
+
+    /// Tells how the peer ended, once that is known.
+    pub(crate) fn obituary(&self) -> watch::Receiver<Obituary> {
+        self.obituary.subscribe()
     }
 
     /// Reads once, or goes on with what was read. Returns whether there was anything.
@@ -212,7 +230,20 @@ impl<T: Transport, S: Service> Driver<T, S> {
         let Some(ended) = self.engine.ended() else { return Poll::Pending };
         // A transport that cannot be closed is dropped, which closes it too.
         self.closed |= self.transport.poll_close(cx).is_ready() || self.engine.timer.poll(cx).is_ready();
-        if self.closed { self.transport.poll_gone(cx).map(|()| ended) } else { Poll::Pending }
+        if !self.closed {
+            return Poll::Pending;
+        }
+        let gone = self.transport.poll_gone(cx);
+        self.write_obituary(cx);
+        gone.map(|()| ended)
+    }
+
+    /// Takes down how the peer ended, as soon as the transport knows.
+    fn write_obituary(&mut self, cx: &mut Context<'_>) {
+        let unwritten = matches!(*self.obituary.borrow(), Obituary::Unwritten);
+        if unwritten && let Poll::Ready(obituary) = self.transport.poll_obituary(cx) {
+            self.obituary.send_replace(Obituary::Written(obituary.map(Arc::from)));
+        }
     }
 
     /// Nobody takes what we write. The connection is told as soon as what the peer wrote before is read.
@@ -304,6 +335,9 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
                 driver.closing = true;
                 driver.engine.timer.reset(Some(driver.engine.runtime.now() + CLOSING));
                 return driver.close(cx);
+            }
+            if driver.engine.connection.is_draining() {
+                driver.write_obituary(cx);
             }
             if !driver.engine.rest(cx, driver.output.waiting(), progressed) {
                 return Poll::Pending;

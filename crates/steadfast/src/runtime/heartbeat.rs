@@ -11,8 +11,8 @@ use steadfast_proto::connection::{CallRefused, Outcome};
 
 use super::{CallEnding, CallOptions, Mailbox, PendingCall, Runtime};
 
-/// Completes when a ping was sent and not answered until the next was due. Peers whose revision has no pings, and those that
-/// have not opened the connection, are not asked.
+/// Completes when a ping was not answered until the next was due, or could not even be written: a peer that takes nothing any
+/// more has stopped too. Peers whose revision has no pings, and those that have not opened the connection, are not asked.
 pub(crate) async fn lost(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration) {
     let mut timer = runtime.timer();
     loop {
@@ -20,7 +20,7 @@ pub(crate) async fn lost(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every
         std::future::poll_fn(|cx| timer.poll(cx)).await;
         let options = CallOptions { timeout: Some(every), ..CallOptions::default() };
         match PendingCall::new(&mailbox, Method::Ping, None, options).await {
-            CallEnding::Ended(Outcome::TimedOut { sent: true }) => break,
+            CallEnding::Ended(Outcome::TimedOut { .. }) => break,
             CallEnding::Ended(Outcome::Closed { .. }) | CallEnding::Refused(CallRefused::Closed) => {
                 return std::future::pending().await;
             }

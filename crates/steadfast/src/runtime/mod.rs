@@ -51,7 +51,7 @@ pub(crate) use asks::{Asked, Asks, Keeper, Memory};
 pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall, progress_bytes};
 #[cfg(feature = "http")]
 pub(crate) use carriers::{for_workers_of as carriers_for, spawn_apart};
-pub(crate) use driver::Driver;
+pub(crate) use driver::{Driver, Obituary};
 pub(crate) use engine::{Engine, Service, Started};
 pub(crate) use exchange::Exchange;
 #[cfg(feature = "http")]

@@ -6,7 +6,8 @@
 //! while, SIGTERM goes to the whole group; after another while, SIGKILL. The process is always reaped.
 //!
 //! All of this is done by plain threads, one that waits for the process and one for its standard error, so it works
-//! without a runtime, and while a runtime is going down. A process that moved itself out of the group and keeps our pipes
+//! without a runtime, and while a runtime is going down. The last of what it says on standard error is kept, for whoever wants
+//! to know why it left. A process that moved itself out of the group and keeps our pipes
 //! open is no reason to wait: the peer is the process that was started, and when that one has ended the stream ends too.
 //!
 //! On systems other than Unix there are no groups and no SIGTERM: the process itself is killed when its time is up.
@@ -25,6 +26,7 @@ mod group;
 mod keeper;
 mod life;
 mod lines;
+mod report;
 
 pub use command::Command;
 pub use life::{Ended, Exit, Handle};
@@ -53,6 +55,8 @@ pub struct Child {
     output_reported: bool,
     /// Its end was begun by us.
     leaving: bool,
+    /// It left, or closed its end of a pipe, before it was asked to.
+    left: bool,
 }
 
 impl Child {
@@ -77,6 +81,7 @@ impl Child {
             input_reported: false,
             output_reported: false,
             leaving: false,
+            left: false,
         })
     }
 
@@ -112,7 +117,13 @@ impl Child {
         if seen.ending {
             self.output = None;
         }
+        self.left |= seen.exited && !seen.ending;
         seen.exited
+    }
+
+    /// Its end of a pipe is closed.
+    fn note_left(&mut self) {
+        self.left |= !self.handle.is_ending();
     }
 
     fn begin_end(&mut self) {
@@ -138,6 +149,10 @@ impl Transport for Child {
                 self.input = None;
                 Poll::Ready(Ok(0))
             }
+            Poll::Ready(Ok(0)) if !buf.is_empty() => {
+                self.note_left();
+                Poll::Ready(Ok(0))
+            }
             other => other,
         }
     }
@@ -146,10 +161,14 @@ impl Transport for Child {
         if self.look(cx) {
             return Poll::Ready(Err(broken_pipe()));
         }
-        match &mut self.output {
+        let written = match &mut self.output {
             Some(output) => output.poll_write(cx, buf),
             None => Poll::Ready(Err(broken_pipe())),
+        };
+        if let Poll::Ready(Err(_)) = written {
+            self.note_left();
         }
+        written
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -166,6 +185,7 @@ impl Transport for Child {
             let gone = self.input.as_mut().is_some_and(|input| input.poll_hangup(cx).is_ready());
             if gone || exited {
                 self.input_reported = true;
+                self.note_left();
                 return Poll::Ready(Hangup::Input);
             }
         }
@@ -176,6 +196,7 @@ impl Transport for Child {
             };
             if gone || exited {
                 self.output_reported = true;
+                self.note_left();
                 return Poll::Ready(Hangup::Output);
             }
         }
@@ -198,6 +219,15 @@ impl Transport for Child {
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.begin_end();
         self.watch.poll_ended(cx)
+    }
+
+    /// The program, how it ended and what it said last on standard error, unless it was asked to end.
+    fn poll_obituary(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        self.look(cx);
+        if self.handle.is_ending() && !self.left {
+            return Poll::Ready(None);
+        }
+        self.watch.poll_ended(cx).map(|()| self.left.then(|| self.handle.life.obituary()))
     }
 }
 

@@ -73,6 +73,13 @@ pub trait Transport: Send + 'static {
     fn poll_gone(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
+
+    /// Completes when it is known how the peer ended, in words for people: the exit status of a process and the last that it
+    /// said, for one. `None` if there is nothing to tell, or if it was this side that ended it. Asked when the connection
+    /// ends. It becomes the cause of errors, which no peer is shown.
+    fn poll_obituary(&mut self, _cx: &mut Context<'_>) -> Poll<Option<String>> {
+        Poll::Ready(None)
+    }
 }
 
 /// Which way a peer has gone.
@@ -107,6 +114,10 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         (**self).poll_gone(cx)
+    }
+
+    fn poll_obituary(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        (**self).poll_obituary(cx)
     }
 }
 

@@ -17,6 +17,7 @@ mod isolation;
 mod kept;
 mod last_words;
 mod lists;
+mod opening;
 mod outcomes;
 #[cfg(feature = "http")]
 mod principals;

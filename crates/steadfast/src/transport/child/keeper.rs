@@ -16,15 +16,18 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::command::{Command, Stderr};
-use super::group;
 use super::life::{Handle, Life, Phase};
 use super::lines::Lines;
+use super::{group, report};
 use crate::transport::input::Input;
 use crate::transport::output::Output;
 
 /// How long to wait for a group to vanish after it was killed. Its members may only be waiting for somebody else to reap
 /// them, which is nothing that we could do.
 const VANISH: Duration = Duration::from_secs(1);
+
+/// How long to wait for the last words on standard error to be taken down: whoever wants its lines may be slow.
+const LISTENING: Duration = Duration::from_secs(1);
 
 /// How much of the last words on standard error is read when somebody outside the group keeps that pipe open.
 const LAST_WORDS: usize = 256 * 1024;
@@ -52,20 +55,29 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
     let (over, last_hold) = io::pipe()?;
     let over = Arc::new(over);
     let (keep, kept) = mpsc::channel::<(process::Child, Arc<Life>)>();
+    // Hangs up when standard error has been read.
+    let (all_read, heard_all) = mpsc::channel::<()>();
     thread("steadfast-child", move || {
         if let Ok((child, life)) = kept.recv() {
             look_after(child, &life);
+            // Whoever reads its standard error comes to the end of it.
+            drop(last_hold);
+            let _ = heard_all.recv_timeout(LISTENING);
+            Life::advance(life.lock(), Phase::Ended);
         }
-        drop(last_hold);
     })?;
-    let (read, reading) = mpsc::channel::<(OwnedFd, Lines)>();
+    let (read, reading) = mpsc::channel::<(OwnedFd, Lines, Arc<Life>)>();
     if matches!(stderr, Stderr::Log | Stderr::Lines(_)) {
         let over = Arc::clone(&over);
         thread("steadfast-stderr", move || {
-            if let Ok((pipe, mut lines)) = reading.recv() {
-                read_until_over(&pipe, &over, |bytes| lines.push(bytes));
+            if let Ok((pipe, mut lines, life)) = reading.recv() {
+                read_until_over(&pipe, &over, |bytes| {
+                    life.hear(bytes);
+                    lines.push(bytes);
+                });
                 lines.finish();
             }
+            drop(all_read);
         })?;
     }
 
@@ -75,13 +87,13 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
         Stderr::Inherit => Stdio::inherit(),
         Stderr::Null => Stdio::null(),
     });
-    let mut child = process.spawn()?;
+    let mut child = process.spawn().map_err(|error| report::unstartable(process, &error))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    if let (Some(pipe), Some(lines)) = (child.stderr.take(), Lines::new(stderr, line_limit, child.id())) {
-        let _ = read.send((pipe.into(), lines));
-    }
     let reach = Reach { process: Pid::from_child(&child), over };
-    let handle = Handle { life: Life::new(child.id(), patience, reach) };
+    let handle = Handle { life: Life::new(child.id(), report::name_of(process), patience, reach) };
+    if let (Some(pipe), Some(lines)) = (child.stderr.take(), Lines::new(stderr, line_limit, child.id())) {
+        let _ = read.send((pipe.into(), lines, Arc::clone(&handle.life)));
+    }
     let _ = keep.send((child, Arc::clone(&handle.life)));
 
     let pipes = match (stdin, stdout) {
@@ -125,9 +137,12 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
 
 /// Kills the process and its group.
 pub(super) fn kill(life: &Life) {
-    let state = life.lock();
+    let mut state = life.lock();
     match state.phase {
-        Phase::Running => signal(state.reach.process, Signal::KILL),
+        Phase::Running => {
+            state.forced = true;
+            signal(state.reach.process, Signal::KILL);
+        }
         Phase::Exited => {
             let _ = rustix::process::kill_process_group(state.reach.process, Signal::KILL);
         }
@@ -152,7 +167,6 @@ fn look_after(mut child: process::Child, life: &Life) {
             group::vanishes_within(process, VANISH);
         }
     }
-    Life::advance(life.lock(), Phase::Ended);
 }
 
 /// Waits for the end of a process and leaves it for others to reap.
@@ -172,10 +186,11 @@ fn hurry(life: &Life, over: &PipeReader) {
         if is_over_within(over, time) {
             return;
         }
-        let state = life.lock();
+        let mut state = life.lock();
         if state.phase != Phase::Running {
             return;
         }
+        state.forced = true;
         signal(state.reach.process, what);
     }
 }

@@ -5,17 +5,22 @@
 
 use std::io::{self, Read};
 use std::process::{self, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::command::{Command, Stderr};
 use super::life::{Handle, Life, Phase};
 use super::lines::Lines;
+use super::report;
 use crate::transport::input::Input;
 use crate::transport::output::Output;
 use crate::transport::threads;
 
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long to wait for the last words on standard error to be taken down: whoever wants its lines may be slow, and somebody
+/// else may keep the pipe open.
+const LISTENING: Duration = Duration::from_secs(1);
 
 /// A process that was started.
 pub(super) struct Started {
@@ -37,16 +42,28 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
         Stderr::Inherit => Stdio::inherit(),
         Stderr::Null => Stdio::null(),
     });
-    let mut child = process.spawn()?;
+    let mut child = process.spawn().map_err(|error| report::unstartable(process, &error))?;
     let id = child.id();
     let (stdin, stdout, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let handle = Handle { life: Life::new(id, patience, Reach(child)) };
+    let handle = Handle { life: Life::new(id, report::name_of(process), patience, Reach(child)) };
+    // Hangs up when standard error has been read.
+    let (all_read, heard_all) = mpsc::channel::<()>();
     let started = || {
         if let (Some(pipe), Some(lines)) = (errors, Lines::new(stderr, line_limit, id)) {
-            thread("steadfast-stderr", move || read_lines(pipe, lines))?;
+            let life = Arc::clone(&handle.life);
+            thread("steadfast-stderr", move || {
+                read_lines(pipe, lines, &life);
+                drop(all_read);
+            })?;
+        } else {
+            drop(all_read);
         }
         let life = Arc::clone(&handle.life);
-        thread("steadfast-child", move || look_after(&life))?;
+        thread("steadfast-child", move || {
+            look_after(&life);
+            let _ = heard_all.recv_timeout(LISTENING);
+            Life::advance(life.lock(), Phase::Ended);
+        })?;
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         };
@@ -80,6 +97,7 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
 pub(super) fn kill(life: &Life) {
     let mut state = life.lock();
     if state.phase == Phase::Running {
+        state.forced = true;
         let _ = state.reach.0.kill();
     }
 }
@@ -91,9 +109,9 @@ fn look_after(life: &Life) {
             Ok(None) => {}
             Ok(status) => {
                 state.status = status;
-                return Life::advance(state, Phase::Ended);
+                return Life::advance(state, Phase::Exited);
             }
-            Err(_) => return Life::advance(state, Phase::Ended),
+            Err(_) => return Life::advance(state, Phase::Exited),
         }
         drop(state);
         std::thread::sleep(PAUSE);
@@ -112,12 +130,16 @@ fn hurry(life: &Life) {
     kill(life);
 }
 
-fn read_lines(mut pipe: impl Read, mut lines: Lines) {
+fn read_lines(mut pipe: impl Read, mut lines: Lines, life: &Life) {
     let mut buf = vec![0; 8 * 1024];
     loop {
         match pipe.read(&mut buf) {
             Ok(0) => break,
-            Ok(count) => lines.push(buf.get(..count).unwrap_or_default()),
+            Ok(count) => {
+                let bytes = buf.get(..count).unwrap_or_default();
+                life.hear(bytes);
+                lines.push(bytes);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,
         }

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::command::Patience;
-use super::keeper;
+use super::report::Tail;
+use super::{keeper, report};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
@@ -27,14 +28,19 @@ pub(super) enum Phase {
 
 pub(super) struct Life {
     pub(super) id: u32,
+    program: String,
     pub(super) patience: Patience,
     state: Mutex<State>,
+    /// What it has said on standard error, the last of it.
+    said: Mutex<Tail>,
 }
 
 pub(super) struct State {
     pub(super) phase: Phase,
     /// Somebody asked for the end.
     pub(super) ending: bool,
+    /// It was sent a signal by us.
+    pub(super) forced: bool,
     /// How it ended. Stays empty when somebody else in this process reaped it.
     pub(super) status: Option<ExitStatus>,
     /// What the keeper needs to reach the process.
@@ -44,10 +50,31 @@ pub(super) struct State {
 }
 
 impl Life {
-    pub(super) fn new(id: u32, patience: Patience, reach: keeper::Reach) -> Arc<Self> {
-        let state =
-            State { phase: Phase::Running, ending: false, status: None, reach, waiting: BTreeMap::new(), next_key: 0 };
-        Arc::new(Self { id, patience, state: Mutex::new(state) })
+    pub(super) fn new(id: u32, program: String, patience: Patience, reach: keeper::Reach) -> Arc<Self> {
+        let state = State {
+            phase: Phase::Running,
+            ending: false,
+            forced: false,
+            status: None,
+            reach,
+            waiting: BTreeMap::new(),
+            next_key: 0,
+        };
+        Arc::new(Self { id, program, patience, state: Mutex::new(state), said: Mutex::default() })
+    }
+
+    /// Takes note of what the process says on standard error.
+    pub(super) fn hear(&self, bytes: &[u8]) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    }
+
+    /// How it ended, for people.
+    pub(super) fn obituary(&self) -> String {
+        let state = self.lock();
+        let (status, forced) = (state.status, state.forced);
+        drop(state);
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        report::obituary(&self.program, status, forced, &said)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -101,6 +128,11 @@ impl Handle {
     /// Kills the process and its whole group at once.
     pub fn kill(&self) {
         keeper::kill(&self.life);
+    }
+
+    /// Whether somebody has asked for the end.
+    pub(super) fn is_ending(&self) -> bool {
+        self.life.lock().ending
     }
 
     pub(super) fn watch(&self) -> Watch {

@@ -441,3 +441,47 @@ async fn what_was_written_before_the_end_is_read_although_nobody_was_told_of_it(
     let last = std::future::poll_fn(|cx| Poll::Ready(child.poll_read(cx, &mut buf))).await;
     assert!(matches!(last, Poll::Ready(Ok(11))), "{last:?}");
 }
+
+/// What is known of the end of a child, when its driver is through with it.
+async fn obituary(child: &mut Child) -> Option<String> {
+    settle(std::future::poll_fn(|cx| child.poll_obituary(cx))).await
+}
+
+#[tokio::test]
+async fn what_is_told_of_an_end_is_the_program_its_status_and_what_it_said_last() {
+    let command = Command::new("sh").args(["-c", "echo one >&2; echo two >&2; exit 3"]);
+    let mut child = Child::spawn(command).unwrap();
+    assert_eq!(read_to_end(&mut child).await, b"");
+    let told = "`sh` has ended (exit status: 3), and said last:\n    one\n    two";
+    assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
+}
+
+#[tokio::test]
+async fn of_an_end_that_we_asked_for_nothing_is_told() {
+    let mut child = Child::spawn(shell("cat; exit 3")).unwrap();
+    settle(std::future::poll_fn(|cx| child.poll_gone(cx))).await;
+    assert_eq!(obituary(&mut child).await, None);
+}
+
+#[tokio::test]
+async fn a_process_that_hangs_up_and_stays_is_not_said_to_have_died_of_our_signal() {
+    let command = shell("exec >&-; while :; do sleep 0.01; done").leave_within(SHORT);
+    let mut child = Child::spawn(command).unwrap();
+    assert_eq!(read_to_end(&mut child).await, b"");
+    settle(std::future::poll_fn(|cx| child.poll_gone(cx))).await;
+    let told = "`sh` closed its standard input or output, and was ended";
+    assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
+}
+
+#[tokio::test]
+async fn a_callback_that_never_returns_keeps_nobody_from_the_end() {
+    let (held, hold) = mpsc::channel::<()>();
+    let command = shell("echo stuck >&2; exit 3").on_stderr_line(move |_| {
+        let _ = hold.recv();
+    });
+    let mut child = Child::spawn(command).unwrap();
+    assert_eq!(read_to_end(&mut child).await, b"");
+    let told = "`sh` has ended (exit status: 3), and said last:\n    stuck";
+    assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
+    drop(held);
+}

@@ -50,3 +50,22 @@ async fn nobody_is_pinged_unless_told_or_where_there_are_no_pings() {
     clock.move_to(clock.now() + EVERY + EVERY);
     host.is_quiet(&client).await;
 }
+
+#[tokio::test]
+async fn a_server_that_takes_no_ping_any_more_is_given_up_too() {
+    let (client, _host, clock) = pinging(OLDER).await;
+    // More than fits between the two: the ping waits behind it.
+    let call = client.call_tool("large", json!({"text": "x".repeat(1 << 18)})).start();
+    let closed = tokio::spawn({
+        let client = client.clone();
+        async move { client.closed().await }
+    });
+    soon(async {
+        while !closed.is_finished() {
+            clock.move_to(clock.now() + EVERY);
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    drop(call);
+}

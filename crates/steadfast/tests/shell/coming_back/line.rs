@@ -1,6 +1,9 @@
 //! How a line is opened again, how often, and how it is closed.
 
+use std::task::{Context as Polling, Poll};
+
 use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+use steadfast::transport::{Hangup, Transport};
 use steadfast::{ErrorKind, Moment, Outcome};
 
 use super::*;
@@ -227,4 +230,95 @@ async fn a_server_that_does_not_answer_the_probe_is_greeted_in_the_old_way_and_t
     soon(client.closed()).await;
     soon(client.list_tools()).await.unwrap();
     assert_eq!((site.asked("server/discover"), site.asked("initialize")), (vec![0], vec![0, 1]));
+}
+
+#[tokio::test]
+async fn whoever_waits_for_an_opener_that_hangs_is_told_when_its_time_is_up() {
+    let site = Site::willing();
+    let clock = crate::demands::ping::Clock::new();
+    let connecting = site.connecting().opening_timeout(Duration::from_secs(5)).with_runtime(Arc::new(clock.clone()));
+    let client = soon(connecting.into_future()).await.unwrap();
+    site.set(Door::Unanswered);
+    site.cut();
+    soon(client.closed()).await;
+    let call = tokio::spawn(client.call_tool("pay", json!({})).into_future());
+    soon(async {
+        while !call.is_finished() {
+            clock.move_to(clock.now() + Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
+    assert!(format!("{error:?}").contains("the server has not opened the connection within 5s"), "{error:?}");
+}
+
+/// A connection of which something is left for a while: it takes note of when it is gone.
+struct Lingering {
+    stream: Stream,
+    gone: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Transport for Lingering {
+    fn poll_read(&mut self, cx: &mut Polling<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.stream.poll_read(cx, buf)
+    }
+
+    fn poll_write(&mut self, cx: &mut Polling<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.stream.poll_write(cx, buf)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Polling<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_flush(cx)
+    }
+
+    fn poll_hangup(&mut self, cx: &mut Polling<'_>) -> Poll<Hangup> {
+        self.stream.poll_hangup(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Polling<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_close(cx)
+    }
+
+    fn poll_gone(&mut self, cx: &mut Polling<'_>) -> Poll<()> {
+        self.gone.as_mut().poll(cx)
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_opened_while_something_is_left_of_an_attempt_that_nobody_waits_for_any_more() {
+    let site = Site::new(|number, request| match number {
+        1 => Reply::Silence,
+        _ => Reply::Result(done(request)),
+    });
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let (door, log) = (Arc::clone(&site), Arc::clone(&events));
+    let open = move || {
+        let (number, events) = (door.came(), Arc::clone(&log));
+        events.lock().unwrap().push(("opened", number));
+        let opening = Arc::clone(&door).open();
+        async move {
+            let gone = Box::pin(async move {
+                // So long that whoever does not wait for it is there before.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                events.lock().unwrap().push(("gone", number));
+            });
+            Ok(Lingering { stream: opening.await?, gone })
+        }
+    };
+    let pauses = Reconnect::default().first_pause(Duration::from_millis(1));
+    let client = soon(Client::connect(open).era(Era::Modern).reconnect(pauses).into_future()).await.unwrap();
+    site.cut();
+    soon(client.closed()).await;
+    let mut call = Box::pin(client.call_tool("pay", json!({})).start());
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = site.until(|site| site.asked("server/discover").contains(&1)) => {}
+    }
+    drop(call);
+    site.until(|site| site.ended.load(Ordering::SeqCst) == 2).await;
+    soon(client.list_tools()).await.unwrap();
+    let order = [("opened", 0), ("gone", 0), ("opened", 1), ("gone", 1), ("opened", 2)];
+    assert_eq!(*events.lock().unwrap(), order);
 }

@@ -81,7 +81,7 @@ async fn a_request_that_is_only_accepted_is_not_answered() {
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown));
     let (url, _) = raw(|_, _| response("202 Accepted", &[], "")).await;
     let error = soon(Client::connect(&*url).era(OLDER).into_future()).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown));
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
 }
 
 #[tokio::test]

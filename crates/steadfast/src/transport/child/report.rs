@@ -1,0 +1,137 @@
+//! What people are told of a process that failed them: why it could not be started, or how it ended and what it said last.
+//!
+//! It goes into errors, so it names the program and never its arguments or its environment: they may hold secrets.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::process::{self, ExitStatus};
+
+/// So much of what a process said last is kept.
+const BYTES: usize = 4 * 1024;
+
+/// And no more lines than this.
+const LINES: usize = 20;
+
+/// The end of what a process has said on standard error.
+#[derive(Default)]
+pub(super) struct Tail {
+    bytes: VecDeque<u8>,
+    /// There was more before it.
+    cut: bool,
+}
+
+impl Tail {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let kept = bytes.get(bytes.len().saturating_sub(BYTES)..).unwrap_or_default();
+        let excess = (self.bytes.len() + kept.len()).saturating_sub(BYTES);
+        self.cut |= excess > 0 || kept.len() < bytes.len();
+        self.bytes.drain(..excess.min(self.bytes.len()));
+        self.bytes.extend(kept);
+    }
+
+    /// The last lines, whole ones if there are any. What would steer a terminal is left out.
+    fn lines(&self) -> Vec<String> {
+        let (front, back) = self.bytes.as_slices();
+        let text = [front, back].concat();
+        let first_whole = text.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let whole = if self.cut { text.get(first_whole..).filter(|rest| !rest.is_empty()) } else { None };
+        let text = String::from_utf8_lossy(whole.unwrap_or(&text));
+        let readable = |line: &str| line.chars().filter(|&c| c == '\t' || !c.is_control()).collect::<String>();
+        let lines: Vec<String> = text.trim_end().lines().map(|line| readable(line).trim_end().to_owned()).collect();
+        lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().to_vec()
+    }
+}
+
+/// How a process ended that was not asked to. `forced` is whether that took a signal of ours.
+pub(super) fn obituary(program: &str, status: Option<ExitStatus>, forced: bool, said: &Tail) -> String {
+    let mut text = match status {
+        Some(status) if !forced => format!("`{program}` has ended ({status})"),
+        None if !forced => format!("`{program}` has ended"),
+        _ => format!("`{program}` closed its standard input or output, and was ended"),
+    };
+    let lines = said.lines();
+    if !lines.is_empty() {
+        text.push_str(", and said last:");
+    }
+    for line in lines {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n    {line}");
+    }
+    text
+}
+
+/// The name of the program that a command starts.
+pub(super) fn name_of(process: &process::Command) -> String {
+    process.get_program().to_string_lossy().into_owned()
+}
+
+/// Why a process could not be started, and what to do about it.
+pub(super) fn unstartable(process: &process::Command, error: &io::Error) -> io::Error {
+    let program = name_of(process);
+    let kind = error.kind();
+    let text = match process.get_current_dir().filter(|directory| !directory.is_dir()) {
+        Some(directory) => format!("there is no directory `{}` to start `{program}` in", directory.display()),
+        None if kind == io::ErrorKind::NotFound => not_found(&program),
+        None if kind == io::ErrorKind::PermissionDenied => {
+            format!("`{program}` may not be run: it has to be a program, and executable ({error})")
+        }
+        None => format!("`{program}` could not be started: {error}"),
+    };
+    io::Error::new(kind, text)
+}
+
+fn not_found(program: &str) -> String {
+    if Path::new(program).is_file() {
+        return format!("what `{program}` is to be run with does not exist: see its first line");
+    }
+    match program.split_once(char::is_whitespace) {
+        // What comes behind it may be arguments.
+        Some((first, _)) => format!("there is no program `{first} ...`: give it its arguments with `arg`"),
+        None => format!("there is no program `{program}`: give its path, or install it where PATH leads"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(parts: &[&[u8]]) -> Vec<String> {
+        let mut tail = Tail::default();
+        parts.iter().for_each(|part| tail.push(part));
+        tail.lines()
+    }
+
+    #[test]
+    fn what_was_said_last_is_whole_lines_without_what_steers_a_terminal() {
+        assert_eq!(said(&[b"on", b"e\r\n\x1b[31mtwo\n\n"]), ["one", "[31mtwo"]);
+        assert_eq!(said(&[b"no end \xff"]), ["no end \u{fffd}"]);
+        assert!(said(&[b"\n\n"]).iter().all(String::is_empty));
+    }
+
+    #[test]
+    fn only_the_last_lines_are_kept() {
+        let lines = said(&[(0..100).map(|line| format!("{line}\n")).collect::<String>().as_bytes()]);
+        assert_eq!((lines.len(), lines.first().map(String::as_str)), (LINES, Some("80")));
+    }
+
+    #[test]
+    fn however_long_a_line_is_only_its_end_is_kept() {
+        let long = vec![b'x'; 3 * BYTES];
+        for step in [1, 100, BYTES, 3 * BYTES] {
+            let mut tail = Tail::default();
+            long.chunks(step).for_each(|part| tail.push(part));
+            assert_eq!(tail.lines(), ["x".repeat(BYTES)], "{step}");
+            tail.push(b"\nthe end");
+            assert_eq!(tail.lines(), ["the end"], "{step}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_in_the_place_of_a_program_is_not_shown() {
+        let process = process::Command::new("server --token=secret");
+        let error = unstartable(&process, &io::ErrorKind::NotFound.into()).to_string();
+        assert_eq!(error, "there is no program `server ...`: give it its arguments with `arg`");
+    }
+}
