@@ -4,6 +4,7 @@
 mod client;
 mod conformance;
 mod log;
+mod output;
 mod reference;
 mod serve;
 mod welcome;
@@ -43,13 +44,14 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("steadfast: there is no runtime: {error}");
+            output::say(format_args!("steadfast: there is no runtime: {error}"));
             return Ending::NotSent.into();
         }
     };
     let code = runtime.block_on(run(arguments));
     // Nothing that blocks a thread keeps a command that has ended.
     runtime.shutdown_background();
+    log::finish();
     code
 }
 
@@ -65,7 +67,7 @@ async fn run(arguments: Arguments) -> ExitCode {
     match ended {
         Ok(ending) => ending.into(),
         Err(failure) => {
-            client::complain(&failure);
+            output::say(failure.in_words());
             failure.ending().into()
         }
     }

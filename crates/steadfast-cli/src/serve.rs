@@ -11,6 +11,7 @@ use steadfast::transport::http::HttpOptions;
 use steadfast::transport::stream::Stream;
 use steadfast::{Error, Limits, Outcome};
 
+use crate::output::say;
 use crate::reference::Reference;
 use crate::{conformance, welcome};
 
@@ -75,7 +76,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         }
         (None, None, None) => {
             welcome::at_a_terminal();
-            server.serve_stdio().with_limits(limits).await
+            // The process ends either way; this way the last lines of its log are written.
+            server.serve_stdio().with_limits(limits).keep_process().await
         }
     }
 }
@@ -89,9 +91,9 @@ async fn on_http(server: Server, options: HttpOptions, address: SocketAddr, lega
     let serving = server.serve_http(address).with_options(options);
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
-        eprintln!("steadfast: listening on http://{address}/mcp");
+        say(format_args!("steadfast: listening on http://{address}/mcp"));
         if legacy_sse {
-            eprintln!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05");
+            say(format_args!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05"));
         }
     }
     serving.await
@@ -108,7 +110,7 @@ async fn on_unix(server: Server, limits: Limits, path: PathBuf) -> Result<(), Er
         }
     }
     let listener = tokio::net::UnixListener::bind(&path).map_err(not_begun)?;
-    eprintln!("steadfast: serving on {}", path.display());
+    say(format_args!("steadfast: serving on {}", path.display()));
     let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
     let ended = each(server, limits, accept).await;
     // Left behind, it would only be in the way.
@@ -124,7 +126,7 @@ async fn on_unix(_server: Server, _limits: Limits, _path: PathBuf) -> Result<(),
 async fn on_tcp(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
     refuse_the_public(address)?;
     let listener = tokio::net::TcpListener::bind(address).await.map_err(not_begun)?;
-    eprintln!("steadfast: serving on {}", listener.local_addr().map_err(not_begun)?);
+    say(format_args!("steadfast: serving on {}", listener.local_addr().map_err(not_begun)?));
     let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
     each(server, limits, accept).await
 }

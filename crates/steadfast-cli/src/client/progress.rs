@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use steadfast::ProgressParams;
 
 use super::harmless;
+use crate::output::say;
 
 /// The bar that is shown. A process has one terminal.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
@@ -36,8 +37,8 @@ impl Progress {
         let part = progress.total.filter(|total| *total > 0.0).map(|total| (progress.progress / total).clamp(0.0, 1.0));
         let message = harmless::line(progress.message.as_deref().unwrap_or_default());
         match (&self.0, part) {
-            (None, Some(part)) => eprintln!("steadfast: {:.0}% {message}", part * 100.0),
-            (None, None) => eprintln!("steadfast: {} {message}", progress.progress),
+            (None, Some(part)) => say(format_args!("steadfast: {:.0}% {message}", part * 100.0)),
+            (None, None) => say(format_args!("steadfast: {} {message}", progress.progress)),
             (Some(bar), part) => {
                 if let Some(part) = part {
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1,000")]
