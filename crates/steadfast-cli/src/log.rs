@@ -6,7 +6,8 @@
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
@@ -14,8 +15,8 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// How many lines wait before lines are dropped.
 const WAITING: usize = 1024;
-/// How long the end waits for lines that nobody reads.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long the end waits for a line to be read; where none is, nobody reads.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What the thread is given.
 enum Entry {
@@ -25,6 +26,7 @@ enum Entry {
 }
 
 static LINES: OnceLock<SyncSender<Entry>> = OnceLock::new();
+static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes what `RUST_LOG` asks for, warnings if it does not ask.
 pub(crate) fn start() {
@@ -35,6 +37,7 @@ pub(crate) fn start() {
             if let Entry::Line(line) = entry {
                 // If standard error is closed there is nowhere left to say so.
                 let _ = io::stderr().write_all(&line);
+                WRITTEN.fetch_add(1, Ordering::Relaxed);
             }
         }
     });
@@ -58,10 +61,18 @@ pub(crate) fn start() {
 pub(crate) fn finish() {
     let Some(lines) = LINES.get() else { return };
     let (done, written) = sync_channel(0);
-    // Full: the thread is stuck, and has been for a thousand lines.
-    if lines.try_send(Entry::Flush(done)).is_ok() {
-        // Nothing ever comes but the end.
-        let _ = written.recv_timeout(PATIENCE);
+    if lines.try_send(Entry::Flush(done)).is_err() {
+        // The thread is stuck, and has been for a thousand lines.
+        return;
+    }
+    let mut so_far = WRITTEN.load(Ordering::Relaxed);
+    // Nothing ever comes but the end.
+    while written.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        let now = WRITTEN.load(Ordering::Relaxed);
+        if now == so_far {
+            return;
+        }
+        so_far = now;
     }
 }
 
