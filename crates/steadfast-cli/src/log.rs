@@ -16,7 +16,7 @@ use tracing_subscriber::fmt::MakeWriter;
 /// How many lines wait before lines are dropped.
 const WAITING: usize = 1024;
 /// How long the end waits for a line to be read; where none is, nobody reads.
-const PATIENCE: Duration = Duration::from_millis(250);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What the thread is given.
 enum Entry {

@@ -80,7 +80,9 @@ fn shown(columns: u16, arguments: &[&str], change: impl FnOnce(&mut Command)) ->
 
 #[test]
 fn a_list_fits_the_terminal() {
-    let list = shown(60, &["list", &serve()], |command| drop(command.env("NO_COLOR", "1")));
+    let list = shown(60, &["list", &serve()], |command| {
+        command.env("NO_COLOR", "1");
+    });
     let lines: Vec<&str> = list.lines().collect();
     let (about, tables) = lines.split_at(lines.iter().position(|line| *line == "TOOLS").expect("it has tools"));
     assert!(about.len() > 1, "the server has something to say: {list}");
@@ -95,8 +97,18 @@ fn a_list_fits_the_terminal() {
 #[test]
 fn names_stand_out_unless_nobody_wants_colours() {
     assert!(shown(80, &["list", &serve()], |_| {}).contains("\u{1b}[1madd\u{1b}[0m"));
-    assert!(!shown(80, &["list", &serve()], |command| drop(command.env("NO_COLOR", "1"))).contains('\u{1b}'));
-    assert!(!shown(80, &["list", &serve()], |command| drop(command.env("TERM", "dumb"))).contains('\u{1b}'));
+    assert!(
+        !shown(80, &["list", &serve()], |command| {
+            command.env("NO_COLOR", "1");
+        })
+        .contains('\u{1b}')
+    );
+    assert!(
+        !shown(80, &["list", &serve()], |command| {
+            command.env("TERM", "dumb");
+        })
+        .contains('\u{1b}')
+    );
 }
 
 #[test]
@@ -207,7 +219,9 @@ fn a_url_is_opened_only_if_somebody_says_so() {
     let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap_or_default());
     for (answer, outcome) in [("n", "decline"), ("", "decline"), ("y", "accept")] {
         let arguments = ["call", &site.url(), "visit", "--revision", "2026-07-28"];
-        let mut terminal = Terminal::with(&arguments, |command| drop(command.env("PATH", &path)));
+        let mut terminal = Terminal::with(&arguments, |command| {
+            command.env("PATH", &path);
+        });
         terminal.wait_for("Open it in a browser?");
         terminal.type_in(answer);
         let (code, printed, said) = terminal.spoken.end();
