@@ -28,8 +28,8 @@ enum Entry {
 static LINES: OnceLock<SyncSender<Entry>> = OnceLock::new();
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Writes what `RUST_LOG` asks for, warnings if it does not ask.
-pub(crate) fn start() {
+/// Writes what `RUST_LOG` asks for; what is of this level or worse if it does not ask.
+pub(crate) fn start(level: &str) {
     let (lines, waiting) = sync_channel::<Entry>(WAITING);
     let thread = std::thread::Builder::new().name("log".to_owned());
     let started = thread.spawn(move || {
@@ -44,7 +44,7 @@ pub(crate) fn start() {
     if started.is_err() || LINES.set(lines.clone()).is_err() {
         return;
     }
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(Lines(lines)).with_ansi(false).init();
     // The panic of a tool is a line like any other: the default hook writes to standard error itself, and would wait.
     std::panic::set_hook(Box::new(|panic| {

@@ -15,7 +15,16 @@ use crate::output::say;
 use crate::reference::Reference;
 use crate::{conformance, welcome};
 
+const HELP: &str = "Example:
+  steadfast serve --http 127.0.0.1:3210
+
+Exit codes:
+  0  served until its client left, or until a signal
+  2  the command line makes no sense
+  3  it could not begin: an address that is in use, for example";
+
 #[derive(Args)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// Listen on a Unix socket at this path instead of standard input and output.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tcp", "http"])]
@@ -63,6 +72,7 @@ impl Options {
     }
 }
 
+/// Serves until the end. That of the process is left to `main`, which has the last lines of the log written.
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let limits = options.limits();
     let server = if options.conformance { conformance::server() } else { Reference::default().into_server() };
@@ -76,7 +86,6 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         }
         (None, None, None) => {
             welcome::at_a_terminal();
-            // The process ends either way; this way the last lines of its log are written.
             server.serve_stdio().with_limits(limits).keep_process().await
         }
     }
@@ -88,7 +97,7 @@ const LEGACY_SSE: &str = "/sse";
 async fn on_http(server: Server, options: HttpOptions, address: SocketAddr, legacy_sse: bool) -> Result<(), Error> {
     refuse_the_public(address)?;
     let options = if legacy_sse { options.legacy_sse(LEGACY_SSE) } else { options };
-    let serving = server.serve_http(address).with_options(options);
+    let serving = server.serve_http(address).with_options(options).keep_process();
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
         say(format_args!("steadfast: listening on http://{address}/mcp"));

@@ -1,9 +1,9 @@
 //! What may help somebody whose request failed: what there is instead, and what it takes.
 
-use steadfast::JsonObject;
+use steadfast::{ErrorObject, JsonObject};
 
 use super::layout::{Page, Row};
-use super::{harmless, schema};
+use super::{harmless, schema, terminal};
 
 /// How many names are shown at most.
 const NAMES: usize = 30;
@@ -47,6 +47,17 @@ pub(super) fn what_it_takes(tool: &str, input_schema: &JsonObject, given: &JsonO
     let rows: Vec<Row> = parameters.iter().map(row).collect();
     let page = Page { width: None, bold: false };
     Some(format!("`{tool}` takes these arguments{complaints}:\n{}", page.table(&rows).trim_end()))
+}
+
+/// What a client would need to be that the server does it for.
+pub(super) fn what_it_needs(refusal: &ErrorObject) -> Option<String> {
+    let needed = refusal.data.as_ref()?.get("requiredCapabilities")?;
+    let advice = if needed.get("elicitation").is_some() && !terminal::somebody_is_there() {
+        "it asks something, which can be answered only at a terminal: standard input and standard error have to be one"
+    } else {
+        "it needs a client that can do more than this one: a model, or folders to look at"
+    };
+    Some(advice.to_owned())
 }
 
 /// An argument of a tool, as a row below it.

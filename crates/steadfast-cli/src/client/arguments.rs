@@ -14,13 +14,13 @@ pub(crate) struct Arguments {
     /// An argument. JSON is taken as JSON, unless the tool wants text there; anything else is text. May be given more than
     /// once
     #[arg(long = "arg", value_name = "NAME=VALUE")]
-    arguments: Vec<String>,
+    pairs: Vec<String>,
     /// An argument whose text is in a file; `-` is standard input. May be given more than once
     #[arg(long = "arg-file", value_name = "NAME=PATH")]
     files: Vec<String>,
     /// All arguments: a JSON object, @PATH for one in a file, or - for standard input
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["arguments", "files"])]
-    arguments_json: Option<String>,
+    #[arg(long = "arguments-json", value_name = "JSON", conflicts_with_all = ["pairs", "files"])]
+    json: Option<String>,
 }
 
 /// Arguments that may have to wait for the tool's schema to become what they are.
@@ -31,12 +31,12 @@ pub(super) struct Typed {
 
 impl Arguments {
     pub(super) fn read(&self) -> Result<Typed, Error> {
-        if let Some(text) = &self.arguments_json {
+        if let Some(text) = &self.json {
             let object = object(text)?;
             return Ok(Typed { arguments: object.into_iter().map(|(name, value)| (name, value, None)).collect() });
         }
         let mut typed = Typed { arguments: Vec::new() };
-        for argument in &self.arguments {
+        for argument in &self.pairs {
             let (name, text) = pair(argument)?;
             let value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
             typed.add(name, value, Some(text.to_owned()))?;
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
 
     fn typed(arguments: &[&str]) -> Result<Typed, Error> {
-        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        Arguments { arguments, files: Vec::new(), arguments_json: None }.read()
+        let pairs = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        Arguments { pairs, files: Vec::new(), json: None }.read()
     }
 
     fn settled(argument: &str, schema: &Value) -> Value {

@@ -130,7 +130,7 @@ fn has_titles(options: &[FormOption]) -> bool {
 fn proposal(kind: &FormKind, required: bool) -> String {
     let options = options(kind);
     let several = matches!(kind, FormKind::Choices { .. });
-    let mut hint = match kind {
+    let hint = match kind {
         FormKind::Boolean { .. } => " (yes, no)".to_owned(),
         FormKind::Number { integer, minimum, maximum, .. } => number(*integer, minimum.as_ref(), maximum.as_ref()),
         FormKind::Text { format: Some(format), .. } => format!(" ({})", harmless::line(format)),
@@ -142,11 +142,10 @@ fn proposal(kind: &FormKind, required: bool) -> String {
         _ => String::new(),
     };
     match default(kind) {
-        Some(default) => hint.push_str(&format!(" [{}]", harmless::line(&default))),
-        None if !required => hint.push_str(" (may stay empty)"),
-        None => {}
+        Some(default) => format!("{hint} [{}]", harmless::line(&default)),
+        None if !required => format!("{hint} (may stay empty)"),
+        None => hint,
     }
-    hint
 }
 
 fn number(integer: bool, least: Option<&Number>, most: Option<&Number>) -> String {

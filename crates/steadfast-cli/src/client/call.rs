@@ -18,7 +18,7 @@ use crate::output::say;
 )]
 pub(crate) struct Options {
     #[command(flatten)]
-    connect: Connect,
+    pub(crate) connect: Connect,
     /// The tool
     tool: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,10 @@ pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
             }
             Err(error) if error.kind() == ErrorKind::Refused => {
                 let wrong = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
-                let advice = tools.about_a_refusal(client, &tool, &arguments, wrong).await;
+                let advice = match error.refusal().and_then(advice::what_it_needs) {
+                    Some(advice) => Some(advice),
+                    None => tools.about_a_refusal(client, &tool, &arguments, wrong).await,
+                };
                 Err(Failure::from(error).with_note(advice))
             }
             Err(error) => Err(error.into()),

@@ -48,6 +48,8 @@ A reader of the output who leaves early (`| head`) changes none of them.";
 pub(crate) struct Failure {
     why: Why,
     locked_out: bool,
+    /// It failed before anything could be asked of the server.
+    unopened: bool,
     notes: Vec<String>,
 }
 
@@ -63,9 +65,14 @@ impl Failure {
         Self { locked_out: true, ..self }
     }
 
+    /// This failure, of the opening: whatever became of that, nothing that was wanted of the server has reached it.
+    pub(super) fn while_unopened(self) -> Self {
+        Self { unopened: true, ..self }
+    }
+
     /// The answer is there, and cannot be printed.
     pub(super) fn unwritten(error: io::Error) -> Self {
-        Self { why: Why::Unwritten(error), locked_out: false, notes: Vec::new() }
+        Self { why: Why::Unwritten(error), locked_out: false, unopened: false, notes: Vec::new() }
     }
 
     /// This failure, with something that may help. What a server wrote in it is harmless already.
@@ -87,6 +94,7 @@ impl Failure {
             (ErrorKind::Usage, _) => Ending::Misused,
             (_, Outcome::NotSent | Outcome::Refused) if self.locked_out => Ending::LockedOut,
             (_, Outcome::NotSent) => Ending::NotSent,
+            (_, Outcome::Unknown) if self.unopened => Ending::NotSent,
             (_, Outcome::Refused | Outcome::Answered) => Ending::Refused,
             (_, Outcome::Unknown) => Ending::Unknown,
         }
@@ -95,7 +103,7 @@ impl Failure {
     /// What happened, what is known, and what to do: a paragraph for people. What a server wrote in it is harmless.
     pub(crate) fn in_words(&self) -> String {
         let why = match &self.why {
-            Why::Failed(error) => with_causes(error),
+            Why::Failed(error) => in_words(error),
             Why::Unwritten(error) => format!("the answer could not be printed: {error}"),
         };
         let mut words = format!("steadfast: {}", harmless::quoted(&why));
@@ -115,6 +123,18 @@ impl Failure {
     }
 }
 
+/// What happened, for people: in the words of the server if it said something.
+fn in_words(error: &Error) -> String {
+    match (error.kind(), error.refusal()) {
+        (ErrorKind::Refused, Some(refusal)) => format!("the server refused: {} ({})", refusal.message, refusal.code),
+        (ErrorKind::TimedOut, _) => "the server did not answer in time".to_owned(),
+        (ErrorKind::Closed, _) if std::error::Error::source(error).is_none() => {
+            "the server has closed the connection".to_owned()
+        }
+        _ => with_causes(error),
+    }
+}
+
 /// An error and its causes, in a sentence.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
@@ -126,7 +146,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { why: Why::Failed(error), locked_out: false, notes: Vec::new() }
+        Self { why: Why::Failed(error), locked_out: false, unopened: false, notes: Vec::new() }
     }
 }
 
@@ -166,10 +186,18 @@ mod tests {
         let failure = Failure::from(Error::closed(Outcome::NotSent)).with_note("a note".to_owned());
         assert_eq!(
             failure.in_words(),
-            "steadfast: connection closed\nsteadfast: a note\nsteadfast: nothing was done: trying again does no harm"
+            "steadfast: the server has closed the connection\nsteadfast: a note\nsteadfast: nothing was done: trying again does no harm"
         );
         assert!(Failure::from(Error::closed(Outcome::Unknown)).in_words().contains("look before you try again"));
         assert_eq!(Failure::unwritten(io::ErrorKind::StorageFull.into()).ending(), Ending::Refused);
+    }
+
+    #[test]
+    fn an_opening_that_fails_has_asked_for_nothing() {
+        let ending = |error: Error| Failure::from(error).while_unopened().ending();
+        assert_eq!(ending(Error::timed_out(Outcome::Unknown)), Ending::NotSent);
+        assert_eq!(ending(Error::closed(Outcome::Unknown)), Ending::NotSent);
+        assert_eq!(ending(Error::refused("initialize", ErrorObject::new(7, "no"))), Ending::Refused);
     }
 
     #[test]

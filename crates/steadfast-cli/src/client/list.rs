@@ -20,7 +20,7 @@ use crate::output;
 )]
 pub(crate) struct Options {
     #[command(flatten)]
-    connect: Connect,
+    pub(crate) connect: Connect,
     /// Only these: tools, resources, templates or prompts
     what: Option<String>,
     #[command(flatten)]
@@ -109,18 +109,16 @@ impl Listed {
     }
 
     fn as_tables(&self, page: Page) -> String {
-        let mut text = format!("{}\n", self.greeting);
-        if let Some(instructions) = &self.instructions {
-            text.push_str(&format!("  | {}\n", harmless::quoted(instructions.trim())));
-        }
+        let instructions = self.instructions.as_deref().map(|words| harmless::quoted(words.trim()));
         let sections = [
+            format!("{}\n", self.greeting),
+            instructions.map_or_else(String::new, |words| format!("  | {words}\n")),
             section(page, "TOOLS", self.tools.as_deref(), tool),
             section(page, "RESOURCES", self.resources.as_deref(), |item| vec![resource(item)]),
             section(page, "RESOURCE TEMPLATES", self.templates.as_deref(), |item| vec![template(item)]),
             section(page, "PROMPTS", self.prompts.as_deref(), prompt),
         ];
-        text.push_str(&sections.concat());
-        text
+        sections.concat()
     }
 }
 
@@ -195,11 +193,9 @@ fn item(name: &str, about: &[&Option<String>]) -> Row {
     Row { name: harmless::line(name), about: harmless::paragraph(about), inner: false }
 }
 
-fn with_media_type(mut row: Row, media_type: Option<&str>) -> Row {
-    if let Some(media_type) = media_type {
-        row.about.push_str(&format!(" [{}]", harmless::line(media_type)));
-    }
-    row
+fn with_media_type(row: Row, media_type: Option<&str>) -> Row {
+    let Some(media_type) = media_type else { return row };
+    Row { about: format!("{} [{}]", row.about, harmless::line(media_type)), ..row }
 }
 
 /// What there is; nothing if the server does not have such a list.

@@ -23,7 +23,7 @@ mod show;
 mod target;
 mod terminal;
 
-pub(crate) use ending::{Ending, Failure};
+pub(crate) use ending::{Ending, Failure, help};
 pub(crate) use target::{Connect, Launch};
 
 /// How long a list may take where it is not what was asked for.

@@ -18,7 +18,7 @@ use super::{Connect, Ending, Failure, LISTING, Launch, advice, ending, session, 
 )]
 pub(crate) struct Options {
     #[command(flatten)]
-    connect: Connect,
+    pub(crate) connect: Connect,
     /// The prompt
     prompt: Option<String>,
     /// An argument, as name=value. May be given more than once

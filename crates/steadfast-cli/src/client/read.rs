@@ -14,7 +14,7 @@ use super::{Connect, Ending, Failure, LISTING, Launch, advice, ending, session, 
 )]
 pub(crate) struct Options {
     #[command(flatten)]
-    connect: Connect,
+    pub(crate) connect: Connect,
     /// The resource
     uri: Option<String>,
     #[command(flatten)]

@@ -36,12 +36,12 @@ pub(super) fn is_closed(root: &JsonObject) -> bool {
 impl Parameter<'_> {
     /// Its type, whether it has to be given, and what it is for. What a server wrote is in it.
     pub(super) fn in_words(&self) -> String {
-        let mut words = words(self.root, self.schema, DEPTH);
-        match self.found("default").filter(|default| !default.is_null()).map(Value::to_string) {
-            _ if self.required => words.push_str(", required"),
-            Some(default) if default.len() <= SHORT => words.push_str(&format!(", default {default}")),
-            _ => words.push_str(", optional"),
-        }
+        let words = words(self.root, self.schema, DEPTH);
+        let words = match self.found("default").filter(|default| !default.is_null()).map(Value::to_string) {
+            _ if self.required => format!("{words}, required"),
+            Some(default) if default.len() <= SHORT => format!("{words}, default {default}"),
+            _ => format!("{words}, optional"),
+        };
         match self.found("description").and_then(Value::as_str) {
             Some(description) => format!("{words}: {description}"),
             None => words,
@@ -143,14 +143,13 @@ fn one_of(schema: &Value) -> Option<String> {
     let values = listed.or_else(|| schema.get("const").map(|value| vec![value])).or_else(constants)?;
     let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let values: Vec<String> = values.into_iter().filter(|value| !value.is_null()).map(shown).collect();
-    let joined = values.join(", ");
+    let joined = values.join(" | ");
     match (values.len(), joined.len() <= SHORT) {
         (0, _) => None,
-        (1, true) => Some(joined),
-        (_, true) => Some(format!("one of {joined}")),
+        (_, true) => Some(joined),
         (count, false) => {
             let first: String = joined.chars().take(SHORT).collect();
-            Some(format!("one of {first}... ({count} in all, see --json)"))
+            Some(format!("{first}... ({count} in all, see --json)"))
         }
     }
 }
@@ -190,7 +189,7 @@ fn of_type(root: &JsonObject, schema: &Value, name: &str, depth: usize) -> Strin
             Some(members) if !members.is_empty() => {
                 let names: Vec<&str> = members.keys().map(String::as_str).collect();
                 let names = names.join(", ");
-                if names.len() <= SHORT { format!("object with {names}") } else { name.to_owned() }
+                if names.len() <= SHORT { format!("object ({names})") } else { name.to_owned() }
             }
             _ => name.to_owned(),
         },
@@ -217,13 +216,10 @@ mod tests {
         assert_eq!(said(json!({ "type": ["boolean", "null"] })), "boolean, optional");
         assert_eq!(said(json!({ "anyOf": [{ "type": "number" }, { "type": "null" }] })), "number, optional");
         assert_eq!(said(json!({ "type": "array", "items": { "type": "string" } })), "list of string, optional");
-        assert_eq!(said(json!({ "$ref": "#/$defs/Colour", "default": "red" })), "one of red, green, default \"red\"");
+        assert_eq!(said(json!({ "$ref": "#/$defs/Colour", "default": "red" })), "red | green, default \"red\"");
         assert_eq!(said(json!({ "type": "string", "format": "date" })), "string (date), optional");
-        assert_eq!(
-            said(json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b" }] })),
-            "one of a, b, optional"
-        );
-        assert_eq!(said(json!({ "properties": { "a": {}, "b": {} } })), "object with a, b, optional");
+        assert_eq!(said(json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b" }] })), "a | b, optional");
+        assert_eq!(said(json!({ "properties": { "a": {}, "b": {} } })), "object (a, b), optional");
         assert_eq!(said(json!(true)), "anything, optional");
     }
 

@@ -53,8 +53,8 @@ pub(super) async fn with<T>(
         Ok(client) => client,
         Err(error) => {
             let note = unopened(&error, connect);
-            let last_words = process.last_words(true).await;
-            return Err(failed(last_words.into_iter().fold(Failure::from(error).with_note(note), Failure::with_note)));
+            let failure = Failure::from(error).while_unopened().with_note(note);
+            return Err(failed(process.last_words(true).await.into_iter().fold(failure, Failure::with_note)));
         }
     };
     let ended = tokio::select! {
@@ -80,7 +80,7 @@ pub(super) async fn with<T>(
 fn unopened(error: &Error, connect: &Connect) -> Option<String> {
     match (error.kind(), connect.url()) {
         (ErrorKind::TimedOut, _) => {
-            Some("the server did not say in time that it is there: is it an MCP server?".to_owned())
+            Some("it never said that it is there: is it an MCP server? --verbose shows more".to_owned())
         }
         (ErrorKind::Transport, Some(url)) if error.outcome() == Outcome::NotSent => {
             Some(format!("is there a server at {}?", harmless::line(url)))

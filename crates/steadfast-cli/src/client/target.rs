@@ -38,7 +38,8 @@ pub(crate) struct Connect {
     /// Write JSON, for scripts: all that the server answered, and nothing else on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show what the server's process writes to standard error, as it comes. Without this its last lines are shown if it fails
+    /// Show what the server's process writes to standard error as it comes, and warnings about what it says. Without this its
+    /// last lines are shown if it fails
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -70,6 +71,10 @@ pub(super) struct Approach {
 }
 
 impl Connect {
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
@@ -83,7 +88,11 @@ impl Connect {
     /// the thing that is wanted of the server. `what` is what that is called.
     pub(crate) fn sort(&mut self, wanted: Option<String>, launch: &Launch, what: &str) -> Result<String, Error> {
         let wanted = self.sort_optional(wanted, launch)?;
-        wanted.ok_or_else(|| Error::usage(format!("{what} is missing: see --help")))
+        if wanted.is_none() && self.target.is_none() && launch.command.is_empty() {
+            return Err(Error::usage("there is no server: see --help"));
+        }
+        let missing = || format!("{what} is missing: `steadfast list` shows what there is, --help how to say it");
+        wanted.ok_or_else(|| Error::usage(missing()))
     }
 
     /// The same where nothing in particular need be wanted.
@@ -107,6 +116,10 @@ impl Connect {
             }
             (Some(line), []) => {
                 let words = shell_words::split(line).map_err(|error| Error::usage(error.to_string()))?;
+                if let Some(other) = words.first().filter(|word| word.contains("://")) {
+                    let what = "a server is a URL with http:// or https://, or a command";
+                    return Err(Error::usage(format!("`{other}` is neither: {what}")));
+                }
                 self.started(&words)
             }
             (None, []) => Err(Error::usage("there is no server: see --help")),

@@ -42,8 +42,10 @@ fn a_call_ends_with_a_code_that_tells_its_outcome() {
     }
     let absent = run(&["call", "http://127.0.0.1:1/mcp", "add"]);
     assert_eq!(absent.status.code(), Some(3), "{}", text(&absent.stderr));
-    let dies = run(&["call", "sh -c 'read line; exit 1'", "add", "--revision", "2026-07-28"]);
-    assert!(matches!(dies.status.code(), Some(3..=5)), "{}", text(&dies.stderr));
+    for revision in [&[][..], &["--revision", "2026-07-28"], &["--revision", "2025-11-25"]] {
+        let dies = run(&[&["call", "sh -c 'read line; exit 1'", "add"], revision].concat());
+        assert_eq!(dies.status.code(), Some(3), "it died before it was asked for anything: {}", text(&dies.stderr));
+    }
 }
 
 #[test]
@@ -108,6 +110,8 @@ fn who_asks_for_what_is_not_there_is_told_what_is() {
     assert!(argument.contains("  b  number, required"), "{argument}");
     let resource = said(&["read", &serve(), "steadfast://nothing"]);
     assert!(resource.contains("steadfast://counter"), "{resource}");
+    let question = said(&["call", &serve(), "ask_user"]);
+    assert!(question.contains("can be answered only at a terminal"), "{question}");
     let prompt = said(&["prompt", &serve(), "explain_lw"]);
     assert!(prompt.contains("did you mean `explain_law`?"), "{prompt}");
     let prompt = said(&["prompt", &serve(), "explain_law"]);
@@ -272,6 +276,7 @@ fn what_makes_no_sense_is_a_code_of_its_own() {
         &["call", url, "add", "--header", "nothing"],
         &["call", url, "add", "--revision", "1999-01-01"],
         &["call", url, "add", "--client-id", "me", "--client-secret-env", "STEADFAST_IS_NOT_SET"],
+        &["call", "ftp://127.0.0.1", "add"],
         &["call", "ftp://127.0.0.1", "add", "--login"],
         &["list"],
         &["logout", "serve"],
@@ -284,6 +289,8 @@ fn what_makes_no_sense_is_a_code_of_its_own() {
 
 #[test]
 fn the_codes_and_an_example_are_in_the_help() {
+    let serving = text(&run(&["serve", "--help"]).stdout);
+    assert!(serving.contains("Example:\n  steadfast serve ") && serving.contains("Exit codes:"), "{serving}");
     for command in ["call", "list", "read", "prompt", "logout"] {
         let help = text(&run(&[command, "--help"]).stdout);
         for code in ["  0 ", "  1 ", "  2 ", "  3 ", "  4 ", "  5 ", "  6 ", "  130 "] {

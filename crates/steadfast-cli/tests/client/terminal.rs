@@ -126,6 +126,7 @@ fn what_a_server_asks_is_asked_with_its_defaults() {
         terminal.type_in("");
         let (code, printed, said) = terminal.spoken.end();
         assert_eq!((code, printed.trim()), (Some(0), "Hello, Ada!"), "{said}");
+        assert!(!said.contains('░'), "there was no progress to be shown: {said}");
     }
 }
 
