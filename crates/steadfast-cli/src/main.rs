@@ -4,6 +4,7 @@
 mod client;
 mod conformance;
 mod log;
+mod output;
 mod reference;
 mod serve;
 mod welcome;
@@ -15,7 +16,7 @@ use client::{Ending, Failure};
 
 /// Model Context Protocol servers and clients that keep their promises when connections do not.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(version, about, after_help = client::help("steadfast list './steadfast serve'"))]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -37,19 +38,34 @@ enum Command {
     Logout(client::logout::Options),
 }
 
+impl Command {
+    /// What is worth a line on standard error unless `RUST_LOG` says so: people who use a server are not those who mend it.
+    fn log_level(&self) -> &'static str {
+        let verbose = match self {
+            Self::Serve(_) | Self::Logout(_) => true,
+            Self::List(options) => options.connect.is_verbose(),
+            Self::Call(options) => options.connect.is_verbose(),
+            Self::Read(options) => options.connect.is_verbose(),
+            Self::Prompt(options) => options.connect.is_verbose(),
+        };
+        if verbose { "warn" } else { "error" }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    log::start();
+    log::start(arguments.command.log_level());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("steadfast: there is no runtime: {error}");
+            output::say(format_args!("steadfast: there is no runtime: {error}"));
             return Ending::NotSent.into();
         }
     };
     let code = runtime.block_on(run(arguments));
     // Nothing that blocks a thread keeps a command that has ended.
     runtime.shutdown_background();
+    log::finish();
     code
 }
 
@@ -65,7 +81,7 @@ async fn run(arguments: Arguments) -> ExitCode {
     match ended {
         Ok(ending) => ending.into(),
         Err(failure) => {
-            client::complain(&failure);
+            output::say(failure.in_words());
             failure.ending().into()
         }
     }

@@ -11,10 +11,20 @@ use steadfast::transport::http::HttpOptions;
 use steadfast::transport::stream::Stream;
 use steadfast::{Error, Limits, Outcome};
 
+use crate::output::say;
 use crate::reference::Reference;
 use crate::{conformance, welcome};
 
+const HELP: &str = "Example:
+  steadfast serve --http 127.0.0.1:3210
+
+Exit codes:
+  0  served until its client left, or until a signal
+  2  the command line makes no sense
+  3  it could not begin: an address that is in use, for example";
+
 #[derive(Args)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// Listen on a Unix socket at this path instead of standard input and output.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tcp", "http"])]
@@ -62,6 +72,7 @@ impl Options {
     }
 }
 
+/// Serves until the end. That of the process is left to `main`, which has the last lines of the log written.
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let limits = options.limits();
     let server = if options.conformance { conformance::server() } else { Reference::default().into_server() };
@@ -75,7 +86,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         }
         (None, None, None) => {
             welcome::at_a_terminal();
-            server.serve_stdio().with_limits(limits).await
+            server.serve_stdio().with_limits(limits).keep_process().await
         }
     }
 }
@@ -86,12 +97,12 @@ const LEGACY_SSE: &str = "/sse";
 async fn on_http(server: Server, options: HttpOptions, address: SocketAddr, legacy_sse: bool) -> Result<(), Error> {
     refuse_the_public(address)?;
     let options = if legacy_sse { options.legacy_sse(LEGACY_SSE) } else { options };
-    let serving = server.serve_http(address).with_options(options);
+    let serving = server.serve_http(address).with_options(options).keep_process();
     // Without an address there is nothing to say: serving says why.
     if let Some(address) = serving.local_address() {
-        eprintln!("steadfast: listening on http://{address}/mcp");
+        say(format_args!("steadfast: listening on http://{address}/mcp"));
         if legacy_sse {
-            eprintln!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05");
+            say(format_args!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05"));
         }
     }
     serving.await
@@ -108,7 +119,7 @@ async fn on_unix(server: Server, limits: Limits, path: PathBuf) -> Result<(), Er
         }
     }
     let listener = tokio::net::UnixListener::bind(&path).map_err(not_begun)?;
-    eprintln!("steadfast: serving on {}", path.display());
+    say(format_args!("steadfast: serving on {}", path.display()));
     let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
     let ended = each(server, limits, accept).await;
     // Left behind, it would only be in the way.
@@ -124,7 +135,7 @@ async fn on_unix(_server: Server, _limits: Limits, _path: PathBuf) -> Result<(),
 async fn on_tcp(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
     refuse_the_public(address)?;
     let listener = tokio::net::TcpListener::bind(address).await.map_err(not_begun)?;
-    eprintln!("steadfast: serving on {}", listener.local_addr().map_err(not_begun)?);
+    say(format_args!("steadfast: serving on {}", listener.local_addr().map_err(not_begun)?));
     let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
     each(server, limits, accept).await
 }

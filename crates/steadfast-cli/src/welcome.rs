@@ -9,7 +9,7 @@ pub(crate) fn at_a_terminal() {
         return;
     }
     let program = std::env::current_exe().map_or_else(|_| "steadfast".to_owned(), |path| path.display().to_string());
-    eprint!("{}", text(&program));
+    crate::output::put(&text(&program));
 }
 
 fn text(program: &str) -> String {

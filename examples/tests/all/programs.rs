@@ -63,6 +63,22 @@ fn quickstart_is_what_the_readme_shows() {
 }
 
 #[test]
+fn quickstart_client_starts_the_server_and_asks_it() {
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_quickstart")).parent().expect("it is in a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quickstart_client"));
+    let output = command.env("PATH", folder).stdin(Stdio::null()).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "5\n");
+}
+
+#[test]
+fn quickstart_client_is_what_the_readme_shows() {
+    let source = include_str!("../../src/bin/quickstart_client.rs");
+    let code = source.split_once("\n\n").expect("the documentation, then the code").1;
+    assert!(include_str!("../../../README.md").contains(code));
+}
+
+#[test]
 fn arguments() {
     let output = output_of(env!("CARGO_BIN_EXE_arguments"), "");
     assert_says(

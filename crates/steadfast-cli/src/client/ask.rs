@@ -1,13 +1,19 @@
 //! What a server asks the user, asked at the terminal.
 
-use serde_json::Value;
-use steadfast::{ElicitFormParams, ElicitParams, ElicitResult, Error, FormField, FormKind, JsonObject};
+use serde_json::{Number, Value};
+use steadfast::client::check_form;
+use steadfast::{
+    ElicitFormParams, ElicitParams, ElicitResult, Error, FormField, FormKind, FormOption, FormSchema, JsonObject,
+};
+use steadfast_auth::client::{Url, open_browser};
 
 use super::harmless;
 use super::terminal::{self, Person};
 
 /// What is typed to say no to a whole form.
 const DECLINE: &str = "/decline";
+
+const HELP: &str = "Enter takes what is in [brackets] or leaves it empty, /decline says no to all of it, Ctrl-D goes away without an answer";
 
 /// Asks. An empty line takes what is proposed; the end of input is no answer.
 pub(super) async fn elicit(asked: ElicitParams) -> Result<ElicitResult, Error> {
@@ -19,17 +25,44 @@ pub(super) async fn elicit(asked: ElicitParams) -> Result<ElicitResult, Error> {
     })
 }
 
+/// The whole URL is shown, and nothing is opened that nobody agreed to.
 async fn visit(person: &mut Person, message: &str, url: &str) -> ElicitResult {
     person.tell(&format!("\nThe server asks: {}\n  {}", harmless::quoted(message), harmless::quoted(url)));
-    match person.ask("Have you visited it? [y/N] ").await.as_deref() {
-        Some("y" | "Y" | "yes") => ElicitResult::agree(),
-        Some(_) => ElicitResult::decline(),
-        None => ElicitResult::cancel(),
+    let page = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let host = page.as_ref().and_then(Url::host_str).map(harmless::line);
+    if let Some(host) = &host {
+        person.tell(&format!("  It is a page of {host}{}.", suspicion(url, host)));
+    }
+    let question = match &page {
+        Some(_) => "Open it in a browser? [y/N, m: I go there myself] ",
+        None => "No browser is opened for that. Do you go there yourself? [y/N] ",
+    };
+    match (person.ask(question).await.as_deref(), page) {
+        (Some("y" | "Y" | "yes"), Some(page)) => {
+            if let Err(error) = open_browser(&page) {
+                person.tell(&format!("  No browser opened ({error}): visit the URL yourself."));
+            }
+            ElicitResult::agree()
+        }
+        (Some("y" | "Y" | "yes"), None) | (Some("m" | "M"), Some(_)) => ElicitResult::agree(),
+        (Some(_), _) => ElicitResult::decline(),
+        (None, _) => ElicitResult::cancel(),
+    }
+}
+
+/// What to look at twice before going there.
+fn suspicion(url: &str, host: &str) -> &'static str {
+    if host.split('.').any(|part| part.starts_with("xn--")) {
+        ", whose name is written in letters that may look like others"
+    } else if url.starts_with("http:") && !matches!(host, "localhost" | "127.0.0.1" | "[::1]") {
+        ", without encryption"
+    } else {
+        ""
     }
 }
 
 async fn fill_in(person: &mut Person, form: &ElicitFormParams) -> ElicitResult {
-    person.tell(&format!("\nThe server asks: {}\n  ({DECLINE} says no)", harmless::quoted(&form.message)));
+    person.tell(&format!("\nThe server asks: {}\n  ({HELP})", harmless::quoted(&form.message)));
     let mut answers = JsonObject::new();
     for (name, field) in form.requested_schema.fields() {
         let required = form.requested_schema.is_required(name);
@@ -59,15 +92,20 @@ async fn answer(person: &mut Person, name: &str, field: &FormField, required: bo
     if let Some(description) = &field.description {
         person.tell(&format!("  {}", harmless::quoted(description)));
     }
+    let options = options(&field.kind);
+    for (number, option) in (1..).zip(options.iter().filter(|_| has_titles(options))) {
+        let title = option.title.as_deref().unwrap_or(&option.value);
+        person.tell(&format!("    {number}  {}", harmless::line(title)));
+    }
     loop {
-        let question = format!("{title}{}: ", proposal(&field.kind));
+        let question = format!("{title}{}: ", proposal(&field.kind, required));
         let Some(typed) = person.ask(&question).await else { return Typed::End };
         match (typed.as_str(), default(&field.kind)) {
             (DECLINE, _) => return Typed::Refusal,
             ("", Some(_)) => return Typed::Nothing,
             ("", None) if !required => return Typed::Nothing,
             ("", None) => person.tell("  It has to be filled in."),
-            (text, _) => match read(&field.kind, text) {
+            (text, _) => match read(&field.kind, text).and_then(|value| checked(field, value)) {
                 Ok(value) => return Typed::Value(value),
                 Err(why) => person.tell(&format!("  {why}")),
             },
@@ -75,19 +113,59 @@ async fn answer(person: &mut Person, name: &str, field: &FormField, required: bo
     }
 }
 
-fn proposal(kind: &FormKind) -> String {
-    let options = match kind {
-        FormKind::Choice { options, .. } | FormKind::Choices { options, .. } => {
-            let values: Vec<&str> = options.iter().map(|option| &*option.value).collect();
-            format!(" ({})", values.join(", "))
-        }
+/// What may be chosen from.
+fn options(kind: &FormKind) -> &[FormOption] {
+    match kind {
+        FormKind::Choice { options, .. } | FormKind::Choices { options, .. } => options,
+        _ => &[],
+    }
+}
+
+/// Whether people see other words than what is answered: then each has a line, and a number.
+fn has_titles(options: &[FormOption]) -> bool {
+    options.iter().any(|option| option.title.is_some())
+}
+
+/// What stands behind the name of a field.
+fn proposal(kind: &FormKind, required: bool) -> String {
+    let options = options(kind);
+    let several = matches!(kind, FormKind::Choices { .. });
+    let hint = match kind {
         FormKind::Boolean { .. } => " (yes, no)".to_owned(),
+        FormKind::Number { integer, minimum, maximum, .. } => number(*integer, minimum.as_ref(), maximum.as_ref()),
+        FormKind::Text { format: Some(format), .. } => format!(" ({})", harmless::line(format)),
+        _ if has_titles(options) => format!(" (1 to {}{})", options.len(), if several { ", with commas" } else { "" }),
+        _ if !options.is_empty() => {
+            let values: Vec<String> = options.iter().map(|option| harmless::line(&option.value)).collect();
+            format!(" ({}{})", if several { "any of " } else { "" }, values.join(", "))
+        }
         _ => String::new(),
     };
     match default(kind) {
-        Some(default) => format!("{options} [{default}]"),
-        None => options,
+        Some(default) => format!("{hint} [{}]", harmless::line(&default)),
+        None if !required => format!("{hint} (may stay empty)"),
+        None => hint,
     }
+}
+
+fn number(integer: bool, least: Option<&Number>, most: Option<&Number>) -> String {
+    let kind = if integer { "whole number" } else { "number" };
+    match (least, most) {
+        (Some(least), Some(most)) => format!(" ({kind} from {least} to {most})"),
+        (Some(least), None) => format!(" ({kind} from {least})"),
+        (None, Some(most)) => format!(" ({kind} up to {most})"),
+        (None, None) => format!(" ({kind})"),
+    }
+}
+
+/// The value, if the server would take it: asked again here, nothing of what was typed is lost.
+fn checked(field: &FormField, value: Value) -> Result<Value, String> {
+    const FIELD: &str = "it";
+    let form = FormSchema::new().with_required(FIELD, field.clone());
+    let mut content = JsonObject::new();
+    content.insert(FIELD.to_owned(), value.clone());
+    let complaint = |why: String| format!("It {}.", why.strip_prefix("the field `it` ").unwrap_or(&why));
+    check_form(&form, &mut content).map_err(complaint).map(|()| value)
 }
 
 fn default(kind: &FormKind) -> Option<String> {
@@ -100,7 +178,7 @@ fn default(kind: &FormKind) -> Option<String> {
     }
 }
 
-/// What was typed, as the field wants it. Whether it fits in every way is for the server to say.
+/// What was typed, as the field wants it.
 fn read(kind: &FormKind, text: &str) -> Result<Value, String> {
     match kind {
         FormKind::Number { .. } => match serde_json::from_str(text) {
@@ -112,14 +190,27 @@ fn read(kind: &FormKind, text: &str) -> Result<Value, String> {
             "n" | "no" | "false" => Ok(false.into()),
             _ => Err("Yes or no?".to_owned()),
         },
-        FormKind::Choice { options, .. } if !options.iter().any(|option| option.value == text) => {
-            Err("It has to be one of the options.".to_owned())
-        }
-        FormKind::Choices { .. } => {
-            Ok(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+        FormKind::Choice { options, .. } => chosen(options, text).map(Value::from),
+        FormKind::Choices { options, .. } => {
+            let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+            parts.map(|part| chosen(options, part).map(Value::from)).collect()
         }
         _ => Ok(text.into()),
     }
+}
+
+/// An option by its value, by what people see of it, or by its number where that is shown.
+fn chosen<'a>(options: &'a [FormOption], text: &str) -> Result<&'a str, String> {
+    let by_value = options.iter().find(|option| option.value == text);
+    let is_titled = |option: &&FormOption| option.title.as_ref().is_some_and(|title| title.eq_ignore_ascii_case(text));
+    let by_title = || options.iter().find(is_titled);
+    let by_case = || options.iter().find(|option| option.value.eq_ignore_ascii_case(text));
+    let by_number = || {
+        let number = text.parse::<usize>().ok().filter(|_| has_titles(options))?;
+        options.get(number.checked_sub(1)?)
+    };
+    let option = by_value.or_else(by_title).or_else(by_case).or_else(by_number);
+    option.map(|option| &*option.value).ok_or_else(|| format!("There is no option `{text}`."))
 }
 
 #[cfg(test)]
@@ -139,8 +230,51 @@ mod tests {
 
     #[test]
     fn what_is_proposed_is_shown() {
-        assert_eq!(proposal(&FormField::choice(["a", "b"]).with_default("b").kind), " (a, b) [b]");
-        assert_eq!(proposal(&FormField::boolean().with_default(true).kind), " (yes, no) [yes]");
-        assert_eq!(proposal(&FormField::string().kind), "");
+        assert_eq!(proposal(&FormField::choice(["a", "b"]).with_default("b").kind, true), " (a, b) [b]");
+        assert_eq!(proposal(&FormField::boolean().with_default(true).kind, true), " (yes, no) [yes]");
+        assert_eq!(proposal(&FormField::string().kind, true), "");
+        assert_eq!(proposal(&FormField::string().kind, false), " (may stay empty)");
+        assert_eq!(proposal(&FormField::integer().with_range(1, 9).kind, true), " (whole number from 1 to 9)");
+        assert_eq!(proposal(&FormField::choices(["a", "b"]).kind, true), " (any of a, b)");
+        assert_eq!(proposal(&FormField::formatted("date").kind, true), " (date)");
+    }
+
+    #[test]
+    fn an_option_is_chosen_by_its_value_its_title_or_its_number() {
+        let titled = [FormOption::new("v1").with_title("First"), FormOption::new("2").with_title("Second")];
+        assert_eq!(chosen(&titled, "v1"), Ok("v1"));
+        assert_eq!(chosen(&titled, "first"), Ok("v1"));
+        assert_eq!(chosen(&titled, "1"), Ok("v1"));
+        // A value goes before a number.
+        assert_eq!(chosen(&titled, "2"), Ok("2"));
+        assert!(chosen(&titled, "3").is_err() && chosen(&titled, "0").is_err());
+        assert_eq!(proposal(&FormField::choice(titled).kind, true), " (1 to 2)");
+        assert!(chosen(&[FormOption::new("a")], "1").is_err(), "no numbers are shown");
+    }
+
+    #[test]
+    fn what_the_server_would_not_take_is_asked_again() {
+        let typed = |field: FormField, text: &str| read(&field.kind, text).and_then(|value| checked(&field, value));
+        assert_eq!(typed(FormField::integer().with_range(1, 9), "10"), Err("It must be at most 9.".to_owned()));
+        assert_eq!(typed(FormField::integer(), "1.5"), Err("It must be a whole number.".to_owned()));
+        assert_eq!(
+            typed(FormField::string().with_length(3, 5), "ab"),
+            Err("It must have at least 3 characters.".to_owned())
+        );
+        assert_eq!(typed(FormField::formatted("email"), "ada"), Err("It must be of the format `email`.".to_owned()));
+        assert_eq!(
+            typed(FormField::choices(["a", "b"]).with_count(2, 2), "a"),
+            Err("It must have at least 2 options.".to_owned())
+        );
+        assert_eq!(typed(FormField::choices(["a", "b"]), "a, c"), Err("There is no option `c`.".to_owned()));
+        assert_eq!(typed(FormField::integer(), "7"), Ok(7.into()));
+    }
+
+    #[test]
+    fn a_host_that_may_deceive_is_pointed_at() {
+        assert!(suspicion("https://xn--pple-43d.com/", "xn--pple-43d.com").contains("letters"));
+        assert!(suspicion("http://example.com/", "example.com").contains("without encryption"));
+        assert_eq!(suspicion("http://127.0.0.1:7/", "127.0.0.1"), "");
+        assert_eq!(suspicion("https://example.com/", "example.com"), "");
     }
 }

@@ -1,87 +1,135 @@
 //! `steadfast call`: calls a tool, and says how it ended.
 
 use clap::Args;
-use serde_json::Value;
-use steadfast::{Error, JsonObject};
+use steadfast::model::Tool;
+use steadfast::{CallToolResult, Client, ErrorKind, JsonObject, code};
 
+use super::arguments::Arguments;
 use super::progress::Progress;
-use super::{Connect, Ending, Failure, Launch, ending, session, show};
+use super::session::Ended;
+use super::{Connect, Ending, Failure, LISTING, Launch, advice, ending, session, show};
+use crate::output::say;
 
 /// Calls a tool
 #[derive(Args)]
 #[command(
-    after_help = ending::CODES,
+    after_help = ending::help("steadfast call './steadfast serve' add --arg a=1 --arg b=2"),
     override_usage = "steadfast call [OPTIONS] <TARGET> <TOOL>\n       steadfast call [OPTIONS] <TOOL> -- <COMMAND>..."
 )]
 pub(crate) struct Options {
     #[command(flatten)]
-    connect: Connect,
+    pub(crate) connect: Connect,
     /// The tool
     tool: Option<String>,
-    /// An argument, as name=value. A value that is JSON is taken as JSON, any other as text. May be given more than once
-    #[arg(long = "arg", value_name = "NAME=VALUE")]
-    arguments: Vec<String>,
-    /// All arguments, as a JSON object
-    #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
-    arguments_json: Option<String>,
+    #[command(flatten)]
+    arguments: Arguments,
     #[command(flatten)]
     launch: Launch,
 }
 
 pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
-    let arguments = options.arguments()?;
+    let typed = options.arguments.read()?;
     let tool = options.connect.sort(options.tool.take(), &options.launch, "the tool")?;
     let timeout = options.connect.timeout();
     let bar = Progress::new();
     let called = session::with(&options.connect, &options.launch, async |client| {
+        let mut tools = Tools::default();
+        let known = if typed.is_ambiguous() { tools.find(client, &tool).await } else { None };
+        let arguments = typed.settle(known.map(|tool| &tool.input_schema));
         let shown = bar.clone();
-        let call = client.call_tool(&tool, arguments).timeout(timeout);
-        call.on_progress(move |progress| shown.show(&progress)).await
+        let call = client.call_tool(&tool, &arguments).timeout(timeout);
+        let called = call.on_progress(move |progress| shown.show(&progress)).await;
+        bar.clear();
+        match called {
+            Ok(result) => {
+                let advice = tools.about_a_failure(client, &tool, &arguments, &result).await;
+                Ok((result, advice))
+            }
+            Err(error) if error.kind() == ErrorKind::Refused => {
+                let wrong = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
+                let advice = match error.refusal().and_then(advice::what_it_needs) {
+                    Some(advice) => Some(advice),
+                    None => tools.about_a_refusal(client, &tool, &arguments, wrong).await,
+                };
+                Err(Failure::from(error).with_note(advice))
+            }
+            Err(error) => Err(error.into()),
+        }
     });
     let called = called.await;
     bar.clear();
-    let Some(result) = called? else { return Ok(Ending::Cancelled) };
+    let (result, advice) = match called? {
+        Ended::Done(called) => called,
+        Ended::GivenUp(interrupt) => return Ok(Ending::Cancelled(interrupt)),
+    };
     if options.connect.json {
         show::as_json(&result)?;
     } else {
         for piece in &result.content {
-            println!("{}", show::content(piece));
+            show::print(&show::content(piece))?;
         }
         if let (Some(structured), true) = (&result.structured_content, result.content.is_empty()) {
             show::as_json(structured)?;
         }
     }
+    if let Some(advice) = advice {
+        say(format_args!("steadfast: {advice}"));
+    }
     Ok(if result.is_error == Some(true) { Ending::ToolFailed } else { Ending::Done })
 }
 
-impl Options {
-    fn arguments(&self) -> Result<JsonObject, Error> {
-        if let Some(text) = &self.arguments_json {
-            return serde_json::from_str(text)
-                .map_err(|error| Error::usage(format!("--arguments-json is not a JSON object: {error}")));
+/// The server's tools, as far as they were listed. Where they cannot be listed there are none to speak of.
+#[derive(Default)]
+struct Tools {
+    listed: Vec<Tool>,
+    complete: bool,
+}
+
+impl Tools {
+    /// The tool of that name. Those behind it are not asked for.
+    async fn find(&mut self, client: &Client, name: &str) -> Option<&Tool> {
+        if !self.complete && !self.listed.iter().any(|tool| tool.name == name) {
+            let mut tools = client.tools().timeout(LISTING);
+            self.listed.clear();
+            while let Some(Ok(tool)) = tools.next().await {
+                let found = tool.name == name;
+                self.listed.push(tool);
+                if found {
+                    break;
+                }
+            }
+            self.complete = true;
         }
-        self.arguments.iter().map(|argument| one(argument)).collect()
+        self.listed.iter().find(|tool| tool.name == name)
     }
-}
 
-fn one(argument: &str) -> Result<(String, Value), Error> {
-    let (name, value) =
-        argument.split_once('=').ok_or_else(|| Error::usage(format!("`{argument}` is not name=value")))?;
-    Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
-}
+    /// What may help whose call was refused: `wrong` if that was for its arguments.
+    async fn about_a_refusal(
+        &mut self,
+        client: &Client,
+        name: &str,
+        arguments: &JsonObject,
+        wrong: bool,
+    ) -> Option<String> {
+        if let Some(tool) = self.find(client, name).await {
+            return advice::what_it_takes(name, &tool.input_schema, arguments, wrong);
+        }
+        let names: Vec<&str> = self.listed.iter().map(|tool| &*tool.name).collect();
+        advice::what_there_is("tools", name, &names)
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_are_json_where_they_can_be() {
-        assert_eq!(one("a=7").unwrap(), ("a".to_owned(), 7.into()));
-        assert_eq!(one("a=true").unwrap().1, Value::Bool(true));
-        assert_eq!(one("a=[1]").unwrap().1, serde_json::json!([1]));
-        assert_eq!(one("a=seven").unwrap().1, Value::from("seven"));
-        assert_eq!(one("a=b=c").unwrap().1, Value::from("b=c"));
-        assert_eq!(one("a=").unwrap().1, Value::from(""));
-        assert!(one("a").is_err());
+    /// What may help whose call failed: many tools answer that their arguments are wrong, for models to read.
+    async fn about_a_failure(
+        &mut self,
+        client: &Client,
+        name: &str,
+        arguments: &JsonObject,
+        result: &CallToolResult,
+    ) -> Option<String> {
+        if result.is_error != Some(true) {
+            return None;
+        }
+        let tool = self.find(client, name).await?;
+        advice::what_it_takes(name, &tool.input_schema, arguments, false)
     }
 }

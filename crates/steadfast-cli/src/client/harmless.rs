@@ -28,6 +28,13 @@ pub(super) fn line(shown: &str) -> String {
     text(shown).lines().next().unwrap_or_default().replace('\t', " ")
 }
 
+/// The first paragraph in one line, for where there is little room.
+pub(super) fn paragraph(words: &str) -> String {
+    let shown = text(words);
+    let lines = shown.trim().lines().map(str::trim).take_while(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ").replace('\t', " ")
+}
+
 /// JSON means the same with its unusual characters written as escapes, which JSON itself asks for only below the space.
 pub(super) fn json(value: &serde_json::Value) -> String {
     let written = format!("{value:#}");
@@ -80,6 +87,11 @@ mod tests {
         assert_eq!(line("one\ntwo"), "one");
         assert_eq!(line("\tone\u{1b}c"), " one\\u{1b}c");
         assert_eq!(line(""), "");
+    }
+
+    #[test]
+    fn a_paragraph_is_one_line_too() {
+        assert_eq!(paragraph("\none\n  two\u{7}\n\nthree"), "one two\\u{7}");
     }
 
     #[test]

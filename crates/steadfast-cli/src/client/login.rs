@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::{harmless, terminal};
+use crate::output::say;
 
 const HEADING: &str = "Logging in";
 
@@ -248,7 +249,7 @@ impl Question {
     /// Shows the whole URL. A browser is opened only if somebody says so.
     fn put(&self, url: &Url) {
         let shown = harmless::text(url.as_str()).into_owned();
-        eprintln!("steadfast: the server wants you to log in. Visit this URL:\n\n  {shown}\n");
+        say(format_args!("steadfast: the server wants you to log in. Visit this URL:\n\n  {shown}\n"));
         if !terminal::somebody_is_there() {
             return;
         }
@@ -259,7 +260,7 @@ impl Question {
                 return;
             }
             if let Err(error) = open_browser(&url) {
-                eprintln!("steadfast: no browser opened ({error}): visit the URL yourself");
+                say(format_args!("steadfast: no browser opened ({error}): visit the URL yourself"));
             }
         });
         *self.held() = Some(asked.abort_handle());

@@ -9,7 +9,7 @@ use super::{Ending, Failure, ending, target};
 
 /// Forgets the tokens of a server
 #[derive(Args)]
-#[command(after_help = ending::CODES)]
+#[command(after_help = ending::help("steadfast logout https://example.com/mcp"))]
 pub(crate) struct Options {
     /// The URL of the server
     target: String,

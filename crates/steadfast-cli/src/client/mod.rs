@@ -7,21 +7,24 @@ pub(crate) mod prompt;
 pub(crate) mod read;
 
 mod admission;
+mod advice;
+mod arguments;
 mod ask;
 mod ending;
 mod harmless;
 mod interrupts;
+mod layout;
 mod login;
+mod process;
 mod progress;
+mod schema;
 mod session;
 mod show;
 mod target;
 mod terminal;
 
-pub(crate) use ending::{Ending, Failure};
+pub(crate) use ending::{Ending, Failure, help};
 pub(crate) use target::{Connect, Launch};
 
-/// Says why a command failed. What a server wrote is in it.
-pub(crate) fn complain(failure: &Failure) {
-    eprintln!("steadfast: {}", harmless::quoted(&format!("{:?}", failure.error)));
-}
+/// How long a list may take where it is not what was asked for.
+const LISTING: std::time::Duration = std::time::Duration::from_secs(10);

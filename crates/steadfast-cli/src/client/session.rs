@@ -2,55 +2,106 @@
 
 use std::time::Duration;
 
-use steadfast::{Client, Error, Outcome};
+use steadfast::{Client, Error, ErrorKind, Outcome};
 
-use super::Failure;
-use super::interrupts::Interrupts;
+use super::interrupts::{Interrupt, Interrupts};
+use super::process::Process;
 use super::target::{Approach, Connect, Launch};
+use super::{Failure, harmless};
+use crate::output::say;
 
 /// How long the server may take to say which revision it speaks, while nobody logs in.
 const OPENING: Duration = Duration::from_secs(20);
 /// As long as nobody logs in so late; it is [`OPENING`] that ends a wait.
 const WITH_LOGIN: Duration = Duration::from_secs(15 * 60);
 
-/// Does something with a server. `None` if the user gave up: then the server was told, and heard until it was silent, unless the
-/// user did not want to wait for that either.
+/// How a piece of work ended.
+pub(super) enum Ended<T> {
+    Done(T),
+    /// The user gave up: the server was told, and heard until it was silent, unless the user did not want to wait for that
+    /// either.
+    GivenUp(Interrupt),
+}
+
+/// Does something with a server.
 pub(super) async fn with<T>(
     connect: &Connect,
     launch: &Launch,
-    work: impl AsyncFnOnce(&Client) -> Result<T, Error>,
-) -> Result<Option<T>, Failure> {
+    work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+) -> Result<Ended<T>, Failure> {
     let mut interrupts = Interrupts::new().map_err(|error| Error::transport(Outcome::NotSent, error))?;
-    let Approach { connecting, admission, asking } = connect.approach(launch).await?;
-    let failed = |error| if admission.is_locked_out() { Failure::locked_out(error) } else { error.into() };
+    let Approach { connecting, admission, asking, process } = connect.approach(launch).await?;
     let opening = async {
         let Some(asking) = asking else { return connecting.await };
         tokio::select! {
             biased;
             opened = connecting.opening_timeout(WITH_LOGIN) => opened,
-            () = asking.patience(OPENING) => Err(Error::timed_out(Outcome::Unknown)),
+            () = asking.patience(OPENING) => Err(Error::timed_out(Outcome::NotSent)),
         }
     };
-    let client = tokio::select! {
+    let opened = tokio::select! {
         biased;
-        opened = opening => opened.map_err(failed)?,
-        () = interrupts.next() => {
-            eprintln!("\nsteadfast: given up before the server had opened");
-            return Ok(None);
+        opened = opening => opened,
+        interrupt = interrupts.next() => {
+            say("\nsteadfast: given up before the server had opened");
+            process.kill();
+            return Ok(Ended::GivenUp(interrupt));
+        }
+    };
+    let failed = |failure: Failure| if admission.is_locked_out() { failure.while_locked_out() } else { failure };
+    let client = match opened {
+        Ok(client) => client,
+        Err(error) => {
+            let note = unopened(&error, connect);
+            let failure = Failure::from(error).while_unopened().with_note(note);
+            return Err(failed(process.last_words(true).await.into_iter().fold(failure, Failure::with_note)));
         }
     };
     let ended = tokio::select! {
         biased;
-        ended = work(&client) => Some(ended),
-        () = interrupts.next() => None,
+        ended = work(&client) => ended.map(Ended::Done),
+        interrupt = interrupts.next() => Ok(Ended::GivenUp(interrupt)),
     };
-    if ended.is_none() {
-        eprintln!("\nsteadfast: given up; the server is told, and waited for. Ctrl-C again does not wait");
+    if matches!(ended, Ok(Ended::GivenUp(_))) {
+        say("\nsteadfast: given up; the server is told, and waited for. Ctrl-C again does not wait");
     }
     tokio::select! {
         biased;
         () = client.close() => {}
-        () = interrupts.next() => {}
+        _ = interrupts.next() => process.kill(),
     }
-    ended.transpose().map_err(failed)
+    match ended {
+        Ok(ended) => Ok(ended),
+        Err(failure) => Err(explained(failed(patient(failure, connect.timeout())), &process).await),
+    }
+}
+
+/// What may help where the server could not be opened.
+fn unopened(error: &Error, connect: &Connect) -> Option<String> {
+    match (error.kind(), connect.url()) {
+        (ErrorKind::TimedOut, _) => {
+            Some("it never said that it is there: is it an MCP server? --verbose shows more".to_owned())
+        }
+        (ErrorKind::Transport, Some(url)) if error.outcome() == Outcome::NotSent => {
+            Some(format!("is there a server at {}?", harmless::line(url)))
+        }
+        _ => None,
+    }
+}
+
+/// With a word about the time that was waited.
+fn patient(failure: Failure, timeout: Duration) -> Failure {
+    let late = failure.kind() == Some(ErrorKind::TimedOut);
+    let note = || format!("there was no answer within {} s; --timeout SECONDS waits longer", timeout.as_secs());
+    failure.with_note(late.then(note))
+}
+
+/// With the last words of the process, if it was its connection that failed. One that refused something has said why.
+async fn explained(failure: Failure, process: &Process) -> Failure {
+    // One that was not lost was ended by us.
+    let lost = matches!(failure.kind(), Some(ErrorKind::Closed | ErrorKind::Transport));
+    if !lost && failure.kind() != Some(ErrorKind::TimedOut) {
+        return failure;
+    }
+    process.last_words(lost).await.into_iter().fold(failure, Failure::with_note)
 }

@@ -1,5 +1,6 @@
 //! What to connect to, and how.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::Args;
@@ -10,7 +11,12 @@ use steadfast::{Client, Error, Implementation, Revision};
 
 use super::admission::Admission;
 use super::login::{Asking, Login};
+use super::process::Process;
 use super::{ask, terminal};
+
+/// How long a process may take to say that it is there: as long as an answer, within these bounds.
+const LEAST_OPENING: Duration = Duration::from_secs(10);
+const MOST_OPENING: Duration = Duration::from_secs(60);
 
 /// How to reach a server.
 #[derive(Args)]
@@ -27,11 +33,15 @@ pub(crate) struct Connect {
     #[arg(long, value_name = "REVISION", value_parser = revision)]
     revision: Option<Revision>,
     /// How long to wait for an answer or for progress, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
-    /// Write JSON, for scripts
+    /// Write JSON, for scripts: all that the server answered, and nothing else on standard output
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show what the server's process writes to standard error as it comes, and warnings about what it says. Without this its
+    /// last lines are shown if it fails
+    #[arg(long, short)]
+    verbose: bool,
     #[command(flatten)]
     login: Login,
 }
@@ -57,22 +67,41 @@ pub(super) struct Approach {
     pub(super) admission: Admission,
     /// Set if the user may have to log in meanwhile.
     pub(super) asking: Option<Asking>,
+    pub(super) process: Process,
 }
 
 impl Connect {
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
+    }
+
+    /// Where the server is, if it is not a command.
+    pub(super) fn url(&self) -> Option<&str> {
+        self.target.as_deref().filter(|target| is_url(target))
     }
 
     /// Takes what was written before and after `--` apart: with a command there is no target, and what stands in its place is
     /// the thing that is wanted of the server. `what` is what that is called.
     pub(crate) fn sort(&mut self, wanted: Option<String>, launch: &Launch, what: &str) -> Result<String, Error> {
-        let wanted = match (launch.command.is_empty(), wanted) {
-            (false, None) => self.target.take(),
-            (false, Some(_)) => return Err(Error::usage("there is a command after `--`, so nothing else is a server")),
-            (true, wanted) => wanted,
-        };
-        wanted.ok_or_else(|| Error::usage(format!("{what} is missing: see --help")))
+        let wanted = self.sort_optional(wanted, launch)?;
+        if wanted.is_none() && self.target.is_none() && launch.command.is_empty() {
+            return Err(Error::usage("there is no server: see --help"));
+        }
+        let missing = || format!("{what} is missing: `steadfast list` shows what there is, --help how to say it");
+        wanted.ok_or_else(|| Error::usage(missing()))
+    }
+
+    /// The same where nothing in particular need be wanted.
+    pub(crate) fn sort_optional(&mut self, wanted: Option<String>, launch: &Launch) -> Result<Option<String>, Error> {
+        match (launch.command.is_empty(), wanted) {
+            (false, None) => Ok(self.target.take()),
+            (false, Some(_)) => Err(Error::usage("there is a command after `--`, so nothing else is a server")),
+            (true, wanted) => Ok(wanted),
+        }
     }
 
     /// Gets ready to connect. Questions of the server's are put to whoever sits at the terminal.
@@ -82,10 +111,15 @@ impl Connect {
                 let (authorizer, asking) = self.login.authorizer(url).await?;
                 let admission = Admission::new(authorizer);
                 let target = self.with_headers(url)?.authorize(admission.clone());
-                Ok(Approach { connecting: self.dressed(Client::connect(target)), admission, asking })
+                let connecting = self.dressed(Client::connect(target));
+                Ok(Approach { connecting, admission, asking, process: Process::default() })
             }
             (Some(line), []) => {
                 let words = shell_words::split(line).map_err(|error| Error::usage(error.to_string()))?;
+                if let Some(other) = words.first().filter(|word| word.contains("://")) {
+                    let what = "a server is a URL with http:// or https://, or a command";
+                    return Err(Error::usage(format!("`{other}` is neither: {what}")));
+                }
                 self.started(&words)
             }
             (None, []) => Err(Error::usage("there is no server: see --help")),
@@ -98,8 +132,17 @@ impl Connect {
         if self.login.is_wanted() {
             return Err(Error::usage("a command is not logged in to: it is ours already"));
         }
-        let connecting = self.dressed(Client::connect(self.command(words)?));
-        Ok(Approach { connecting, admission: Admission::default(), asking: None })
+        let process = Process::new(self.verbose);
+        let (program, command) = self.command(words)?;
+        let (command, starting) = (Arc::new(Mutex::new(process.listening(command))), process.clone());
+        let connecting = Client::connect(move || {
+            let started = starting.start(&program, &command);
+            async move { started }
+        });
+        // A command may have to be fetched before it can run (`npx`, `uvx`).
+        let opening = self.timeout().clamp(LEAST_OPENING, MOST_OPENING);
+        let connecting = self.dressed(connecting).opening_timeout(opening);
+        Ok(Approach { connecting, admission: Admission::default(), asking: None, process })
     }
 
     fn dressed(&self, connecting: Connecting) -> Connecting {
@@ -119,13 +162,16 @@ impl Connect {
         })
     }
 
-    fn command(&self, words: &[String]) -> Result<child::Command, Error> {
+    /// The name of the program, and all of it.
+    fn command(&self, words: &[String]) -> Result<(String, child::Command), Error> {
         let [program, arguments @ ..] = words else { return Err(Error::usage("the command is empty")) };
-        self.environment.iter().try_fold(child::Command::new(program).args(arguments), |command, variable| {
+        let command = child::Command::new(program).args(arguments);
+        let command = self.environment.iter().try_fold(command, |command, variable| {
             let (name, value) =
                 variable.split_once('=').ok_or_else(|| Error::usage("an environment variable is NAME=VALUE"))?;
-            Ok(command.env(name, value))
-        })
+            Ok::<_, Error>(command.env(name, value))
+        });
+        Ok((program.clone(), command?))
     }
 }
 

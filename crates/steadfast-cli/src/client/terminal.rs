@@ -3,13 +3,14 @@
 //! Lines are read by a thread of their own, because a read cannot be given up: a question that nobody needs an answer to any
 //! more just stops to wait. The thread ends with the process.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::OnceLock;
 
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::harmless;
 use super::progress::{self, Hidden};
+use crate::output;
 
 /// Whether there is a person to be asked.
 pub(super) fn somebody_is_there() -> bool {
@@ -33,16 +34,14 @@ impl Person {
     /// Says something. What a server wrote is harmless when it is shown.
     #[allow(clippy::unused_self, reason = "only who has the person's time may speak to them")]
     pub(super) fn tell(&self, text: &str) {
-        eprintln!("{}", harmless::text(text));
+        output::say(harmless::text(text));
     }
 
     /// What is typed in answer; `None` at the end of input.
     pub(super) async fn ask(&mut self, question: &str) -> Option<String> {
         // What was typed before the question was there is no answer to it.
         while self.typed.try_recv().is_ok() {}
-        eprint!("{}", harmless::text(question));
-        // A terminal that cannot be written to cannot be read from either, which is seen next.
-        let _ = std::io::stderr().flush();
+        output::put(&harmless::text(question));
         self.typed.recv().await.map(|line| line.trim().to_owned())
     }
 }

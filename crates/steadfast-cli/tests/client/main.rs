@@ -4,6 +4,7 @@
 
 mod kit;
 mod login;
+mod pipes;
 mod site;
 #[cfg(unix)]
 mod terminal;
@@ -41,8 +42,104 @@ fn a_call_ends_with_a_code_that_tells_its_outcome() {
     }
     let absent = run(&["call", "http://127.0.0.1:1/mcp", "add"]);
     assert_eq!(absent.status.code(), Some(3), "{}", text(&absent.stderr));
-    let dies = run(&["call", "sh -c 'read line; exit 1'", "add", "--revision", "2026-07-28"]);
-    assert!(matches!(dies.status.code(), Some(4 | 5)), "{}", text(&dies.stderr));
+    for revision in [&[][..], &["--revision", "2026-07-28"], &["--revision", "2025-11-25"]] {
+        let dies = run(&[&["call", "sh -c 'read line; exit 1'", "add"], revision].concat());
+        assert_eq!(dies.status.code(), Some(3), "it died before it was asked for anything: {}", text(&dies.stderr));
+    }
+}
+
+#[test]
+fn a_list_says_what_tools_and_prompts_take() {
+    let shown = text(&run(&["list", &serve()]).stdout);
+    for row in [
+        "\n  a           number, required\n",
+        "\n  ms          integer from 0, default 10: How long each takes\n",
+        "\n  progress    boolean, optional\n",
+        "\nsteadfast://laws/{law}  A law that this server keeps. [text/plain]\n",
+        "\n  audience   optional: Who is to understand it\n",
+    ] {
+        assert!(shown.contains(row), "{row:?} is not in {shown}");
+    }
+}
+
+#[test]
+fn a_list_can_be_narrowed() {
+    let members = |arguments: &[&str]| {
+        let listed = run(arguments);
+        assert_eq!(listed.status.code(), Some(0), "{}", text(&listed.stderr));
+        let listed: Value = serde_json::from_slice(&listed.stdout).expect("it is JSON");
+        let lists = ["tools", "resources", "resourceTemplates", "prompts"];
+        lists.into_iter().filter(|list| listed.get(list).is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(members(&["list", &serve(), "tools", "--json"]), ["tools"]);
+    assert_eq!(members(&["list", &serve(), "templates", "--json"]), ["resourceTemplates"]);
+    assert_eq!(members(&["list", "prompts", "--json", "--", STEADFAST, "serve"]), ["prompts"]);
+    assert_eq!(members(&["list", &serve(), "--json"]).len(), 4);
+    assert_eq!(run(&["list", &serve(), "everything"]).status.code(), Some(2));
+}
+
+#[test]
+fn an_argument_is_text_where_the_tool_takes_text() {
+    for (argument, expected) in [("text=42", "42\n"), ("text=true", "true\n"), ("text={\"a\":1}", "{\"a\":1}\n")] {
+        let called = run(&["call", &serve(), "echo", "--arg", argument]);
+        assert_eq!((called.status.code(), &*text(&called.stdout)), (Some(0), expected), "{}", text(&called.stderr));
+    }
+}
+
+#[test]
+fn arguments_may_be_in_files() {
+    let folder = kit::Scratch::new("arguments");
+    let (words, all) = (folder.path("words.txt"), folder.path("all.json"));
+    std::fs::write(&words, "one\ntwo").expect("it is written");
+    std::fs::write(&all, r#"{"text": "three"}"#).expect("it is written");
+    let called = run(&["call", &serve(), "echo", "--arg-file", &format!("text={words}")]);
+    assert_eq!(text(&called.stdout), "one\ntwo\n", "{}", text(&called.stderr));
+    let called = run(&["call", &serve(), "echo", "--arguments-json", &format!("@{all}")]);
+    assert_eq!(text(&called.stdout), "three\n", "{}", text(&called.stderr));
+    let absent = run(&["call", &serve(), "echo", "--arg-file", "text=/nowhere"]);
+    assert_eq!(absent.status.code(), Some(2), "{}", text(&absent.stderr));
+}
+
+#[test]
+fn who_asks_for_what_is_not_there_is_told_what_is() {
+    let said = |arguments: &[&str]| text(&run(arguments).stderr);
+    let tool = said(&["call", &serve(), "ehco"]);
+    assert!(tool.contains("did you mean `echo`?") && tool.contains("slow_cleanup"), "{tool}");
+    let argument = said(&["call", &serve(), "add", "--arg", "a=1", "--arg", "c=2"]);
+    assert!(argument.contains("`b` is missing, `c` is not one of them"), "{argument}");
+    assert!(argument.contains("  b  number, required"), "{argument}");
+    let resource = said(&["read", &serve(), "steadfast://nothing"]);
+    assert!(resource.contains("steadfast://counter"), "{resource}");
+    let question = said(&["call", &serve(), "ask_user"]);
+    assert!(question.contains("can be answered only at a terminal"), "{question}");
+    let prompt = said(&["prompt", &serve(), "explain_lw"]);
+    assert!(prompt.contains("did you mean `explain_law`?"), "{prompt}");
+    let prompt = said(&["prompt", &serve(), "explain_law"]);
+    assert!(prompt.contains("  law       required: Which one, from L1 to L10"), "{prompt}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
+    for arguments in
+        [&["call", "no-such-program-anywhere serve", "add"][..], &["list", "--", "no-such-program-anywhere"]]
+    {
+        let absent = run(arguments);
+        let said = text(&absent.stderr);
+        assert_eq!(absent.status.code(), Some(3), "{said}");
+        assert!(said.contains("`no-such-program-anywhere` could not be started: there is no such program"), "{said}");
+        assert!(said.contains("trying again does no harm"), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_last_words_of_a_server_that_dies_are_shown() {
+    let dies = run(&["call", "add", "--", "sh", "-c", "echo 'the key is missing\u{1b}[2J' >&2; exit 7"]);
+    let said = text(&dies.stderr);
+    assert!(said.contains("exit status: 7") && said.contains("  | the key is missing\\u{1b}[2J"), "{said}");
+    // One that is heard all the time is not heard twice.
+    let called = run(&["call", "print", "--arg", "text=stray", "--verbose", "--", STEADFAST, "serve"]);
+    assert!(text(&called.stderr).contains("server: stray\n"), "{}", text(&called.stderr));
 }
 
 /// One that says that it is there, and nothing more.
@@ -63,6 +160,13 @@ fn a_call_in_json_is_the_whole_result() {
     let called = run(&["call", &serve(), "echo", "--arguments-json", r#"{"text": "a\nb"}"#, "--json"]);
     let called: Value = serde_json::from_slice(&called.stdout).expect("it is JSON");
     assert_eq!(called["content"][0]["text"], "a\nb");
+    // Whatever else there is to say is said elsewhere.
+    let called = run(&["call", &serve(), "progress", "--arg", "steps=2", "--json"]);
+    let result: Value = serde_json::from_slice(&called.stdout).expect("it is JSON");
+    assert_eq!(result["content"][0]["text"], "2 steps");
+    assert!(text(&called.stderr).contains("100%"));
+    let failed = run(&["call", &serve(), "add", "--arg", "a=1", "--json"]);
+    assert!(serde_json::from_slice::<Value>(&failed.stdout).is_ok_and(|result| result["isError"] == true));
 }
 
 #[cfg(unix)]
@@ -95,6 +199,59 @@ fn a_second_interrupt_does_not_wait_for_the_server() {
     assert_eq!(code, Some(130), "{said}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_termination_is_given_up_as_ctrl_c_is() {
+    let folder = kit::Scratch::new("terminated");
+    let log = folder.path("cleanup.log");
+    let variable = format!("CLEANUP_LOG={log}");
+    let arguments = ["call", &serve(), "slow_cleanup", "--arg", "ms=60000", "--env", &variable];
+    let mut client = kit::Spoken::through_pipes(&arguments);
+    client.wait_for("sleeping");
+    client.signal("TERM");
+    let (code, _, said) = client.end();
+    assert_eq!(code, Some(143), "{said}");
+    let cleaned = std::fs::read_to_string(&log).unwrap_or_default();
+    assert_eq!(cleaned.lines().count(), 1, "its cleanup has run when the command is back");
+}
+
+/// One that hears nothing: not the end of its input, and no signal that can be ignored.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_interrupt_ends_a_server_that_hears_nothing() {
+    let folder = kit::Scratch::new("deaf");
+    let number = folder.path("number");
+    let script = format!(
+        r#"trap '' TERM INT
+        echo $$ > '{number}'
+        read line
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        info='"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"deaf","version":"1"}}'
+        printf '{{"jsonrpc":"2.0","id":%s,"result":{{%s}}}}\n' "$id" "$info"
+        read line
+        read line
+        echo called >&2
+        while :; do sleep 1; done"#
+    );
+    let arguments = ["call", "add", "--verbose", "--revision", "2025-11-25", "--", "sh", "-c", &script];
+    let mut client = kit::Spoken::through_pipes(&arguments);
+    client.wait_for("server: called");
+    client.interrupt();
+    client.wait_for("given up");
+    client.interrupt();
+    let (code, _, said) = client.end();
+    assert_eq!(code, Some(130), "{said}");
+    let number = std::fs::read_to_string(&number).expect("it has a number");
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap_or_default();
+    // It was killed; whoever inherits it may take a moment to notice.
+    let gone = |stat: String| stat.is_empty() || stat.contains(") Z ");
+    let ends = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !gone(state()) {
+        assert!(std::time::Instant::now() < ends, "it still runs: {}", state());
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_command_may_come_after_two_dashes() {
     let called = run(&["call", "add", "--arg", "a=1", "--arg", "b=2", "--", STEADFAST, "serve"]);
@@ -113,10 +270,13 @@ fn what_makes_no_sense_is_a_code_of_its_own() {
         &["call", url][..],
         &["call", url, "add", "--arg", "a"],
         &["call", url, "add", "--arguments-json", "[]"],
+        &["call", url, "add", "--arg", "a=1", "--arg", "a=2"],
+        &["call", url, "add", "--timeout", "0"],
         &["call", url, "add", "--", STEADFAST, "serve"],
         &["call", url, "add", "--header", "nothing"],
         &["call", url, "add", "--revision", "1999-01-01"],
         &["call", url, "add", "--client-id", "me", "--client-secret-env", "STEADFAST_IS_NOT_SET"],
+        &["call", "ftp://127.0.0.1", "add"],
         &["call", "ftp://127.0.0.1", "add", "--login"],
         &["list"],
         &["logout", "serve"],
@@ -128,12 +288,15 @@ fn what_makes_no_sense_is_a_code_of_its_own() {
 }
 
 #[test]
-fn the_codes_are_in_the_help() {
-    for command in ["call", "list", "read", "prompt"] {
+fn the_codes_and_an_example_are_in_the_help() {
+    let serving = text(&run(&["serve", "--help"]).stdout);
+    assert!(serving.contains("Example:\n  steadfast serve ") && serving.contains("Exit codes:"), "{serving}");
+    for command in ["call", "list", "read", "prompt", "logout"] {
         let help = text(&run(&[command, "--help"]).stdout);
         for code in ["  0 ", "  1 ", "  2 ", "  3 ", "  4 ", "  5 ", "  6 ", "  130 "] {
             assert!(help.contains(code), "{command}: {help}");
         }
+        assert!(help.contains(&format!("Example:\n  steadfast {command} ")), "{command}: {help}");
     }
 }
 

@@ -1,14 +1,15 @@
 //! What people see and type: the command at a terminal of its own.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Command, Stdio};
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::kit::{STEADFAST, Spoken, serve};
+use crate::kit::{STEADFAST, Scratch, Spoken, serve};
 use crate::site::Site;
 
 /// The command at a terminal. Its standard output is a pipe, as in `$(...)`.
@@ -19,21 +20,20 @@ struct Terminal {
 
 impl Terminal {
     fn start(arguments: &[&str]) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there are terminals");
-        grantpt(&ours).expect("it is ours");
-        unlockpt(&ours).expect("it can be opened");
-        let name = ptsname(&ours, Vec::new()).expect("it has a name");
-        let no_controlling = i32::try_from(OFlags::NOCTTY.bits()).expect("flags fit");
-        let path = name.to_str().expect("it is text");
-        let theirs = OpenOptions::new().read(true).write(true).custom_flags(no_controlling).open(path);
-        let theirs = theirs.expect("the other end opens");
+        Self::with(arguments, |_| {})
+    }
+
+    /// The command may be changed before it starts.
+    fn with(arguments: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+        let (ours, theirs) = open(80);
         let mut command = Command::new(STEADFAST);
         command.args(arguments).stdout(Stdio::piped()).env("TERM", "xterm");
         command.stdin(theirs.try_clone().expect("there is room for descriptors")).stderr(theirs);
+        change(&mut command);
         let child = command.spawn().expect("the command starts");
         // It has the other end now, and when it is gone nobody has.
         drop(command);
-        let keyboard = File::from(ours);
+        let keyboard = ours;
         let screen = keyboard.try_clone().expect("there is room for descriptors");
         Self { keyboard, spoken: Spoken::new(child, screen) }
     }
@@ -45,6 +45,70 @@ impl Terminal {
     fn type_in(&mut self, line: &str) {
         writeln!(self.keyboard, "{line}").expect("somebody has the terminal");
     }
+}
+
+/// A terminal of so many columns: our end, and the one for a command.
+fn open(columns: u16) -> (File, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there are terminals");
+    grantpt(&ours).expect("it is ours");
+    unlockpt(&ours).expect("it can be opened");
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&ours, size).expect("it has a size");
+    let name = ptsname(&ours, Vec::new()).expect("it has a name");
+    let no_controlling = i32::try_from(OFlags::NOCTTY.bits()).expect("flags fit");
+    let path = name.to_str().expect("it is text");
+    let theirs = OpenOptions::new().read(true).write(true).custom_flags(no_controlling).open(path);
+    (File::from(ours), theirs.expect("the other end opens"))
+}
+
+/// What a command shows on a terminal of so many columns.
+fn shown(columns: u16, arguments: &[&str], change: impl FnOnce(&mut Command)) -> String {
+    let (mut ours, theirs) = open(columns);
+    let mut command = Command::new(STEADFAST);
+    command.args(arguments).stdin(Stdio::null()).stdout(theirs).env("TERM", "xterm").env_remove("NO_COLOR");
+    change(&mut command);
+    let mut child = command.spawn().expect("the command starts");
+    drop(command);
+    let (mut screen, mut piece) = (Vec::new(), [0; 4096]);
+    // A terminal that nobody has open any more is an error, and the end.
+    while let Ok(length @ 1..) = ours.read(&mut piece) {
+        screen.extend_from_slice(&piece[..length]);
+    }
+    assert!(child.wait().expect("it ends").success());
+    String::from_utf8(screen).expect("it is text")
+}
+
+#[test]
+fn a_list_fits_the_terminal() {
+    let list = shown(60, &["list", &serve()], |command| {
+        command.env("NO_COLOR", "1");
+    });
+    let lines: Vec<&str> = list.lines().collect();
+    let (about, tables) = lines.split_at(lines.iter().position(|line| *line == "TOOLS").expect("it has tools"));
+    assert!(about.len() > 1, "the server has something to say: {list}");
+    assert!(tables.iter().all(|line| line.chars().count() <= 60), "{list}");
+    let words: Vec<&str> = list.split_whitespace().collect();
+    for expected in ["appends a line to the file that the environment variable CLEANUP_LOG names.", "How many steps"] {
+        assert!(words.join(" ").contains(expected), "{list}");
+    }
+    assert!(!list.contains('\u{1b}'), "{list:?}");
+}
+
+#[test]
+fn names_stand_out_unless_nobody_wants_colours() {
+    assert!(shown(80, &["list", &serve()], |_| {}).contains("\u{1b}[1madd\u{1b}[0m"));
+    assert!(
+        !shown(80, &["list", &serve()], |command| {
+            command.env("NO_COLOR", "1");
+        })
+        .contains('\u{1b}')
+    );
+    assert!(
+        !shown(80, &["list", &serve()], |command| {
+            command.env("TERM", "dumb");
+        })
+        .contains('\u{1b}')
+    );
 }
 
 #[test]
@@ -62,6 +126,7 @@ fn what_a_server_asks_is_asked_with_its_defaults() {
         terminal.type_in("");
         let (code, printed, said) = terminal.spoken.end();
         assert_eq!((code, printed.trim()), (Some(0), "Hello, Ada!"), "{said}");
+        assert!(!said.contains('░'), "there was no progress to be shown: {said}");
     }
 }
 
@@ -75,17 +140,96 @@ fn a_form_can_be_declined() {
     assert!(printed.contains("declined"), "{printed}");
 }
 
+/// Every kind of choice: by value, by number, by title; several at once; what does not fit is asked again.
+#[test]
+fn a_form_of_choices_is_filled_in() {
+    let server = format!("{} --conformance", serve());
+    let mut terminal = Terminal::start(&["call", &server, "test_elicitation_sep1330_enums"]);
+    terminal.wait_for("untitledSingle (option1, option2, option3) (may stay empty): ");
+    terminal.type_in("option9");
+    terminal.wait_for("There is no option `option9`.");
+    terminal.wait_for("untitledSingle (");
+    terminal.type_in("option2");
+    terminal.wait_for("1  First Option");
+    terminal.wait_for("titledSingle (1 to 3) (may stay empty): ");
+    terminal.type_in("3");
+    terminal.wait_for("legacyEnum (1 to 3) (may stay empty): ");
+    terminal.type_in("option two");
+    terminal.wait_for("untitledMulti (any of option1, option2, option3) (may stay empty): ");
+    terminal.type_in("option1, option3");
+    terminal.wait_for("titledMulti (1 to 3, with commas) (may stay empty): ");
+    terminal.type_in("");
+    let (code, printed, said) = terminal.spoken.end();
+    assert_eq!(code, Some(0), "{said}");
+    let content = printed.split_once("content=").expect("it was filled in").1;
+    let content: serde_json::Value = serde_json::from_str(content.trim()).expect("it is JSON");
+    let expected = serde_json::json!({
+        "untitledSingle": "option2", "titledSingle": "value3", "legacyEnum": "opt2",
+        "untitledMulti": ["option1", "option3"],
+    });
+    assert_eq!(content, expected);
+}
+
+#[test]
+fn a_form_of_defaults_is_taken_with_enter_and_its_numbers_are_checked() {
+    let server = format!("{} --conformance", serve());
+    let mut terminal = Terminal::start(&["call", &server, "test_elicitation_sep1034_defaults"]);
+    for field in ["name [John Doe]: ", "age (whole number"] {
+        terminal.wait_for(field);
+        terminal.type_in(if field.starts_with("age") { "1.5" } else { "" });
+    }
+    terminal.wait_for("It must be a whole number.");
+    terminal.wait_for("[30]: ");
+    terminal.type_in("31");
+    for field in ["[95.5]: ", "(active, inactive, pending) [active]: ", "(yes, no) [yes]: "] {
+        terminal.wait_for(field);
+        terminal.type_in(if field.contains("yes") { "n" } else { "" });
+    }
+    let (code, printed, said) = terminal.spoken.end();
+    assert_eq!(code, Some(0), "{said}");
+    let content = printed.split_once("content=").expect("it was filled in").1;
+    let content: serde_json::Value = serde_json::from_str(content.trim()).expect("it is JSON");
+    let expected =
+        serde_json::json!({ "name": "John Doe", "age": 31, "score": 95.5, "status": "active", "verified": false });
+    assert_eq!(content, expected);
+}
+
 #[test]
 fn a_url_is_shown_whole_and_harmless() {
     let site = Site::open_to_all();
     let mut terminal = Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28"]);
-    let shown = terminal.wait_for("[y/N] ");
+    let shown = terminal.wait_for("Open it in a browser? [y/N, m: I go there myself] ");
     let url = Site::address_to_visit();
-    assert!(shown.contains(&url), "{shown}");
+    assert!(shown.contains(&url) && shown.contains("a page of example.com."), "{shown}");
     assert!(shown.contains("\\u{1b}[8mhidden") && !shown.contains('\u{1b}'), "{shown:?}");
-    terminal.type_in("y");
+    terminal.type_in("m");
     let (code, printed, said) = terminal.spoken.end();
     assert_eq!((code, printed.trim()), (Some(0), "accept"), "{said}");
+}
+
+/// A browser of the test's own says what it was opened with.
+#[test]
+fn a_url_is_opened_only_if_somebody_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (site, folder) = (Site::open_to_all(), Scratch::new("browser"));
+    let (opened, browser) = (folder.path("opened"), folder.path("xdg-open"));
+    assert!(Command::new("mkfifo").arg(&opened).status().expect("there is mkfifo").success());
+    std::fs::write(&browser, format!("#!/bin/sh\nprintf %s \"$1\" > '{opened}'\n")).expect("it is written");
+    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o700)).expect("it is ours");
+    let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap_or_default());
+    for (answer, outcome) in [("n", "decline"), ("", "decline"), ("y", "accept")] {
+        let arguments = ["call", &site.url(), "visit", "--revision", "2026-07-28"];
+        let mut terminal = Terminal::with(&arguments, |command| {
+            command.env("PATH", &path);
+        });
+        terminal.wait_for("Open it in a browser?");
+        terminal.type_in(answer);
+        let (code, printed, said) = terminal.spoken.end();
+        assert_eq!((code, printed.trim()), (Some(0), outcome), "{said}");
+    }
+    // The only one that was opened; had another been, both would be here.
+    assert_eq!(std::fs::read_to_string(&opened).expect("somebody writes it"), Site::address_to_visit());
 }
 
 #[test]

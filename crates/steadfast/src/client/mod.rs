@@ -62,6 +62,8 @@ pub use settled::{Settled, Unknown};
 pub use target::ViaHttp;
 pub use target::{Target, ViaChild, ViaFunction, ViaMemory, ViaTransport, Way};
 
+pub use crate::server::filled::check as check_form;
+
 pub(crate) use ending::result_of;
 
 use crate::runtime::Runtime;

@@ -8,8 +8,12 @@ use serde_json::{Number, Value};
 use steadfast_model::error::excerpt;
 use steadfast_model::{FormKind, FormSchema, JsonObject};
 
-/// Checks a filled-in form; the complaint names the field.
-pub(crate) fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
+/// Checks a form that was filled in. Fields that may stay empty and are `null` are taken out.
+///
+/// # Errors
+///
+/// The complaint, which names the field.
+pub fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
     for (name, field) in form.fields() {
         let required = form.is_required(name);
         if !required && content.get(name).is_some_and(Value::is_null) {

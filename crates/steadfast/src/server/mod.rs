@@ -13,7 +13,7 @@ mod context;
 mod cursor;
 mod description;
 mod failure;
-mod filled;
+pub(crate) mod filled;
 mod form;
 mod handler;
 mod media;

@@ -1,0 +1,130 @@
+//! What may help somebody whose request failed: what there is instead, and what it takes.
+
+use steadfast::{ErrorObject, JsonObject};
+
+use super::layout::{Page, Row};
+use super::{harmless, schema, terminal};
+
+/// How many names are shown at most.
+const NAMES: usize = 30;
+
+/// There is no such thing: what there is. `things` is what they are called, together.
+pub(super) fn what_there_is(things: &str, wanted: &str, names: &[&str]) -> Option<String> {
+    if names.contains(&wanted) {
+        return None;
+    }
+    if names.is_empty() {
+        return Some(format!("the server has no {things}"));
+    }
+    let nearest = names.iter().min_by_key(|name| distance(wanted, name));
+    let similar = nearest.filter(|name| distance(wanted, name) <= wanted.chars().count() / 3 + 1);
+    let meant = similar.map_or_else(String::new, |name| format!("did you mean `{}`? ", harmless::line(name)));
+    let shown: Vec<String> = names.iter().take(NAMES).map(|name| harmless::line(name)).collect();
+    let more = names.len().saturating_sub(NAMES);
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    Some(format!("{meant}the {things} of the server: {}{more}", shown.join(", ")))
+}
+
+/// What a tool takes, if what it was given cannot be that. `wrong` is for when the server says so.
+pub(super) fn what_it_takes(tool: &str, input_schema: &JsonObject, given: &JsonObject, wrong: bool) -> Option<String> {
+    let parameters = schema::parameters(input_schema);
+    let missing = parameters.iter().filter(|parameter| parameter.required && !given.contains_key(parameter.name));
+    let missing = missing.map(|parameter| format!("`{}` is missing", harmless::line(parameter.name)));
+    let is_known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
+    let unknown = given.keys().filter(|name| !is_known(name));
+    let unknown = unknown.map(|name| format!("`{name}` is not one of them"));
+    let mut complaints: Vec<String> = missing.collect();
+    let has_missing = !complaints.is_empty();
+    complaints.extend(unknown);
+    if !wrong && !has_missing && (complaints.is_empty() || !schema::is_closed(input_schema)) {
+        return None;
+    }
+    let complaints = if complaints.is_empty() { String::new() } else { format!(" ({})", complaints.join(", ")) };
+    let tool = harmless::line(tool);
+    if parameters.is_empty() {
+        return Some(format!("`{tool}` takes no arguments{complaints}"));
+    }
+    let rows: Vec<Row> = parameters.iter().map(row).collect();
+    let page = Page { width: None, bold: false };
+    Some(format!("`{tool}` takes these arguments{complaints}:\n{}", page.table(&rows).trim_end()))
+}
+
+/// What a client would need to be that the server does it for.
+pub(super) fn what_it_needs(refusal: &ErrorObject) -> Option<String> {
+    let needed = refusal.data.as_ref()?.get("requiredCapabilities")?;
+    let advice = if needed.get("elicitation").is_some() && !terminal::somebody_is_there() {
+        "it asks something, which can be answered only at a terminal: standard input and standard error have to be one"
+    } else {
+        "it needs a client that can do more than this one: a model, or folders to look at"
+    };
+    Some(advice.to_owned())
+}
+
+/// An argument of a tool, as a row below it.
+pub(super) fn row(parameter: &schema::Parameter<'_>) -> Row {
+    Row { name: harmless::line(parameter.name), about: harmless::paragraph(&parameter.in_words()), inner: true }
+}
+
+/// How many letters have to be put in, taken out or changed.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut distances: Vec<usize> = (0..=to.len()).collect();
+    for (row, letter) in from.chars().enumerate() {
+        let mut diagonal = row;
+        let mut left = row + 1;
+        for (cell, other) in distances.iter_mut().skip(1).zip(&to) {
+            let change = diagonal + usize::from(letter != *other);
+            diagonal = *cell;
+            left = change.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+        if let Some(first) = distances.first_mut() {
+            *first = row + 1;
+        }
+    }
+    distances.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn letters_are_counted() {
+        assert_eq!(distance("add", "add"), 0);
+        assert_eq!(distance("ad", "add"), 1);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", ""), 3);
+    }
+
+    #[test]
+    fn the_nearest_name_is_proposed_and_a_far_one_is_not() {
+        let advice = what_there_is("tools", "ehco", &["add", "echo"]).unwrap();
+        assert_eq!(advice, "did you mean `echo`? the tools of the server: add, echo");
+        let advice = what_there_is("tools", "frobnicate", &["add", "echo"]).unwrap();
+        assert_eq!(advice, "the tools of the server: add, echo");
+        assert_eq!(what_there_is("tools", "add", &["add"]), None);
+        assert_eq!(what_there_is("tools", "add", &[]).as_deref(), Some("the server has no tools"));
+    }
+
+    #[test]
+    fn what_is_missing_or_unknown_is_named_with_what_there_is() {
+        let schema = json!({
+            "properties": { "a": { "type": "number" }, "b": { "type": "number" } },
+            "required": ["a"], "additionalProperties": false,
+        });
+        let schema = schema.as_object().unwrap();
+        let given = |value: serde_json::Value| value.as_object().unwrap().clone();
+        assert_eq!(what_it_takes("add", schema, &given(json!({ "a": 1 })), false), None);
+        let advice = what_it_takes("add", schema, &given(json!({ "c": 1 })), false).unwrap();
+        let complaints = "(`a` is missing, `c` is not one of them):";
+        assert_eq!(
+            advice,
+            format!("`add` takes these arguments {complaints}\n  a  number, required\n  b  number, optional")
+        );
+        assert!(what_it_takes("add", schema, &given(json!({ "a": 1 })), true).is_some());
+    }
+}
