@@ -1,5 +1,6 @@
 //! Tokens, and the requests that bring them.
 
+use std::fmt;
 use std::time::SystemTime;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -12,6 +13,7 @@ use super::credentials::{Client, Method};
 use super::dpop::{NONCE, PROOF, Proof, ProofKey, USE_NONCE, seconds};
 use super::error::Refusal;
 use super::random::Randomness;
+use super::reach::shown;
 use super::secret::{reveal, reveal_option};
 use super::{Error, Secret};
 use crate::{Payload, Scopes};
@@ -22,7 +24,7 @@ pub(super) const WHAT: &str = "a token";
 const LEEWAY: u64 = 30;
 
 /// The tokens of one resource from one issuer, with what it takes to refresh them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     pub(super) issuer: String,
     pub(super) resource: String,
@@ -72,6 +74,22 @@ impl Tokens {
     /// Whether they can be refreshed.
     pub fn is_refreshable(&self) -> bool {
         self.refresh_token.is_some()
+    }
+}
+
+/// Nothing secret, and no query: some put keys there.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Tokens")
+            .field("issuer", &shown(&self.issuer))
+            .field("resource", &shown(&self.resource))
+            .field("client_id", &self.client_id)
+            .field("scheme", &self.scheme)
+            .field("scopes", &self.scopes())
+            .field("expires_at", &self.expires_at)
+            .field("is_refreshable", &self.is_refreshable())
+            .finish_non_exhaustive()
     }
 }
 
@@ -165,10 +183,12 @@ impl TokenCall {
             }
             return Ok(Answer::Granted(granted));
         }
-        let Some(refused) =
-            serde_json::from_slice::<Refused>(body).ok().filter(|_| response.status().is_client_error())
+        let status = response.status();
+        let refused = serde_json::from_slice::<Refused>(body).ok();
+        // Who is busy says neither yes nor no: what was shown is as good as before.
+        let Some(refused) = refused.filter(|refused| status.is_client_error() && !is_busy(status, &refused.error))
         else {
-            return Err(Error::Unavailable { what: WHAT, status: response.status().as_u16() });
+            return Err(Error::Unavailable { what: WHAT, status: status.as_u16() });
         };
         if refused.error == USE_NONCE && self.nonce.is_none() && self.key.is_some() {
             self.nonce = nonce(response.headers());
@@ -193,6 +213,12 @@ impl Granted {
             (None, _) => Err(invalid("has a token of an unknown type")),
         }
     }
+}
+
+/// Whether an answer only puts the client off.
+fn is_busy(status: StatusCode, code: &str) -> bool {
+    let waits = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
+    waits || matches!(code, "temporarily_unavailable" | "server_error" | "slow_down")
 }
 
 /// What of a token request is secret; the rest may be repeated to people.

@@ -87,7 +87,7 @@ async fn those_who_share_a_directory_refresh_once() {
 }
 
 /// Gets the first token, which is over, and does not use it.
-async fn authorize(authorizer: &Authorizer, site: &Site) {
+pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     let answered = attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await;
     assert_eq!(answered, Ok(Verdict::Again));
@@ -189,7 +189,7 @@ async fn tokens_are_found_again_after_a_restart() {
 }
 
 /// A user agent that is its own browser, and always at the same address.
-struct Straight;
+pub(crate) struct Straight;
 
 impl UserAgent for Straight {
     fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {

@@ -17,8 +17,8 @@ use crate::client::pkce::digest;
 
 /// How often a lock that somebody has is tried again. Asking and not waiting keeps no thread, and can be given up.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
-/// How long a lock is waited for: longer than any request for a token takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a lock is waited for: longer than it takes to find an authorization server and to ask it for a token.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// More is not a token, and not read.
 const LONGEST: u64 = 1024 * 1024;
 
