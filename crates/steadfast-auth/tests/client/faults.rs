@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use steadfast_auth::client::{
     Authorizer, Credential, Error, Grant, Key, Later, Lock, MemoryStore, PreRegistered, Profile, Secret, StoreError,
-    TokenStore,
+    TokenStore, Url, UserAgent, Visit,
 };
 use steadfast_auth::{HttpClient, Payload, Reply};
 
@@ -99,6 +99,65 @@ async fn a_client_that_is_not_known_any_more_registers_again() {
     site.refuse_refreshes(Some((401, "invalid_client")));
     assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     assert_eq!((site.count("/authorize"), site.count("/register")), (2, 2));
+}
+
+/// A user who comes back once, and then stays where they are.
+#[derive(Default)]
+struct Once(AtomicBool);
+
+impl UserAgent for Once {
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+        if self.0.swap(true, Ordering::Relaxed) {
+            return Box::pin(async { Ok(Box::new(Away) as Box<dyn Visit>) });
+        }
+        Straight.prepare(preferred)
+    }
+}
+
+struct Away;
+
+impl Visit for Away {
+    fn redirect_uri(&self) -> &str {
+        "http://localhost:3000/callback"
+    }
+
+    fn visit(self: Box<Self>, _: Url) -> Later<'static, Result<String, Error>> {
+        Box::pin(async { Err(Error::NoUser(String::from("there was no answer in time"))) })
+    }
+}
+
+#[tokio::test]
+async fn a_registration_that_brings_nobody_back_is_not_used_again() {
+    let store = MemoryStore::new();
+    let site = Site::start(Habits::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(Once::default()).build();
+    assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
+    let client = Key::Client { issuer: site.origin.clone() };
+    assert!(store.load(&client).await.unwrap().is_some());
+    authorizer.sign_out().await.unwrap();
+    assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::NoUser(_))));
+    assert!(store.load(&client).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_always_wants_more_scopes_is_followed_a_few_times_only() {
+    let site = Site::start(Habits::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).build();
+    call(&authorizer, &site.url()).await.unwrap();
+    let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
+    let mut ended = None;
+    for number in 0..10 {
+        attempt.sign(&mut HeaderMap::new()).await.unwrap();
+        let mut headers = HeaderMap::new();
+        let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"s{number}\"");
+        headers.insert("www-authenticate", challenge.parse().unwrap());
+        if let Err(error) = attempt.answered(StatusCode::FORBIDDEN, &headers).await {
+            ended = Some(error);
+            break;
+        }
+    }
+    assert_eq!(ended, Some(Error::InsufficientScope("s2".parse().ok())));
+    assert_eq!(site.count("/authorize"), 3);
 }
 
 #[tokio::test]

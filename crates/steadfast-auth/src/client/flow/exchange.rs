@@ -49,6 +49,7 @@ impl Exchange {
                 parameters,
                 key: found.key.clone(),
                 nonce: None,
+                sent: Vec::new(),
             },
             resource: found.resource.resource.clone(),
             requested: found.scopes.clone(),
@@ -114,7 +115,15 @@ impl Exchange {
         let key = tokens.key.as_ref().map(ProofKey::import).transpose()?;
         let must_be_bound = key.is_some();
         Ok(Self {
-            call: TokenCall { endpoint, issuer: tokens.issuer.clone(), client, parameters, key, nonce: None },
+            call: TokenCall {
+                endpoint,
+                issuer: tokens.issuer.clone(),
+                client,
+                parameters,
+                key,
+                nonce: None,
+                sent: Vec::new(),
+            },
             resource: tokens.resource.clone(),
             requested: tokens.requested.clone(),
             must_be_bound,
@@ -203,7 +212,7 @@ impl Flow {
     }
 
     /// Sends a token request.
-    pub(super) fn exchange(&mut self, exchange: Exchange, now: SystemTime) -> Step {
+    pub(super) fn exchange(&mut self, mut exchange: Exchange, now: SystemTime) -> Step {
         let request = exchange.call.request(now, &*self.random)?;
         self.state = State::Exchanging(Box::new(exchange));
         Ok(Command::Send(request))

@@ -100,9 +100,12 @@ fn read(path: &Path) -> io::Result<Option<Secret>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text)?;
-    Ok(Some(Secret::new(text)))
+    let mut text = zeroize::Zeroizing::new(String::new());
+    match file.take(LONGEST).read_to_string(&mut text) {
+        // It is damaged, and will be written over.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+        read => read.map(|_| Some(Secret::new(std::mem::take(&mut *text)))),
+    }
 }
 
 fn write(path: &Path, value: &Secret) -> io::Result<()> {
@@ -210,6 +213,29 @@ mod tests {
         for entry in entries {
             assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.file_name());
         }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_damaged_is_as_good_as_none() {
+        let scratch = Scratch::new();
+        let store = FileStore::open(&scratch.0).unwrap();
+        fs::write(store.path(&key(), "secret"), [0xff, 0xfe]).unwrap();
+        assert_eq!(store.load(&key()).await, Ok(None));
+        store.save(&key(), &Secret::new("x")).await.unwrap();
+        assert_eq!(store.load(&key()).await.unwrap().unwrap().expose(), "x");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+        let scratch = Scratch::new();
+        let store = FileStore::open(scratch.0.join("store")).unwrap();
+        let elsewhere = scratch.0.join("elsewhere");
+        fs::write(&elsewhere, "old").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, store.path(&key(), "secret")).unwrap();
+        store.save(&key(), &Secret::new("new")).await.unwrap();
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "old");
+        assert_eq!(store.load(&key()).await.unwrap().unwrap().expose(), "new");
     }
 
     #[tokio::test(start_paused = true)]
