@@ -75,18 +75,16 @@ fn place_of(address: IpAddr) -> Place {
             let shared = first == 100 && (64..128).contains(&second);
             let inside = v4.is_private() || v4.is_link_local() || v4.is_multicast();
             // For protocols, for measurements, and for nothing yet.
-            let reserved = matches!(v4.octets(), [192, 0, 0, _] | [198, 18 | 19, ..] | [240.., ..]);
+            let reserved = matches!(v4.octets(), [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..]);
             if inside || shared || reserved || first == 0 { Place::PrivateNetwork } else { Place::Outside }
         }
         IpAddr::V6(v6) if v6 == Ipv6Addr::LOCALHOST => Place::ThisMachine,
-        IpAddr::V6(v6) => match embedded(v6) {
-            Some(v4) => place_of(v4.into()),
-            None => {
-                let site_local = matches!(v6.segments(), [0xfec0..=0xfeff, ..]);
-                let inside = v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast() || site_local;
-                if inside { Place::PrivateNetwork } else { Place::Outside }
-            }
-        },
+        IpAddr::V6(v6) => {
+            let site_local = matches!(v6.segments(), [0xfec0..=0xfeff, ..]);
+            let inside = v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast() || site_local;
+            let itself = if inside { Place::PrivateNetwork } else { Place::Outside };
+            embedded(v6).map_or(itself, |v4| place_of(v4.into()))
+        }
     }
 }
 
@@ -94,8 +92,9 @@ fn place_of(address: IpAddr) -> Place {
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let pair = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(pair(high, low)),
-        [0x2002, high, low, ..] => Some(pair(high, low)),
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(pair(high, low))
+        }
         _ => None,
     }
 }

@@ -183,8 +183,10 @@ impl TokenCall {
             error: String,
             error_description: Option<String>,
         }
-        let body = response.body().as_bytes();
-        if response.status() == StatusCode::OK {
+        let (status, body) = (response.status(), response.body().as_bytes());
+        let refused = serde_json::from_slice::<Refused>(body).ok().filter(|refused| !refused.error.is_empty());
+        // Some say no with a yes in front.
+        if status == StatusCode::OK && refused.is_none() {
             let granted = serde_json::from_slice::<Granted>(body);
             let granted = granted.map_err(|_| invalid("is not what it should be"))?;
             let token = granted.access_token.expose();
@@ -193,11 +195,9 @@ impl TokenCall {
             }
             return Ok(Answer::Granted(granted));
         }
-        let status = response.status();
-        let refused = serde_json::from_slice::<Refused>(body).ok();
         // Who is busy says neither yes nor no: what was shown is as good as before.
-        let Some(refused) = refused.filter(|refused| status.is_client_error() && !is_busy(status, &refused.error))
-        else {
+        let is_answer = status.is_client_error() || status == StatusCode::OK;
+        let Some(refused) = refused.filter(|refused| is_answer && !is_busy(status, &refused.error)) else {
             return Err(Error::Unavailable { what: WHAT, status: status.as_u16() });
         };
         if refused.error == USE_NONCE && self.nonce.is_none() && self.key.is_some() {
@@ -331,6 +331,12 @@ mod tests {
             assert_eq!(refusal.to_string(), "invalid_client", "{repeated}");
         }
         assert!(request.headers()[PROOF].is_sensitive());
+    }
+
+    #[test]
+    fn an_error_is_one_though_the_status_says_otherwise() {
+        let read = call(None).read(&response(200, r#"{"error":"bad_refresh_token"}"#));
+        assert!(matches!(read, Ok(Answer::Refused(refusal)) if refusal.code == "bad_refresh_token"));
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl UserAgent for Once {
 struct Away;
 
 impl Visit for Away {
-    fn redirect_uri(&self) -> &str {
+    fn redirect_uri(&self) -> &'static str {
         "http://localhost:3000/callback"
     }
 
@@ -184,6 +184,19 @@ async fn a_refresh_token_outlives_an_authorization_server_that_is_busy() {
     site.refuse_refreshes(None);
     assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     assert_eq!(site.count("/authorize"), 1);
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_has_moved_is_found_again() {
+    let store = Watched::default();
+    let (site, _) = stale(&store, vec![0]).await;
+    let mut tokens: serde_json::Value =
+        serde_json::from_str(store.load(&tokens_of(&site)).await.unwrap().unwrap().expose()).unwrap();
+    tokens["token_endpoint"] = format!("{}/token-before", site.origin).into();
+    store.save(&tokens_of(&site), &Secret::new(tokens.to_string())).await.unwrap();
+    let later = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().store(store).build();
+    assert_eq!(call(&later, &site.url()).await.unwrap().0, 200);
+    assert_eq!((site.count("/authorize"), site.count("/token-before"), site.refreshed()), (1, 1, 1));
 }
 
 #[tokio::test]

@@ -294,7 +294,11 @@ impl Authorizer {
             Err(_) if stored.expires_at.is_some_and(|end| crate::client::dpop::seconds(SystemTime::now()) < end) => {
                 Ok(Some(self.adopt(Arc::new(stored), false)))
             }
-            Err(error) => Err(error),
+            // The endpoint is not there any more: the refusal of the server will lead to where it is.
+            Err(error) => match error {
+                Error::Unavailable { status: 300..=399 | 404 | 405 | 410, .. } => Ok(None),
+                error => Err(error),
+            },
         }
     }
 
