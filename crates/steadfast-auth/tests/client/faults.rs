@@ -174,6 +174,18 @@ async fn a_refresh_token_that_was_refused_is_not_shown_again() {
 }
 
 #[tokio::test]
+async fn a_refresh_token_that_was_refused_to_another_is_not_missed() {
+    let store = Watched::default();
+    let (site, one) = stale(&store, vec![0]).await;
+    let other = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().store(store.clone()).build();
+    // It has the same tokens, and is to find out that they are worth nothing.
+    site.forget_refresh_tokens();
+    assert!(matches!(call(&other, &site.url()).await, Err(Error::NoUser(_))));
+    assert_eq!(call(&one, &site.url()).await.unwrap().0, 200);
+    assert_eq!((site.count("/authorize"), site.refreshed()), (2, 1));
+}
+
+#[tokio::test]
 async fn a_refresh_token_outlives_an_authorization_server_that_is_busy() {
     let (site, authorizer) = stale(&Watched::default(), vec![0]).await;
     for refusal in [(429, "too_many_requests"), (400, "temporarily_unavailable"), (400, "slow_down")] {
@@ -189,14 +201,31 @@ async fn a_refresh_token_outlives_an_authorization_server_that_is_busy() {
 #[tokio::test]
 async fn a_token_endpoint_that_has_moved_is_found_again() {
     let store = Watched::default();
-    let (site, _) = stale(&store, vec![0]).await;
+    let site = Site::start(Habits { lifetimes: vec![0, 0], ..Habits::default() }).await;
+    let before = site.authorizer(Profile::new("Test")).store(store.clone()).build();
+    assert_eq!(call(&before, &site.url()).await.unwrap().0, 200);
     let mut tokens: serde_json::Value =
         serde_json::from_str(store.load(&tokens_of(&site)).await.unwrap().unwrap().expose()).unwrap();
     tokens["token_endpoint"] = format!("{}/token-before", site.origin).into();
     store.save(&tokens_of(&site), &Secret::new(tokens.to_string())).await.unwrap();
     let later = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().store(store).build();
     assert_eq!(call(&later, &site.url()).await.unwrap().0, 200);
-    assert_eq!((site.count("/authorize"), site.count("/token-before"), site.refreshed()), (1, 1, 1));
+    assert_eq!((site.count("/authorize"), site.count("/token-before"), site.refreshed()), (1, 1, 2));
+}
+
+#[tokio::test]
+async fn the_tokens_of_another_client_are_left_to_it() {
+    let store = Watched::default();
+    let site = Site::start(Habits { lifetimes: vec![0, 0], ..Habits::default() }).await;
+    let registered = Profile::new("Test").registered(PreRegistered::new("me", Credential::None));
+    let its = site.authorizer(registered).store(store.clone()).build();
+    assert_eq!(call(&its, &site.url()).await.unwrap().0, 200);
+    let other = Authorizer::builder(&site.url(), Profile::new("Other"), Plain).unwrap().store(store.clone()).build();
+    for _ in 0..2 {
+        assert!(matches!(call(&other, &site.url()).await, Err(Error::NoUser(_))));
+    }
+    assert_eq!(call(&its, &site.url()).await.unwrap().0, 200);
+    assert_eq!((site.count("/authorize"), site.refreshed()), (1, 2));
 }
 
 #[tokio::test]

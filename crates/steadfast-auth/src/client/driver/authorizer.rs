@@ -279,26 +279,29 @@ impl Authorizer {
         if stored.access_token != old.access_token && !stored.is_over(SystemTime::now()) {
             return Ok(Some(self.adopt(Arc::new(stored), false)));
         }
+        if !stored.is_refreshable() {
+            // It was refused to somebody else.
+            self.adopt(Arc::new(stored), false);
+            return Ok(None);
+        }
         let registration = self.load_value(&Key::Client { issuer: stored.issuer.clone() }).await?;
         let mut flow = self.flow(Situation { tokens: Some(stored.clone()), ..Situation::default() })?;
         let first = flow.begin_refresh(registration.as_ref(), SystemTime::now());
         match self.drive(flow, first).await {
             Ok(_) => Ok(self.held().tokens.clone()),
             Err(Error::TokenRefused(_)) => Ok(None),
-            Err(Error::NoClient { .. }) => {
-                self.spend(stored).await?;
-                Ok(None)
-            }
             Err(Error::Store(error)) => Err(Error::Store(error)),
             // It is over soon, not yet.
             Err(_) if stored.expires_at.is_some_and(|end| crate::client::dpop::seconds(SystemTime::now()) < end) => {
                 Ok(Some(self.adopt(Arc::new(stored), false)))
             }
-            // The endpoint is not there any more: the refusal of the server will lead to where it is.
-            Err(error) => match error {
-                Error::Unavailable { status: 300..=399 | 404 | 405 | 410, .. } => Ok(None),
-                error => Err(error),
-            },
+            // They are another client's, or the endpoint is not there any more. They stay where they are, and the refusal of
+            // the server will lead to others, or to where it is.
+            Err(Error::NoClient { .. } | Error::Unavailable { status: 300..=399 | 404 | 405 | 410, .. }) => {
+                self.held().tokens = None;
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 
