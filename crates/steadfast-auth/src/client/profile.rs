@@ -48,8 +48,8 @@ impl PreRegistered {
         Self { issuer: None, id: id.into(), credential }
     }
 
-    /// Says which authorization server knows it, exactly as that writes its name. Without this it is the first one that it is
-    /// used with.
+    /// Says which authorization server knows it, exactly as that writes its name. Without this it is the first one that each
+    /// server names: a server that is not to be trusted could have a secret, or the assertion of a workload, sent to itself.
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self

@@ -112,7 +112,7 @@ fn write(path: &Path, value: &Secret) -> io::Result<()> {
     let mut number = [0; 8];
     getrandom::fill(&mut number).map_err(|_| io::Error::other("there is no randomness to be had"))?;
     let beside = path.with_extension(format!("{:016x}.new", u64::from_ne_bytes(number)));
-    let written = write_new(&beside, value).and_then(|()| fs::rename(&beside, path));
+    let written = write_new(&beside, value).and_then(|()| fs::rename(&beside, path)).and_then(|()| settle(path));
     if written.is_err() {
         // What is left of it is in the way of nobody, but it is a secret.
         let _ = fs::remove_file(&beside);
@@ -125,6 +125,18 @@ fn write_new(path: &Path, value: &Secret) -> io::Result<()> {
     file.write_all(value.expose().as_bytes())?;
     // A refresh token that was used up is worth nothing, so its successor must survive a crash.
     file.sync_all()
+}
+
+/// Where a file is has to survive a crash as well as what is in it.
+#[cfg(unix)]
+fn settle(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+}
+
+/// Elsewhere directories cannot be opened for it.
+#[cfg(not(unix))]
+fn settle(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Files that only their owner may read or write.
