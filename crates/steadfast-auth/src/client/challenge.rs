@@ -1,9 +1,12 @@
 //! What a server says when it refuses: the `WWW-Authenticate` header.
 
+use std::fmt;
+
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 use serde::{Deserialize, Serialize};
 
+use super::reach::shown;
 use crate::Scopes;
 
 /// How a token is shown to a server.
@@ -32,7 +35,7 @@ impl Scheme {
 }
 
 /// What a server asks for, from all the challenges of one answer that have to do with access tokens.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Challenge {
     /// `DPoP` when only that is taken.
     pub scheme: Scheme,
@@ -42,6 +45,19 @@ pub struct Challenge {
     pub scope: Option<Scopes>,
     /// What was wrong with the token.
     pub error: Option<String>,
+}
+
+/// Without the query of the URL: some put keys there.
+impl fmt::Debug for Challenge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Challenge")
+            .field("scheme", &self.scheme)
+            .field("resource_metadata", &self.resource_metadata.as_deref().map(shown))
+            .field("scope", &self.scope)
+            .field("error", &self.error)
+            .finish()
+    }
 }
 
 impl Challenge {

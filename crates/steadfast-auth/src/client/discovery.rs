@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use super::Error;
@@ -77,10 +77,10 @@ pub(super) struct ProtectedResource {
 #[derive(Deserialize)]
 struct ResourceDocument {
     resource: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     authorization_servers: Vec<String>,
     scopes_supported: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     dpop_bound_access_tokens_required: bool,
 }
 
@@ -148,17 +148,24 @@ struct ServerDocument {
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
     registration_endpoint: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     scopes_supported: Vec<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     code_challenge_methods_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     authorization_response_iss_parameter_supported: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     client_id_metadata_document_supported: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     dpop_signing_alg_values_supported: Vec<String>,
+}
+
+/// Some write null where they have nothing to say.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl AuthorizationServer {
@@ -320,6 +327,19 @@ mod tests {
         let document = br#"{"issuer":"https://a.example","token_endpoint":"http://a.example/token"}"#;
         let read = AuthorizationServer::read(document, "https://a.example", outside());
         assert!(matches!(read, Err(Error::UnsafeUrl(_))));
+    }
+
+    #[test]
+    fn null_is_as_good_as_nothing() {
+        let document =
+            br#"{"issuer":"https://a.example","token_endpoint":"https://a.example/token","scopes_supported":null,
+            "code_challenge_methods_supported":null,"authorization_response_iss_parameter_supported":null,
+            "client_id_metadata_document_supported":null,"dpop_signing_alg_values_supported":null}"#;
+        let read = AuthorizationServer::read(document, "https://a.example", outside()).unwrap().unwrap();
+        assert!(!read.has_pkce && !read.sends_issuer && !read.reads_client_documents && !read.has_dpop);
+        let document = br#"{"resource":"https://a.example","authorization_servers":["https://b.example"],
+            "scopes_supported":null,"dpop_bound_access_tokens_required":null}"#;
+        assert!(ProtectedResource::read(document, &url("https://a.example")).unwrap().is_some());
     }
 
     #[test]

@@ -94,6 +94,9 @@ pub enum Error {
     Misuse(&'static str),
 }
 
+/// So many characters of a secret in a row are not in a text by chance.
+const TELLING: usize = 16;
+
 /// What an authorization server says when it says no.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -108,13 +111,19 @@ impl Refusal {
     pub(super) fn new(code: &str, description: Option<&str>, sent: &[&str]) -> Self {
         let is_code =
             !code.is_empty() && code.len() <= 40 && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        let repeats = |text: &str| sent.iter().any(|secret| secret.len() >= 4 && text.contains(secret));
+        let repeats = |text: &str| sent.iter().any(|secret| repeats(text, secret));
         let code = if is_code && !repeats(code) { code.to_owned() } else { String::from("unknown") };
-        let description = description
-            .filter(|text| !text.is_empty() && !repeats(text))
-            .map(|text| text.chars().filter(|character| !character.is_control()).take(300).collect());
-        Self { code, description }
+        let shown = |text: &str| text.chars().filter(|character| !character.is_control()).take(300).collect();
+        let description: Option<String> = description.map(shown);
+        Self { code, description: description.filter(|text| !text.is_empty() && !repeats(text)) }
     }
+}
+
+/// Whether so much of a secret is in a text that it helps to guess the rest.
+fn repeats(text: &str, secret: &str) -> bool {
+    let length = secret.len().min(TELLING);
+    let has = |part: &[u8]| text.as_bytes().windows(length).any(|window| window == part);
+    length >= 4 && secret.as_bytes().windows(length).any(has)
 }
 
 impl fmt::Display for Refusal {

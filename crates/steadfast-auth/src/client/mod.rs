@@ -63,7 +63,7 @@ pub use driver::{
     AssertionSource, Attempt, Authorizer, AuthorizerBuilder, Loopback, UserAgent, Verdict, Visit, open_browser,
 };
 pub use error::{Error, Refusal};
-pub use flow::{Command, Event, Flow, Outcome, Situation};
+pub use flow::{Command, Event, Flow, Forgotten, Outcome, Situation};
 pub use profile::{Grant, IdentityProvider, PreRegistered, Profile};
 pub use random::{NoRandomness, Randomness, SystemRandomness};
 pub use registration::Registration;

@@ -1,10 +1,12 @@
 //! What the application says about itself once, for every authorization server that it meets.
 
+use std::fmt;
+
 use url::Url;
 
 use super::credentials::Credential;
 use super::dpop::Dpop;
-use super::reach::is_loopback;
+use super::reach::{is_loopback, shown};
 use super::{Error, Secret};
 use crate::Scopes;
 
@@ -46,8 +48,8 @@ impl PreRegistered {
         Self { issuer: None, id: id.into(), credential }
     }
 
-    /// Says which authorization server knows it, exactly as that writes its name. Without this it is the first one that it is
-    /// used with.
+    /// Says which authorization server knows it, exactly as that writes its name. Without this it is the first one that each
+    /// server names: a server that is not to be trusted could have a secret, or the assertion of a workload, sent to itself.
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
@@ -70,13 +72,27 @@ pub enum Grant {
 }
 
 /// An organisation's identity provider, as enterprise-managed authorization needs it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct IdentityProvider {
     pub(super) issuer: String,
     pub(super) token_endpoint: Url,
     pub(super) client_id: String,
     pub(super) credential: Credential,
     pub(super) subject_token_type: String,
+}
+
+/// Without the query of the endpoint: some put keys there.
+impl fmt::Debug for IdentityProvider {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("IdentityProvider")
+            .field("issuer", &shown(&self.issuer))
+            .field("token_endpoint", &shown(self.token_endpoint.as_str()))
+            .field("client_id", &self.client_id)
+            .field("credential", &self.credential)
+            .field("subject_token_type", &self.subject_token_type)
+            .finish()
+    }
 }
 
 impl IdentityProvider {
@@ -133,10 +149,10 @@ impl Profile {
 
     /// The same for a client whose document names a key.
     pub fn document_with(mut self, url: &str, credential: Credential) -> Result<Self, Error> {
-        let parsed = Url::parse(url).map_err(|_| Error::UnsafeUrl(super::reach::shown(url)))?;
+        let parsed = Url::parse(url).map_err(|_| Error::UnsafeUrl(shown(url)))?;
         let plain = parsed.username().is_empty() && parsed.password().is_none() && parsed.fragment().is_none();
         if parsed.scheme() != "https" || parsed.path() == "/" || !plain {
-            return Err(Error::UnsafeUrl(super::reach::shown(url)));
+            return Err(Error::UnsafeUrl(shown(url)));
         }
         self.document = Some((url.to_owned(), credential));
         Ok(self)
@@ -182,9 +198,9 @@ impl Profile {
 
 /// A URL that the application chose itself: encrypted or on this machine.
 fn encrypted(text: &str) -> Result<Url, Error> {
-    let url = Url::parse(text).map_err(|_| Error::UnsafeUrl(super::reach::shown(text)))?;
+    let url = Url::parse(text).map_err(|_| Error::UnsafeUrl(shown(text)))?;
     let encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
-    if encrypted { Ok(url) } else { Err(Error::UnsafeUrl(super::reach::shown(text))) }
+    if encrypted { Ok(url) } else { Err(Error::UnsafeUrl(shown(text))) }
 }
 
 /// Shorthand for a client with a secret.

@@ -4,7 +4,7 @@
 //! encrypted or on this machine, and a server out on the internet cannot point at addresses inside: what a literal address or
 //! the name `localhost` says is checked here. Names that resolve to inside addresses are for the HTTP client to refuse.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
@@ -73,17 +73,29 @@ fn place_of(address: IpAddr) -> Place {
             let [first, second, ..] = v4.octets();
             // 100.64.0.0/10 is shared by the customers of a carrier; 0.0.0.0/8 is this network, often this machine.
             let shared = first == 100 && (64..128).contains(&second);
-            let inside = v4.is_private() || v4.is_link_local() || v4.is_broadcast() || v4.is_multicast();
-            if inside || shared || first == 0 { Place::PrivateNetwork } else { Place::Outside }
+            let inside = v4.is_private() || v4.is_link_local() || v4.is_multicast();
+            // For protocols, for measurements, and for nothing yet.
+            let reserved = matches!(v4.octets(), [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..]);
+            if inside || shared || reserved || first == 0 { Place::PrivateNetwork } else { Place::Outside }
         }
-        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-            Some(v4) => place_of(v4.into()),
-            None if v6 == Ipv6Addr::LOCALHOST => Place::ThisMachine,
-            None => {
-                let inside = v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast();
-                if inside || v6.is_unspecified() { Place::PrivateNetwork } else { Place::Outside }
-            }
-        },
+        IpAddr::V6(v6) if v6 == Ipv6Addr::LOCALHOST => Place::ThisMachine,
+        IpAddr::V6(v6) => {
+            let site_local = matches!(v6.segments(), [0xfec0..=0xfeff, ..]);
+            let inside = v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast() || site_local;
+            let itself = if inside { Place::PrivateNetwork } else { Place::Outside };
+            embedded(v6).map_or(itself, |v4| place_of(v4.into()))
+        }
+    }
+}
+
+/// The older address that one of IPv6 stands for: mapped, compatible, translated (RFC 6052) or tunnelled (RFC 3056).
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let pair = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(pair(high, low))
+        }
+        _ => None,
     }
 }
 
@@ -132,10 +144,20 @@ mod tests {
             "https://100.64.0.1/",
             "https://0.0.0.0/",
             "https://2130706433/",
+            // An address inside, in the clothes of one outside: compatible, translated, tunnelled.
+            "https://[::127.0.0.1]/",
+            "https://[64:ff9b::10.0.0.1]/",
+            "https://[2002:a00:1::]/",
+            "https://[fec0::1]/",
+            "https://192.0.0.1/",
+            "https://198.18.0.1/",
+            "https://240.0.0.1/",
         ] {
             assert!(outside.check(inside).is_err(), "{inside}");
         }
-        assert!(outside.check("https://8.8.8.8/").is_ok());
+        for other in ["https://8.8.8.8/", "https://192.0.78.24/", "https://[2606:4700::1111]/"] {
+            assert!(outside.check(other).is_ok(), "{other}");
+        }
         let private = reach("https://10.0.0.5/mcp");
         assert!(private.check("https://10.0.0.1/").is_ok());
         assert!(private.check("https://127.0.0.1/").is_err());

@@ -10,7 +10,7 @@ use serde_json::json;
 use url::Url;
 
 use super::credentials::{Client, Credential, Method};
-use super::discovery::AuthorizationServer;
+use super::discovery::{AuthorizationServer, or_default};
 use super::dpop::seconds;
 use super::error::Refusal;
 use super::profile::Profile;
@@ -145,7 +145,7 @@ pub(super) fn read(
     struct Answer {
         client_id: String,
         client_secret: Option<Secret>,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         client_secret_expires_at: u64,
         token_endpoint_auth_method: Option<String>,
     }
@@ -262,6 +262,8 @@ mod tests {
         let found = answered(201, r#"{"client_id":"c","client_secret":"s"}"#);
         assert_eq!(found.unwrap().method, Method::ClientSecretPost, "as the metadata says");
         assert_eq!(answered(201, r#"{"client_id":"c"}"#).unwrap().method, Method::None);
+        let found = answered(201, r#"{"client_id":"c","client_secret":null,"client_secret_expires_at":null}"#);
+        assert_eq!(found.unwrap().client_secret_expires_at, 0);
         assert!(answered(201, r#"{"client_id":"c","token_endpoint_auth_method":"client_secret_basic"}"#).is_err());
         assert!(answered(201, r#"{"client_id":""}"#).is_err());
     }

@@ -1,5 +1,6 @@
 //! Tokens, and the requests that bring them.
 
+use std::fmt;
 use std::time::SystemTime;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -12,6 +13,7 @@ use super::credentials::{Client, Method};
 use super::dpop::{NONCE, PROOF, Proof, ProofKey, USE_NONCE, seconds};
 use super::error::Refusal;
 use super::random::Randomness;
+use super::reach::shown;
 use super::secret::{reveal, reveal_option};
 use super::{Error, Secret};
 use crate::{Payload, Scopes};
@@ -22,7 +24,7 @@ pub(super) const WHAT: &str = "a token";
 const LEEWAY: u64 = 30;
 
 /// The tokens of one resource from one issuer, with what it takes to refresh them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     pub(super) issuer: String,
     pub(super) resource: String,
@@ -75,6 +77,22 @@ impl Tokens {
     }
 }
 
+/// Nothing secret, and no query: some put keys there.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Tokens")
+            .field("issuer", &shown(&self.issuer))
+            .field("resource", &shown(&self.resource))
+            .field("client_id", &self.client_id)
+            .field("scheme", &self.scheme)
+            .field("scopes", &self.scopes())
+            .field("expires_at", &self.expires_at)
+            .field("is_refreshable", &self.is_refreshable())
+            .finish_non_exhaustive()
+    }
+}
+
 /// Scopes as their text: a store is read by people too.
 pub(super) mod scopes_text {
     use super::{Deserialize, Deserializer, Scopes, Serialize, Serializer};
@@ -103,6 +121,8 @@ pub(super) struct TokenCall {
     pub(super) parameters: Vec<(&'static str, Secret)>,
     pub(super) key: Option<ProofKey>,
     pub(super) nonce: Option<String>,
+    /// What of the last request is secret, so that nobody repeats it.
+    pub(super) sent: Vec<Secret>,
 }
 
 /// What a token endpoint said.
@@ -126,8 +146,11 @@ pub(super) struct Granted {
 }
 
 impl TokenCall {
-    pub(super) fn request(&self, now: SystemTime, random: &dyn Randomness) -> Result<Request<Payload>, Error> {
+    pub(super) fn request(&mut self, now: SystemTime, random: &dyn Randomness) -> Result<Request<Payload>, Error> {
         let shown = self.client.show(&self.issuer, now, random)?;
+        let parameters = self.parameters.iter().chain(&shown.parameters);
+        let mut sent: Vec<_> = parameters.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.clone()).collect();
+        sent.extend(self.client.secret().map(Secret::new));
         let mut form = form_urlencoded::Serializer::new(String::new());
         for (name, value) in self.parameters.iter().chain(&shown.parameters) {
             form.append_pair(name, value.expose());
@@ -138,15 +161,19 @@ impl TokenCall {
             .body(Payload::from(form.finish()))
             .map_err(|_| Error::UnsafeUrl(super::reach::shown(self.endpoint.as_str())))?;
         if let Some(header) = shown.header {
+            sent.extend(header.to_str().ok().and_then(|header| header.split(' ').next_back()).map(Secret::new));
             request.headers_mut().insert(AUTHORIZATION, header);
         }
         if let Some(key) = &self.key {
             let proof = Proof { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
             let proof = key.prove(&proof, now, random)?;
-            let value =
+            let mut value =
                 HeaderValue::from_str(&proof).map_err(|_| Error::UnusableKey("a proof does not fit in a header"))?;
+            value.set_sensitive(true);
             request.headers_mut().insert(PROOF, value);
+            sent.push(Secret::new(proof));
         }
+        self.sent = sent;
         Ok(request)
     }
 
@@ -156,19 +183,22 @@ impl TokenCall {
             error: String,
             error_description: Option<String>,
         }
-        let body = response.body().as_bytes();
-        if response.status() == StatusCode::OK {
+        let (status, body) = (response.status(), response.body().as_bytes());
+        let refused = serde_json::from_slice::<Refused>(body).ok().filter(|refused| !refused.error.is_empty());
+        // Some say no with a yes in front.
+        if status == StatusCode::OK && refused.is_none() {
             let granted = serde_json::from_slice::<Granted>(body);
             let granted = granted.map_err(|_| invalid("is not what it should be"))?;
-            if granted.access_token.expose().is_empty() {
-                return Err(invalid("has an empty token"));
+            let token = granted.access_token.expose();
+            if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(invalid("has a token that does not fit in a header"));
             }
             return Ok(Answer::Granted(granted));
         }
-        let Some(refused) =
-            serde_json::from_slice::<Refused>(body).ok().filter(|_| response.status().is_client_error())
-        else {
-            return Err(Error::Unavailable { what: WHAT, status: response.status().as_u16() });
+        // Who is busy says neither yes nor no: what was shown is as good as before.
+        let is_answer = status.is_client_error() || status == StatusCode::OK;
+        let Some(refused) = refused.filter(|refused| is_answer && !is_busy(status, &refused.error)) else {
+            return Err(Error::Unavailable { what: WHAT, status: status.as_u16() });
         };
         if refused.error == USE_NONCE && self.nonce.is_none() && self.key.is_some() {
             self.nonce = nonce(response.headers());
@@ -176,9 +206,7 @@ impl TokenCall {
                 return Ok(Answer::Again);
             }
         }
-        let mut sent: Vec<&str> =
-            self.parameters.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.expose()).collect();
-        sent.extend(self.client.secret());
+        let sent: Vec<&str> = self.sent.iter().map(Secret::expose).collect();
         Ok(Answer::Refused(Refusal::new(&refused.error, refused.error_description.as_deref(), &sent)))
     }
 }
@@ -195,9 +223,16 @@ impl Granted {
     }
 }
 
+/// Whether an answer only puts the client off.
+fn is_busy(status: StatusCode, code: &str) -> bool {
+    let waits = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
+    waits || matches!(code, "temporarily_unavailable" | "server_error" | "slow_down")
+}
+
 /// What of a token request is secret; the rest may be repeated to people.
 fn is_secret(name: &str) -> bool {
-    matches!(name, "code" | "code_verifier" | "refresh_token" | "assertion" | "subject_token")
+    let given = matches!(name, "code" | "code_verifier" | "refresh_token" | "assertion" | "subject_token");
+    given || matches!(name, "client_assertion" | "client_secret")
 }
 
 /// The nonce that a server wants in proofs from now on.
@@ -242,6 +277,7 @@ mod tests {
             parameters: vec![("grant_type", Secret::new("refresh_token")), ("refresh_token", Secret::new("s3cr3t"))],
             key,
             nonce: None,
+            sent: vec![Secret::new("s3cr3t")],
         }
     }
 
@@ -274,6 +310,41 @@ mod tests {
         let read = call(None).read(&response(400, r#"{"error":"invalid_grant","error_description":"bad s3cr3t"}"#));
         let Ok(Answer::Refused(refusal)) = read else { panic!("not refused") };
         assert_eq!(refusal.to_string(), "invalid_grant");
+    }
+
+    #[test]
+    fn a_refusal_that_repeats_what_the_client_signed_or_a_part_is_not_repeated() {
+        use p256::pkcs8::{EncodePrivateKey as _, LineEnding};
+
+        let pem = p256::SecretKey::from_slice(&[7; 32]).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
+        let key = super::super::ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
+        let mut call = call(Some(ProofKey::draw(&Counted::default()).unwrap()));
+        call.client =
+            Client { id: String::from("me"), credential: Credential::Key(key), method: Method::PrivateKeyJwt };
+        let request = call.request(SystemTime::UNIX_EPOCH, &Counted::default()).unwrap();
+        let form: Vec<_> = form_urlencoded::parse(request.body().as_bytes()).into_owned().collect();
+        let assertion = &form.iter().find(|(name, _)| name == "client_assertion").unwrap().1;
+        let proof = request.headers()[PROOF].to_str().unwrap();
+        for repeated in [assertion.as_str(), proof, &assertion[assertion.len() - 30..]] {
+            let body = format!(r#"{{"error":"invalid_client","error_description":"bad: {repeated}"}}"#);
+            let Ok(Answer::Refused(refusal)) = call.read(&response(400, &body)) else { panic!("not refused") };
+            assert_eq!(refusal.to_string(), "invalid_client", "{repeated}");
+        }
+        assert!(request.headers()[PROOF].is_sensitive());
+    }
+
+    #[test]
+    fn an_error_is_one_though_the_status_says_otherwise() {
+        let read = call(None).read(&response(200, r#"{"error":"bad_refresh_token"}"#));
+        assert!(matches!(read, Ok(Answer::Refused(refusal)) if refusal.code == "bad_refresh_token"));
+    }
+
+    #[test]
+    fn a_token_that_fits_in_no_header_is_refused_when_it_comes() {
+        for token in ["a b", "a\\r\\nX-Evil: 1", "\u{e9}", ""] {
+            let body = format!(r#"{{"access_token":"{token}","token_type":"Bearer"}}"#);
+            assert!(matches!(call(None).read(&response(200, &body)), Err(Error::Invalid { .. })), "{token:?}");
+        }
     }
 
     #[test]

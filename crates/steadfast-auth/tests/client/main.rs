@@ -1,7 +1,9 @@
 //! The client against an authorization server and a resource server on loopback, with a browser that is a task.
 
+mod faults;
 mod flows;
 mod refresh;
 mod secrecy;
+mod shown;
 mod site;
 mod wire;

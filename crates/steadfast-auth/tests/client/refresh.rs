@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, Error, FileStore, Later, MemoryStore, Profile, Url, UserAgent, Verdict, Visit,
+    Authorizer, Error, FileStore, Key, Later, MemoryStore, Profile, TokenStore as _, Url, UserAgent, Verdict, Visit,
 };
 use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
 
@@ -87,7 +87,7 @@ async fn those_who_share_a_directory_refresh_once() {
 }
 
 /// Gets the first token, which is over, and does not use it.
-async fn authorize(authorizer: &Authorizer, site: &Site) {
+pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     let answered = attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await;
     assert_eq!(answered, Ok(Verdict::Again));
@@ -123,6 +123,40 @@ async fn a_child_process_takes_its_turn() {
     let store = FileStore::open(directory).unwrap();
     let authorizer = Authorizer::builder(url, Profile::new("Test"), Plain).unwrap().store(store).build();
     assert_eq!(call(&authorizer, url).await.unwrap().0, 200);
+}
+
+/// What another child is told: the directory.
+const HOLDER: &str = "STEADFAST_AUTH_TEST_HOLDER";
+
+fn locked() -> Key {
+    Key::Tokens { issuer: String::from("https://auth.example.com"), resource: String::from("https://mcp.example.com") }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lock_of_a_process_that_is_killed_is_free() {
+    use std::io::BufRead as _;
+
+    let scratch = Scratch::new("killed");
+    let store = FileStore::open(&scratch.0).unwrap();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "refresh::a_child_process_holds_a_lock", "--nocapture"]).env(HOLDER, &scratch.0);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let said = tokio::task::spawn_blocking(move || lines.map_while(Result::ok).any(|line| line.contains("it is held")));
+    assert!(said.await.unwrap(), "the child has it");
+    assert!(store.lock(&locked()).await.is_err(), "nobody else has it meanwhile");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    store.lock(&locked()).await.unwrap();
+}
+
+/// Nothing by itself: the test above runs it in a process of its own, and kills it.
+#[tokio::test]
+async fn a_child_process_holds_a_lock() {
+    let Ok(directory) = std::env::var(HOLDER) else { return };
+    let _lock = FileStore::open(directory).unwrap().lock(&locked()).await.unwrap();
+    println!("it is held");
+    std::future::pending::<()>().await;
 }
 
 /// Nobody answers, and each try is counted.
@@ -189,7 +223,7 @@ async fn tokens_are_found_again_after_a_restart() {
 }
 
 /// A user agent that is its own browser, and always at the same address.
-struct Straight;
+pub(crate) struct Straight;
 
 impl UserAgent for Straight {
     fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {

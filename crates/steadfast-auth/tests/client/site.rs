@@ -40,6 +40,8 @@ pub(crate) struct Habits {
     pub(crate) dpop: bool,
     pub(crate) takes_nothing: bool,
     pub(crate) denies: bool,
+    /// Tokens come alone, without one to refresh them by.
+    pub(crate) gives_no_refresh_token: bool,
 }
 
 impl Default for Habits {
@@ -57,6 +59,7 @@ impl Default for Habits {
             dpop: false,
             takes_nothing: false,
             denies: false,
+            gives_no_refresh_token: false,
         }
     }
 }
@@ -82,6 +85,10 @@ pub(crate) struct Site {
     seen: Arc<Mutex<Seen>>,
     /// How many refreshes may be answered.
     pub(crate) refreshes: Arc<Semaphore>,
+    /// How many codes may be redeemed.
+    pub(crate) redemptions: Arc<Semaphore>,
+    /// What refreshes are answered with, if not with tokens.
+    refusal: Arc<Mutex<Option<(u16, &'static str)>>>,
 }
 
 impl Site {
@@ -89,7 +96,9 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let refreshes = Arc::new(Semaphore::new(1000));
-        let site = Self { origin, habits: Arc::new(habits), seen: Arc::default(), refreshes };
+        let redemptions = Arc::new(Semaphore::new(1000));
+        let (habits, refusal) = (Arc::new(habits), Arc::default());
+        let site = Self { origin, habits, seen: Arc::default(), refreshes, redemptions, refusal };
         let serving = site.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -129,6 +138,16 @@ impl Site {
     /// As if they had been used already.
     pub(crate) fn forget_refresh_tokens(&self) {
         self.seen().refresh_tokens.clear();
+    }
+
+    /// As if access had been taken back.
+    pub(crate) fn forget_access_tokens(&self) {
+        self.seen().tokens.clear();
+    }
+
+    /// From now on refreshes are refused like this, or not any more.
+    pub(crate) fn refuse_refreshes(&self, refusal: Option<(u16, &'static str)>) {
+        *self.refusal.lock().unwrap() = refusal;
     }
 
     /// An authorizer whose user says yes at once, by a browser that follows the redirect.
@@ -244,6 +263,7 @@ impl Site {
         self.seen().grants.push(form.clone());
         let scopes = match form["grant_type"].as_str() {
             "authorization_code" => {
+                self.redemptions.acquire().await.unwrap().forget();
                 let asked = self.seen().codes.remove(&form["code"]).expect("a code is good once");
                 let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&form["code_verifier"]));
                 assert_eq!(asked["code_challenge"], digest, "PKCE");
@@ -254,6 +274,9 @@ impl Site {
             "refresh_token" => {
                 let token = form["refresh_token"].clone();
                 self.refreshes.acquire().await.unwrap().forget();
+                if let Some((status, error)) = *self.refusal.lock().unwrap() {
+                    return respond(status, &json!({"error": error}));
+                }
                 if !self.seen().refresh_tokens.remove(&token) {
                     return respond(400, &json!({"error": "invalid_grant", "error_description": token}));
                 }
@@ -293,6 +316,7 @@ impl Site {
         let token_type = if key.is_some() { "DPoP" } else { "Bearer" };
         seen.tokens.insert(access.clone(), (scopes, key));
         seen.refresh_tokens.insert(refresh.clone());
+        let refresh = (!self.habits.gives_no_refresh_token).then_some(refresh);
         respond(
             200,
             &json!({"access_token": access, "token_type": token_type, "expires_in": lifetime, "refresh_token": refresh}),

@@ -1,6 +1,7 @@
 //! Hands out tokens for one server: gets them, refreshes them, and lets nobody do either twice.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -8,14 +9,16 @@ use http::Method;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
 use url::Url;
 
 use super::{AssertionSource, Attempt, UserAgent, Visit};
 use crate::client::challenge::Challenge;
-use crate::client::flow::{Command, Event, Flow, Outcome, Situation};
+use crate::client::flow::{Command, Event, Flow, Forgotten, Outcome, Situation};
 use crate::client::profile::Profile;
 use crate::client::random::Randomness;
 use crate::client::reach::shown;
+use crate::client::registration::Registration;
 use crate::client::scope::is_step_up;
 use crate::client::store::{Key, Lock, TokenStore};
 use crate::client::token::Tokens;
@@ -24,7 +27,7 @@ use crate::{HttpClient, HttpError};
 
 /// No document or token is longer.
 const LONGEST: usize = 256 * 1024;
-/// How long one request may take, whatever the HTTP client thinks: others wait for it.
+/// How long one request may take, whatever the HTTP client thinks, and all the looking for metadata: others wait for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tokens for one server, shared by everybody who sends requests to it. Clones are the same authorizer.
@@ -53,6 +56,8 @@ pub(super) struct Held {
     loaded: bool,
     /// The tokens are new and no server has taken them yet.
     unproven: bool,
+    /// What the store did not take.
+    unsaved: Option<Box<Unsaved>>,
     nonce: Option<String>,
     /// How many flows have ended, and how the last one failed: those who waited for it fail likewise.
     ended: u64,
@@ -64,6 +69,14 @@ pub(super) struct Held {
 struct Binding {
     issuer: String,
     resource: String,
+}
+
+/// What a flow brought and no store has yet.
+#[derive(Clone)]
+struct Unsaved {
+    outcome: Outcome,
+    /// The tokens that these are in place of, if they are kept elsewhere.
+    instead_of: Option<Key>,
 }
 
 /// How far a flow came without the user.
@@ -89,10 +102,16 @@ impl Authorizer {
         let tokens = {
             let mut held = self.held();
             held.unproven = false;
+            held.unsaved = None;
             held.tokens.take()
         };
-        if let Some(tokens) = tokens {
-            self.0.store.remove(&key(&tokens)).await?;
+        // Another process may have got some since.
+        let (stored, _) = self.stored().await?;
+        let (held, stored) = (tokens.as_deref().map(key), stored.as_ref().map(key));
+        for key in [stored.filter(|stored| held.as_ref() != Some(stored)), held].into_iter().flatten() {
+            // Who is about to refresh them would bring them back.
+            let _lock = self.0.store.lock(&key).await?;
+            self.0.store.remove(&key).await?;
         }
         Ok(())
     }
@@ -171,19 +190,27 @@ impl Authorizer {
             }
         }
         let this = self.clone();
-        let quiet = tokio::spawn(async move {
-            let progress = this.without_user(challenge, may_refresh).await;
-            (turn, progress)
-        });
-        let Ok((turn, progress)) = quiet.await else { return Err(Error::Misuse("the runtime is shutting down")) };
-        // With the user it is the caller's own time: dropping the caller closes the listener.
-        let result = match progress {
-            Ok(Progress::NeedsUser(paused)) => {
-                let (flow, command) = *paused;
-                self.drive(flow, command, true).await.map(|_| ())
-            }
-            Ok(Progress::Done) => Ok(()),
-            Err(error) => Err(error),
+        let begun = async move { this.without_user(challenge, may_refresh).await };
+        let (mut turn, mut progress) = apart(turn, begun).await?;
+        let mut visit = None;
+        let result = loop {
+            let (mut flow, command) = match progress {
+                Ok(Progress::NeedsUser(paused)) => *paused,
+                Ok(Progress::Done) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            // With the user it is the caller's own time: dropping the caller closes the listener.
+            let event = match self.ask(command, &mut visit).await {
+                Ok(event) => event,
+                Err(error) => {
+                    flow.unanswered();
+                    self.forget(flow.forgotten()).await?;
+                    break Err(error);
+                }
+            };
+            let command = flow.handle(event, SystemTime::now());
+            let this = self.clone();
+            (turn, progress) = apart(turn, async move { this.drive(flow, command).await }).await?;
         };
         self.ended(result.as_ref().err(), turn);
         result
@@ -212,11 +239,14 @@ impl Authorizer {
         let mut old = self.held().tokens.clone();
         let mut lock: Option<Lock> = None;
         if may_refresh {
-            if let Some(old) = old.as_ref().filter(|tokens| tokens.is_refreshable()) {
-                lock = Some(self.0.store.lock(&key(old)).await?);
+            self.save().await?;
+            let (mut stored, _) = self.stored().await?;
+            // Those in the store count: another process may have got or refreshed them since.
+            let newest = stored.as_ref().or(old.as_deref());
+            if let Some(newest) = newest.filter(|tokens| tokens.is_refreshable()) {
+                lock = Some(self.0.store.lock(&key(newest)).await?);
+                (stored, _) = self.stored().await?;
             }
-            // Another process may have been faster.
-            let (stored, _) = self.stored().await?;
             let is_other = |stored: &Tokens| old.as_ref().is_none_or(|old| stored.access_token != old.access_token);
             if let Some(stored) = stored {
                 let stored = Arc::new(stored);
@@ -231,7 +261,7 @@ impl Authorizer {
         let tokens = old.map(|tokens| (*tokens).clone());
         let mut flow = self.flow(Situation { challenge, tokens, may_refresh, issuer })?;
         let first = flow.begin();
-        let progress = self.drive(flow, first, false).await;
+        let progress = self.drive(flow, first).await;
         drop(lock);
         progress
     }
@@ -240,6 +270,7 @@ impl Authorizer {
     async fn refresh(&self, old: &Arc<Tokens>) -> Result<Option<Arc<Tokens>>, Error> {
         let key = key(old);
         let _lock = self.0.store.lock(&key).await?;
+        self.save().await?;
         let Some(stored) = self.load_value::<Tokens>(&key).await? else {
             // Somebody signed out.
             self.held().tokens = None;
@@ -248,21 +279,27 @@ impl Authorizer {
         if stored.access_token != old.access_token && !stored.is_over(SystemTime::now()) {
             return Ok(Some(self.adopt(Arc::new(stored), false)));
         }
+        if !stored.is_refreshable() {
+            // It was refused to somebody else.
+            self.adopt(Arc::new(stored), false);
+            return Ok(None);
+        }
         let registration = self.load_value(&Key::Client { issuer: stored.issuer.clone() }).await?;
         let mut flow = self.flow(Situation { tokens: Some(stored.clone()), ..Situation::default() })?;
         let first = flow.begin_refresh(registration.as_ref(), SystemTime::now());
-        match self.drive(flow, first, false).await {
+        match self.drive(flow, first).await {
             Ok(_) => Ok(self.held().tokens.clone()),
-            Err(Error::TokenRefused(_) | Error::NoClient { .. }) => {
-                // What was asked for is worth remembering: the user is asked for the same again.
-                let spent = Tokens { refresh_token: None, ..stored };
-                self.save_value(&key, &spent).await?;
-                self.adopt(Arc::new(spent), false);
-                Ok(None)
-            }
+            Err(Error::TokenRefused(_)) => Ok(None),
+            Err(Error::Store(error)) => Err(Error::Store(error)),
             // It is over soon, not yet.
             Err(_) if stored.expires_at.is_some_and(|end| crate::client::dpop::seconds(SystemTime::now()) < end) => {
                 Ok(Some(self.adopt(Arc::new(stored), false)))
+            }
+            // They are another client's, or the endpoint is not there any more. They stay where they are, and the refusal of
+            // the server will lead to others, or to where it is.
+            Err(Error::NoClient { .. } | Error::Unavailable { status: 300..=399 | 404 | 405 | 410, .. }) => {
+                self.held().tokens = None;
+                Ok(None)
             }
             Err(error) => Err(error),
         }
@@ -274,76 +311,109 @@ impl Authorizer {
     }
 
     /// Does what a flow says, up to its end or to the user.
-    async fn drive(&self, mut flow: Flow, mut command: Command, with_user: bool) -> Result<Progress, Error> {
-        let mut visit: Option<Box<dyn Visit>> = None;
-        let mut issuer_asked = None;
+    async fn drive(&self, mut flow: Flow, mut command: Command) -> Result<Progress, Error> {
+        let begun = Instant::now();
         loop {
             // Its debug form has nothing secret.
             tracing::debug!(?command, "authorization");
+            self.forget(flow.forgotten()).await?;
             let event = match command {
                 Command::Send(request) => {
-                    match tokio::time::timeout(PATIENCE, self.0.http.send(request, LONGEST)).await {
+                    // Metadata may be in several places; all of them together get no more time than one would.
+                    let is_search = request.method() == Method::GET;
+                    let end = if is_search { begun } else { Instant::now() } + PATIENCE;
+                    match tokio::time::timeout_at(end, self.0.http.send(request, LONGEST)).await {
                         Ok(Ok(response)) => Event::Response(response),
                         Ok(Err(error)) => Event::Unreachable(error),
                         Err(_) => Event::Unreachable(HttpError::new("no answer in time")),
                     }
                 }
-                Command::Recall { issuer } => {
-                    let key = Key::Client { issuer };
-                    let registration = self.load_value(&key).await?;
-                    issuer_asked = Some(key);
-                    Event::Recalled(registration)
-                }
-                Command::PrepareRedirect { .. } if !with_user => {
+                Command::Recall { issuer } => Event::Recalled(self.load_value(&Key::Client { issuer }).await?),
+                Command::PrepareRedirect { .. } | Command::Visit(_) => {
                     return Ok(Progress::NeedsUser(Box::new((flow, command))));
-                }
-                Command::PrepareRedirect { preferred } => {
-                    let nobody = || Error::NoUser(String::from("there is nobody to ask"));
-                    let user = self.0.user.as_ref().ok_or_else(nobody)?;
-                    let ready = visit.insert(user.prepare(preferred.as_deref()).await?);
-                    Event::RedirectReady(ready.redirect_uri().to_owned())
-                }
-                Command::Visit(url) => {
-                    let visit = visit.take().ok_or(Error::Misuse("nobody is ready for the answer"))?;
-                    Event::Redirected(visit.visit(url).await?)
                 }
                 Command::Assert { issuer, resource } => {
                     let nobody = || Error::NoAssertion(String::from("nothing gives any"));
                     let source = self.0.assertions.as_ref().ok_or_else(nobody)?;
-                    Event::Assertion(source.assertion(&issuer, &resource).await?)
+                    let assertion = tokio::time::timeout(PATIENCE, source.assertion(&issuer, &resource)).await;
+                    let late = |_| Error::NoAssertion(String::from("none came in time"));
+                    Event::Assertion(assertion.map_err(late)??)
                 }
                 Command::Authorized(outcome) => {
                     self.remember(*outcome).await?;
                     return Ok(Progress::Done);
                 }
-                Command::Failed(error) => {
-                    let forgotten = matches!(&error, Error::TokenRefused(refusal) if refusal.code == "invalid_client");
-                    if let Some(key) = issuer_asked.filter(|_| forgotten) {
-                        self.0.store.remove(&key).await?;
-                    }
-                    return Err(error);
-                }
+                Command::Failed(error) => return Err(error),
             };
             command = flow.handle(event, SystemTime::now());
         }
     }
 
-    /// Keeps what a flow brought.
+    /// Does what needs the user.
+    async fn ask(&self, command: Command, visit: &mut Option<Box<dyn Visit>>) -> Result<Event, Error> {
+        match command {
+            Command::PrepareRedirect { preferred } => {
+                let nobody = || Error::NoUser(String::from("there is nobody to ask"));
+                let user = self.0.user.as_ref().ok_or_else(nobody)?;
+                let ready = visit.insert(user.prepare(preferred.as_deref()).await?);
+                Ok(Event::RedirectReady(ready.redirect_uri().to_owned()))
+            }
+            Command::Visit(url) => {
+                let visit = visit.take().ok_or(Error::Misuse("nobody is ready for the answer"))?;
+                Ok(Event::Redirected(visit.visit(url).await?))
+            }
+            _ => Err(Error::Misuse("this needs no user")),
+        }
+    }
+
+    /// Forgets what an authorization server does not know any more.
+    async fn forget(&self, forgotten: Forgotten) -> Result<(), Error> {
+        if let Some(tokens) = forgotten.refresh_token_of {
+            self.spend(*tokens).await?;
+        }
+        if let Some((issuer, client)) = forgotten.client {
+            let key = Key::Client { issuer };
+            let known: Option<Registration> = self.load_value(&key).await?;
+            if known.is_some_and(|known| known.client_id == client) {
+                self.0.store.remove(&key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The refresh token of these is worth nothing. What was asked for is: the user is asked for the same again.
+    async fn spend(&self, tokens: Tokens) -> Result<(), Error> {
+        let spent = Tokens { refresh_token: None, ..tokens };
+        self.save_value(&key(&spent), &spent).await?;
+        self.adopt(Arc::new(spent), false);
+        Ok(())
+    }
+
+    /// Keeps what a flow brought. Here first, since a refresh token that was used up is worth nothing if its successor is lost.
     async fn remember(&self, outcome: Outcome) -> Result<(), Error> {
-        let tokens = Arc::new(outcome.tokens);
-        let before = self.held().tokens.clone();
-        self.save_value(&key(&tokens), &*tokens).await?;
-        if let Some(registration) = &outcome.registration {
+        let tokens = Arc::new(outcome.tokens.clone());
+        let before = self.held().tokens.as_deref().map(key);
+        let instead_of = before.filter(|before| *before != key(&tokens));
+        self.adopt(tokens, !outcome.refreshed);
+        self.held().unsaved = Some(Box::new(Unsaved { outcome, instead_of }));
+        self.save().await
+    }
+
+    /// Puts into the store what it does not have yet.
+    async fn save(&self) -> Result<(), Error> {
+        let Some(unsaved) = self.held().unsaved.clone() else { return Ok(()) };
+        let tokens = &unsaved.outcome.tokens;
+        self.save_value(&key(tokens), tokens).await?;
+        if let Some(registration) = &unsaved.outcome.registration {
             self.save_value(&Key::Client { issuer: tokens.issuer.clone() }, registration).await?;
         }
         let binding = Binding { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
         self.save_value(&self.server_key(), &binding).await?;
-        let moved = before.as_ref().filter(|before| key(before) != key(&tokens));
-        if let Some(before) = moved {
+        if let Some(before) = &unsaved.instead_of {
             // The server takes no more of these.
-            self.0.store.remove(&key(before)).await?;
+            self.0.store.remove(before).await?;
         }
-        self.adopt(tokens, !outcome.refreshed);
+        self.held().unsaved = None;
         Ok(())
     }
 
@@ -400,6 +470,18 @@ impl Authorizer {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A part of a flow on a task of its own, for the same reason that a refresh is: a code too is used up when it was sent.
+async fn apart<T: Send + 'static>(
+    turn: OwnedMutexGuard<()>,
+    part: impl Future<Output = T> + Send + 'static,
+) -> Result<(OwnedMutexGuard<()>, T), Error> {
+    let done = tokio::spawn(async move {
+        let done = part.await;
+        (turn, done)
+    });
+    done.await.map_err(|_| Error::Misuse("the runtime is shutting down"))
 }
 
 fn key(tokens: &Tokens) -> Key {

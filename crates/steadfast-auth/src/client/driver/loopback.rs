@@ -73,8 +73,12 @@ impl Loopback {
     async fn listen(&self, preferred: Option<&str>) -> io::Result<Listening> {
         if let Some(Fixed { uri, port, path }) = &self.fixed {
             let first = TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await?;
-            // A browser may take `localhost` for either.
-            let second = TcpListener::bind((Ipv6Addr::LOCALHOST, *port)).await.ok();
+            // A browser may take `localhost` for either. Who has no such address does without; who else has it would get the
+            // answers.
+            let second = match TcpListener::bind((Ipv6Addr::LOCALHOST, *port)).await {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+                second => second.ok(),
+            };
             return Ok(self.listening(first, second, uri.clone(), path));
         }
         let before = preferred.and_then(|uri| Url::parse(uri).ok()).and_then(|url| url.port());
@@ -176,12 +180,22 @@ impl Visit for Listening {
             let state = state_of(url.query().unwrap_or_default()).unwrap_or_default();
             let expected = Expected { path: self.path.clone(), state };
             let open = Arc::clone(&self.settings.open);
-            let opened = tokio::task::spawn_blocking(move || open(&url)).await;
-            opened
-                .map_err(|_| Error::NoUser(String::from("showing the URL failed")))?
-                .map_err(|error| Error::NoUser(format!("the browser did not open: {error}")))?;
-            let answer = tokio::time::timeout(self.settings.patience, self.answer(&expected));
-            answer.await.map_err(|_| Error::NoUser(String::from("there was no answer in time")))
+            let mut opened = tokio::task::spawn_blocking(move || open(&url));
+            let answered = async {
+                let answer = self.answer(&expected);
+                tokio::pin!(answer);
+                // Some openers stay for as long as the browser does, which may bring the answer meanwhile.
+                tokio::select! {
+                    biased;
+                    answer = &mut answer => return Ok(answer),
+                    opened = &mut opened => opened
+                        .map_err(|_| Error::NoUser(String::from("showing the URL failed")))?
+                        .map_err(|error| Error::NoUser(format!("the browser did not open: {error}")))?,
+                }
+                Ok(answer.await)
+            };
+            let answered = tokio::time::timeout(self.settings.patience, answered).await;
+            answered.map_err(|_| Error::NoUser(String::from("there was no answer in time")))?
         })
     }
 }
@@ -289,6 +303,37 @@ mod tests {
         for wrong in ["https://localhost:1/", "http://example.com/", "http://127.0.0.1.example.com/", "x"] {
             assert!(Loopback::new().at(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// What a browser does that is waited for.
+    fn browse(port: u16) -> io::Result<()> {
+        use std::io::{Read as _, Write as _};
+
+        let mut stream = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"GET /callback?code=c&state=s1 HTTP/1.1\r\n\r\n")?;
+        stream.read_to_string(&mut String::new())?;
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_browser_that_is_waited_for_can_come_back() {
+        let port = Arc::new(std::sync::atomic::AtomicU16::new(0));
+        let known = Arc::clone(&port);
+        let agent = Loopback::new().opener(move |_| browse(known.load(std::sync::atomic::Ordering::Relaxed)));
+        let visit = agent.prepare(None).await.unwrap();
+        port.store(Url::parse(visit.redirect_uri()).unwrap().port().unwrap(), std::sync::atomic::Ordering::Relaxed);
+        let found = visit.visit(Url::parse("https://auth.example.com/?state=s1").unwrap()).await;
+        assert_eq!(found.unwrap(), "code=c&state=s1");
+    }
+
+    #[tokio::test]
+    async fn a_port_of_localhost_that_somebody_else_has_half_of_is_not_taken() {
+        // Where there is no such address there is nobody to have it.
+        let Ok(other) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await else { return };
+        let port = other.local_addr().unwrap().port();
+        let agent = Loopback::new().at(&format!("http://localhost:{port}/callback")).unwrap();
+        assert!(matches!(agent.prepare(None).await.err(), Some(Error::NoUser(_))));
     }
 
     #[tokio::test]

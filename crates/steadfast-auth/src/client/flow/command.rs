@@ -54,6 +54,16 @@ pub struct Outcome {
     pub refreshed: bool,
 }
 
+/// What an authorization server does not know any more.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Forgotten {
+    /// The tokens whose refresh token was refused.
+    pub refresh_token_of: Option<Box<Tokens>>,
+    /// An issuer, and what the client was called there.
+    pub client: Option<(String, String)>,
+}
+
 /// What came of a command.
 #[non_exhaustive]
 pub enum Event {
@@ -93,7 +103,7 @@ impl fmt::Debug for Command {
             Self::Recall { issuer } => write!(formatter, "Recall({issuer:?})"),
             Self::PrepareRedirect { preferred } => write!(formatter, "PrepareRedirect({preferred:?})"),
             Self::Visit(url) => write!(formatter, "Visit({})", shown(url.as_str())),
-            Self::Assert { issuer, resource } => write!(formatter, "Assert({issuer:?}, {resource:?})"),
+            Self::Assert { issuer, resource } => write!(formatter, "Assert({issuer:?}, {:?})", shown(resource)),
             Self::Authorized(outcome) => write!(formatter, "Authorized({outcome:?})"),
             Self::Failed(error) => write!(formatter, "Failed({error:?})"),
         }

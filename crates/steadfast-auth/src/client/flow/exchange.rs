@@ -49,6 +49,7 @@ impl Exchange {
                 parameters,
                 key: found.key.clone(),
                 nonce: None,
+                sent: Vec::new(),
             },
             resource: found.resource.resource.clone(),
             requested: found.scopes.clone(),
@@ -114,7 +115,15 @@ impl Exchange {
         let key = tokens.key.as_ref().map(ProofKey::import).transpose()?;
         let must_be_bound = key.is_some();
         Ok(Self {
-            call: TokenCall { endpoint, issuer: tokens.issuer.clone(), client, parameters, key, nonce: None },
+            call: TokenCall {
+                endpoint,
+                issuer: tokens.issuer.clone(),
+                client,
+                parameters,
+                key,
+                nonce: None,
+                sent: Vec::new(),
+            },
             resource: tokens.resource.clone(),
             requested: tokens.requested.clone(),
             must_be_bound,
@@ -148,6 +157,10 @@ impl Exchange {
         let issued_at = seconds(now);
         let bound = self.call.key.filter(|_| scheme == super::Scheme::Dpop);
         let written = granted.scope.map(|text| Scopes::lenient(text.split(' ')));
+        // A server that does not rotate leaves the old one in force.
+        let refresh_token = granted.refresh_token.or_else(|| old.as_ref().and_then(|old| old.refresh_token.clone()));
+        // Tokens that are over when they come, and stay so, would never be sent: then the server is left to judge.
+        let lifetime = granted.expires_in.filter(|lifetime| *lifetime > 0 || refresh_token.is_some());
         let tokens = Tokens {
             issuer: self.call.issuer,
             resource: self.resource,
@@ -156,10 +169,9 @@ impl Exchange {
             method: self.call.client.method,
             access_token: granted.access_token,
             scheme,
-            // A server that does not rotate leaves the old one in force.
-            refresh_token: granted.refresh_token.or_else(|| old.as_ref().and_then(|old| old.refresh_token.clone())),
+            refresh_token,
             issued_at,
-            expires_at: granted.expires_in.map(|lifetime| issued_at.saturating_add(lifetime)),
+            expires_at: lifetime.map(|lifetime| issued_at.saturating_add(lifetime)),
             granted: written.or_else(|| old.and_then(|old| old.granted)),
             requested: self.requested,
             key: bound.map(|key| key.export()),
@@ -200,7 +212,7 @@ impl Flow {
     }
 
     /// Sends a token request.
-    pub(super) fn exchange(&mut self, exchange: Exchange, now: SystemTime) -> Step {
+    pub(super) fn exchange(&mut self, mut exchange: Exchange, now: SystemTime) -> Step {
         let request = exchange.call.request(now, &*self.random)?;
         self.state = State::Exchanging(Box::new(exchange));
         Ok(Command::Send(request))
@@ -219,14 +231,19 @@ impl Flow {
                 }
                 _ => exchange.finish(granted, now).map(|outcome| Command::Authorized(Box::new(outcome))),
             },
-            Answer::Refused(refusal) => match exchange.purpose {
-                // A refresh token ends some day; then the user is asked again.
-                Purpose::Refresh { otherwise: Some((found, registration)), .. } => {
-                    let forgotten = refusal.code == "invalid_client";
-                    self.ask(found, registration.filter(|_| !forgotten), now)
+            Answer::Refused(refusal) => {
+                let is_unknown = refusal.code == "invalid_client";
+                if is_unknown && !matches!(exchange.purpose, Purpose::Assertion { .. }) {
+                    self.forgotten.client = Some((exchange.call.issuer, exchange.call.client.id));
                 }
-                _ => Err(Error::TokenRefused(refusal)),
-            },
+                let Purpose::Refresh { old, otherwise } = exchange.purpose else {
+                    return Err(Error::TokenRefused(refusal));
+                };
+                self.forgotten.refresh_token_of = Some(old);
+                // A refresh token ends some day; then the user is asked again.
+                let (found, registration) = otherwise.ok_or(Error::TokenRefused(refusal))?;
+                self.ask(found, registration.filter(|_| !is_unknown), now)
+            }
         }
     }
 

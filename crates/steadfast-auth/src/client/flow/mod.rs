@@ -49,7 +49,7 @@ use super::reach::{Reach, shown};
 use super::registration::{self, Registration, Wanted, known_client};
 use super::scope::Known;
 use crate::{Payload, Scopes};
-pub use command::{Command, Event, Outcome, Situation};
+pub use command::{Command, Event, Forgotten, Outcome, Situation};
 use exchange::Exchange;
 use search::{Search, document};
 
@@ -62,6 +62,7 @@ pub struct Flow {
     reach: Reach,
     situation: Situation,
     state: State,
+    forgotten: Forgotten,
 }
 
 /// What discovery brought.
@@ -107,7 +108,8 @@ impl Flow {
         let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(shown(server)))?;
         let reach = Reach::of(&url)?;
         let server_text = server.to_owned();
-        Ok(Self { profile, random, server: url, server_text, reach, situation, state: State::New })
+        let forgotten = Forgotten::default();
+        Ok(Self { profile, random, server: url, server_text, reach, situation, state: State::New, forgotten })
     }
 
     /// The first thing to do.
@@ -134,6 +136,21 @@ impl Flow {
     pub fn handle(&mut self, event: Event, now: SystemTime) -> Command {
         let state = std::mem::replace(&mut self.state, State::Done);
         self.advance(state, event, now).unwrap_or_else(Command::Failed)
+    }
+
+    /// What the last event showed to be worth nothing any more. It must not be tried again, whatever becomes of the flow.
+    pub fn forgotten(&mut self) -> Forgotten {
+        std::mem::take(&mut self.forgotten)
+    }
+
+    /// The user did not come back. An authorization server that does not know a client sends nobody back, so a registration
+    /// that was used once more and brought nothing is not used again.
+    pub fn unanswered(&mut self) {
+        if let State::Visiting(visit) = &self.state
+            && visit.registration.is_some()
+        {
+            self.forgotten.client = Some((visit.found.server.issuer.clone(), visit.client.id.clone()));
+        }
     }
 
     fn advance(&mut self, state: State, event: Event, now: SystemTime) -> Step {
@@ -333,7 +350,12 @@ impl Flow {
     }
 
     fn redirected(&mut self, visit: Visit, query: &str, now: SystemTime) -> Step {
-        let code = visit.pending.answer(query)?;
+        let is_unknown = |code: &str| matches!(code, "invalid_client" | "unauthorized_client");
+        let code = visit.pending.answer(query).inspect_err(|error| {
+            if matches!(error, Error::Denied(refusal) if is_unknown(&refusal.code)) {
+                self.forgotten.client = Some((visit.found.server.issuer.clone(), visit.client.id.clone()));
+            }
+        })?;
         let exchange = Exchange::code(&visit.found, visit.client, code, &visit.redirect_uri);
         self.exchange(exchange.registered(visit.registration), now)
     }

@@ -328,6 +328,7 @@ fn what_was_asked_from_another_issuer_is_not_asked_from_this_one() {
     world.run().unwrap();
     assert_eq!(world.asked("scope"), None);
     assert_eq!(world.token_form("grant_type").as_deref(), Some("authorization_code"), "nor is the old token shown");
+    assert!(world.paths().contains(&"POST https://auth.example.com/register"), "it registers anew");
 }
 
 #[test]
@@ -365,6 +366,44 @@ fn a_refresh_token_that_is_over_leads_to_the_user() {
     world.seen.clear();
     assert!(matches!(world.drive(flow, first), Err(Error::TokenRefused(_))));
     assert_eq!(world.paths(), ["POST https://auth.example.com/token"]);
+}
+
+#[test]
+fn an_authorization_server_that_gives_no_refresh_token_is_done_without() {
+    let mut answer = tokens();
+    answer.as_object_mut().unwrap().remove("refresh_token");
+    let mut world = world().set("auth.example.com/token", 200, answer);
+    let first = world.run().unwrap();
+    assert!(!first.tokens.is_refreshable());
+    world.registration = first.registration;
+    world.situation = Situation { tokens: Some(first.tokens), may_refresh: true, ..Situation::default() };
+    world.run().unwrap();
+    assert_eq!((world.visited.len(), world.token_form("grant_type").as_deref()), (2, Some("authorization_code")));
+}
+
+#[test]
+fn a_client_that_the_authorization_server_does_not_know_is_not_kept() {
+    for code in ["invalid_client", "unauthorized_client"] {
+        let mut world = world();
+        world.registration = world.run().unwrap().registration;
+        let mut flow = world.flow();
+        let mut command = flow.begin();
+        let state = loop {
+            let event = match command {
+                Command::Send(request) => Event::Response(world.answer(&request)),
+                Command::Recall { .. } => Event::Recalled(world.registration.clone()),
+                Command::PrepareRedirect { .. } => Event::RedirectReady(CALLBACK.to_owned()),
+                Command::Visit(url) => break super::super::authorize::state_of(url.query().unwrap()).unwrap(),
+                other => panic!("{other:?}"),
+            };
+            command = flow.handle(event, now());
+        };
+        assert!(flow.forgotten().client.is_none());
+        let answer = Event::Redirected(format!("error={code}&state={state}"));
+        assert!(matches!(flow.handle(answer, now()), Command::Failed(Error::Denied(_))));
+        let known = (String::from("https://auth.example.com"), String::from("registered"));
+        assert_eq!(flow.forgotten().client, Some(known));
+    }
 }
 
 #[test]

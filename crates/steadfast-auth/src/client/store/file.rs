@@ -17,8 +17,8 @@ use crate::client::pkce::digest;
 
 /// How often a lock that somebody has is tried again. Asking and not waiting keeps no thread, and can be given up.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
-/// How long a lock is waited for: longer than any request for a token takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a lock is waited for: longer than it takes to find an authorization server and to ask it for a token.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// More is not a token, and not read.
 const LONGEST: u64 = 1024 * 1024;
 
@@ -100,16 +100,19 @@ fn read(path: &Path) -> io::Result<Option<Secret>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text)?;
-    Ok(Some(Secret::new(text)))
+    let mut text = zeroize::Zeroizing::new(String::new());
+    match file.take(LONGEST).read_to_string(&mut text) {
+        // It is damaged, and will be written over.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+        read => read.map(|_| Some(Secret::new(std::mem::take(&mut *text)))),
+    }
 }
 
 fn write(path: &Path, value: &Secret) -> io::Result<()> {
     let mut number = [0; 8];
     getrandom::fill(&mut number).map_err(|_| io::Error::other("there is no randomness to be had"))?;
     let beside = path.with_extension(format!("{:016x}.new", u64::from_ne_bytes(number)));
-    let written = write_new(&beside, value).and_then(|()| fs::rename(&beside, path));
+    let written = write_new(&beside, value).and_then(|()| fs::rename(&beside, path)).and_then(|()| settle(path));
     if written.is_err() {
         // What is left of it is in the way of nobody, but it is a secret.
         let _ = fs::remove_file(&beside);
@@ -122,6 +125,18 @@ fn write_new(path: &Path, value: &Secret) -> io::Result<()> {
     file.write_all(value.expose().as_bytes())?;
     // A refresh token that was used up is worth nothing, so its successor must survive a crash.
     file.sync_all()
+}
+
+/// Where a file is has to survive a crash as well as what is in it.
+#[cfg(unix)]
+fn settle(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+}
+
+/// Elsewhere directories cannot be opened for it.
+#[cfg(not(unix))]
+fn settle(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Files that only their owner may read or write.
@@ -210,6 +225,29 @@ mod tests {
         for entry in entries {
             assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.file_name());
         }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_damaged_is_as_good_as_none() {
+        let scratch = Scratch::new();
+        let store = FileStore::open(&scratch.0).unwrap();
+        fs::write(store.path(&key(), "secret"), [0xff, 0xfe]).unwrap();
+        assert_eq!(store.load(&key()).await, Ok(None));
+        store.save(&key(), &Secret::new("x")).await.unwrap();
+        assert_eq!(store.load(&key()).await.unwrap().unwrap().expose(), "x");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+        let scratch = Scratch::new();
+        let store = FileStore::open(scratch.0.join("store")).unwrap();
+        let elsewhere = scratch.0.join("elsewhere");
+        fs::write(&elsewhere, "old").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, store.path(&key(), "secret")).unwrap();
+        store.save(&key(), &Secret::new("new")).await.unwrap();
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "old");
+        assert_eq!(store.load(&key()).await.unwrap().unwrap().expose(), "new");
     }
 
     #[tokio::test(start_paused = true)]

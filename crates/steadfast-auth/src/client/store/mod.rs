@@ -15,12 +15,13 @@ pub use file::FileStore;
 pub use memory::MemoryStore;
 
 use super::Secret;
+use super::reach::shown;
 
 /// What a store brings back, later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What is kept. Names are compared as text, byte by byte.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Key {
     /// Which issuer and resource a server named the last time.
@@ -42,8 +43,21 @@ pub enum Key {
     },
 }
 
+/// Without the queries of URLs: some put keys there.
+impl fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server { url } => write!(formatter, "Server({:?})", shown(url)),
+            Self::Client { issuer } => write!(formatter, "Client({:?})", shown(issuer)),
+            Self::Tokens { issuer, resource } => {
+                write!(formatter, "Tokens({:?}, {:?})", shown(issuer), shown(resource))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Key {
-    /// One line, different for different keys.
+    /// One line, different for different keys, with all that is in them.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server { url } => write!(formatter, "server {url:?}"),

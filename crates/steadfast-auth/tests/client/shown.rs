@@ -1,0 +1,152 @@
+//! Every public type that can hold a secret, and what it looks like when somebody prints it.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Method, Response};
+use serde_json::json;
+use steadfast_auth::client::{
+    Authorizer, Challenge, ClientKey, Command, Credential, Error, Event, Flow, Grant, IdentityProvider, Key, Loopback,
+    MemoryStore, Outcome, PreRegistered, Profile, Registration, Scheme, Secret, Situation, SystemRandomness,
+    TokenStore as _, Tokens, Url,
+};
+use steadfast_auth::{HttpError, Payload};
+
+use crate::wire::Plain;
+
+/// In every place where a secret belongs, and in every query: people put keys there.
+const SECRET: &str = "s3cr3t";
+const SERVER: &str = "https://mcp.example.com/mcp?key=s3cr3t";
+
+fn tokens() -> Tokens {
+    let tokens = json!({
+        "issuer": "https://auth.example.com",
+        "resource": SERVER,
+        "token_endpoint": "https://auth.example.com/token?key=s3cr3t",
+        "client_id": "me",
+        "method": "none",
+        "access_token": SECRET,
+        "scheme": "DPoP",
+        "refresh_token": SECRET,
+        "issued_at": 1,
+        "key": SECRET,
+    });
+    serde_json::from_value(tokens).unwrap()
+}
+
+fn registration() -> Registration {
+    let registration = json!({
+        "client_id": "me",
+        "client_secret": SECRET,
+        "method": "client_secret_basic",
+        "redirect_uri": "http://127.0.0.1:1/callback",
+    });
+    serde_json::from_value(registration).unwrap()
+}
+
+fn profile() -> Profile {
+    let token_endpoint = "https://idp.example.com/token?key=s3cr3t";
+    let provider = IdentityProvider::new("https://idp.example.com", token_endpoint, "me").unwrap();
+    let provider = provider.credential(Credential::Secret(Secret::new(SECRET)));
+    let document = "https://app.example.com/client.json";
+    let profile = Profile::new("Test").document_with(document, Credential::Secret(Secret::new(SECRET))).unwrap();
+    profile.grant(Grant::EnterpriseManaged(provider)).registered(("me", SECRET).into())
+}
+
+fn challenge() -> Challenge {
+    let resource_metadata = Some(String::from("https://mcp.example.com/metadata?key=s3cr3t"));
+    Challenge { scheme: Scheme::Dpop, resource_metadata, ..Challenge::default() }
+}
+
+fn check(printed: &str) {
+    assert!(!printed.contains(SECRET), "{printed}");
+}
+
+macro_rules! nothing_secret_in {
+    ($($value:expr),* $(,)?) => {
+        $({
+            let value = $value;
+            check(&format!("{value:?}"));
+            check(&format!("{value:#?}"));
+        })*
+    };
+}
+
+#[tokio::test]
+async fn no_public_type_prints_a_secret() {
+    let store = MemoryStore::new();
+    store.save(&Key::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
+    let situation = Situation {
+        challenge: Some(challenge()),
+        tokens: Some(tokens()),
+        may_refresh: true,
+        issuer: Some(String::from("https://auth.example.com")),
+    };
+    let mut flow = Flow::new(Arc::new(profile()), SERVER, situation.clone(), Arc::new(SystemRandomness)).unwrap();
+    let first = flow.begin();
+    let outcome = Outcome { tokens: tokens(), registration: Some(registration()), refreshed: false };
+    nothing_secret_in![
+        Secret::new(SECRET),
+        Credential::Secret(Secret::new(SECRET)),
+        PreRegistered::from(("me", SECRET)),
+        profile(),
+        tokens(),
+        registration(),
+        challenge(),
+        situation,
+        flow,
+        first,
+        outcome.clone(),
+        Command::Authorized(Box::new(outcome)),
+        Command::Visit(Url::parse("https://auth.example.com/authorize?state=s3cr3t").unwrap()),
+        Command::Assert { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
+        Command::Failed(
+            Flow::new(
+                Arc::new(profile()),
+                "http://me:s3cr3t@mcp.example.com/?s3cr3t",
+                Situation::default(),
+                Arc::new(SystemRandomness)
+            )
+            .unwrap_err()
+        ),
+        Event::Response(Response::new(Payload::from(SECRET))),
+        Event::Recalled(Some(registration())),
+        Event::Redirected(String::from("code=s3cr3t")),
+        Event::Assertion(Secret::new(SECRET)),
+        Event::Unreachable(HttpError::new("nobody is there")),
+        Key::Server { url: SERVER.to_owned() },
+        Key::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
+        Authorizer::builder(SERVER, profile(), Plain).unwrap(),
+        Authorizer::builder(SERVER, profile(), Plain).unwrap().build(),
+        Authorizer::builder(SERVER, profile(), Plain).unwrap().build().attempt(Method::POST, SERVER).unwrap(),
+        Loopback::new(),
+        store,
+        Payload::from(SECRET),
+    ];
+}
+
+#[tokio::test]
+async fn a_token_in_a_header_is_not_printed() {
+    let store = MemoryStore::new();
+    let binding = json!({"issuer": "https://auth.example.com", "resource": SERVER}).to_string();
+    store.save(&Key::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
+    let key = Key::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() };
+    let mut kept = serde_json::to_value(tokens()).unwrap();
+    kept["scheme"] = json!("Bearer");
+    store.save(&key, &Secret::new(kept.to_string())).await.unwrap();
+    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), Plain).unwrap().store(store).build();
+    let mut headers = HeaderMap::new();
+    authorizer.attempt(Method::POST, SERVER).unwrap().sign(&mut headers).await.unwrap();
+    assert_eq!(headers["authorization"], "Bearer s3cr3t");
+    check(&format!("{headers:?}"));
+}
+
+#[test]
+fn errors_repeat_no_secret() {
+    let url = Authorizer::builder("ftp://me:s3cr3t@mcp.example.com/s?s3cr3t", Profile::new("x"), Plain).unwrap_err();
+    let document = Profile::new("x").document("https://me:s3cr3t@app.example.com/c?s3cr3t").unwrap_err();
+    let key = ClientKey::from_pem(&Secret::new(SECRET), "ES256").unwrap_err();
+    let errors: [Error; 3] = [url, document, key];
+    for error in errors {
+        check(&format!("{error} {error:?}"));
+    }
+}
