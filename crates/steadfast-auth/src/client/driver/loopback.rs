@@ -1,5 +1,6 @@
 //! The user agent that most programs want: a browser on this machine, and a listener on loopback that it comes back to.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use url::Url;
 
 use super::page::{Expected, serve};
@@ -150,6 +151,7 @@ impl Listening {
     /// Looks at connections until one brings the answer.
     async fn answer(&self, expected: &Expected) -> String {
         let mut connections = JoinSet::new();
+        let mut handles: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             tokio::select! {
                 biased;
@@ -158,9 +160,15 @@ impl Listening {
                         return query;
                     }
                 }
-                accepted = self.accept(), if connections.len() < CONNECTIONS => {
+                accepted = self.accept() => {
                     match accepted {
-                        Ok(stream) => _ = connections.spawn(serve(stream, expected.clone())),
+                        Ok(stream) => {
+                            // Who has said nothing for so long gives way: anybody on this machine can connect.
+                            if handles.len() >= CONNECTIONS && let Some(first) = handles.pop_front() {
+                                first.abort();
+                            }
+                            handles.push_back(connections.spawn(serve(stream, expected.clone())));
+                        }
                         // Out of descriptors, perhaps: others may give some back.
                         Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                     }
@@ -303,6 +311,20 @@ mod tests {
         for wrong in ["https://localhost:1/", "http://example.com/", "http://127.0.0.1.example.com/", "x"] {
             assert!(Loopback::new().at(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[tokio::test]
+    async fn many_who_say_nothing_do_not_keep_the_answer_out() {
+        let agent = Loopback::new().opener(|_| Ok(())).patience(Duration::from_secs(5));
+        let visit = agent.prepare(None).await.unwrap();
+        let port = Url::parse(visit.redirect_uri()).unwrap().port().unwrap();
+        let mut silent = Vec::new();
+        for _ in 0..2 * CONNECTIONS {
+            silent.push(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap());
+        }
+        let waiting = tokio::spawn(visit.visit(Url::parse("https://auth.example.com/?state=s1").unwrap()));
+        assert!(get(port, "/callback?code=c&state=s1").await.contains("200 OK"));
+        assert_eq!(waiting.await.unwrap().unwrap(), "code=c&state=s1");
     }
 
     /// What a browser does that is waited for.
