@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     files: Vec<String>,
     /// All arguments: a JSON object, @PATH for one in a file, or - for standard input
     #[arg(long = "arguments-json", value_name = "JSON", conflicts_with_all = ["pairs", "files"])]
-    json: Option<String>,
+    whole: Option<String>,
 }
 
 /// Arguments that may have to wait for the tool's schema to become what they are.
@@ -31,7 +31,7 @@ pub(super) struct Typed {
 
 impl Arguments {
     pub(super) fn read(&self) -> Result<Typed, Error> {
-        if let Some(text) = &self.json {
+        if let Some(text) = &self.whole {
             let object = object(text)?;
             return Ok(Typed { arguments: object.into_iter().map(|(name, value)| (name, value, None)).collect() });
         }
@@ -118,7 +118,7 @@ mod tests {
 
     fn typed(arguments: &[&str]) -> Result<Typed, Error> {
         let pairs = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        Arguments { pairs, files: Vec::new(), json: None }.read()
+        Arguments { pairs, files: Vec::new(), whole: None }.read()
     }
 
     fn settled(argument: &str, schema: &Value) -> Value {

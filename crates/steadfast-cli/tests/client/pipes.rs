@@ -93,7 +93,7 @@ fn the_last_lines_of_the_log_are_written() {
     let mut child = command.spawn().expect("it starts");
     let mut input = child.stdin.take().expect("it is piped");
     let output = BufReader::new(child.stdout.take().expect("it is piped"));
-    let answers = std::thread::spawn(move || output.lines().take(PANICS).filter(Result::is_ok).count());
+    let answers = std::thread::spawn(move || output.lines().take(PANICS).map_while(Result::ok).count());
     for id in 1..=PANICS {
         let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let params = format!(r#"{{"name":"panic","arguments":{{}},"_meta":{meta}}}"#);
