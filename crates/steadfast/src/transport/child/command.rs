@@ -13,7 +13,9 @@ use super::lines::LINE_LIMIT;
 /// What to start, where, with which environment, and how long to wait for it when it has to end.
 ///
 /// Without further words the process inherits this one's environment and working directory, and its standard error is
-/// logged line by line with `tracing`.
+/// logged line by line with `tracing`. If it dies, the errors of a client say how, with the last lines of its standard error
+/// unless that is [inherited](Command::stderr_inherit) or [thrown away](Command::stderr_null). They name the program, and never its
+/// arguments or environment.
 pub struct Command {
     pub(super) process: process::Command,
     pub(super) stderr: Stderr,

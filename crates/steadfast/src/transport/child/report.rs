@@ -99,7 +99,9 @@ mod tests {
 
     fn said(parts: &[&[u8]]) -> Vec<String> {
         let mut tail = Tail::default();
-        parts.iter().for_each(|part| tail.push(part));
+        for part in parts {
+            tail.push(part);
+        }
         tail.lines()
     }
 
@@ -112,7 +114,8 @@ mod tests {
 
     #[test]
     fn only_the_last_lines_are_kept() {
-        let lines = said(&[(0..100).map(|line| format!("{line}\n")).collect::<String>().as_bytes()]);
+        let many: Vec<String> = (0..100).map(|line| line.to_string()).collect();
+        let lines = said(&[many.join("\n").as_bytes()]);
         assert_eq!((lines.len(), lines.first().map(String::as_str)), (LINES, Some("80")));
     }
 
@@ -121,7 +124,9 @@ mod tests {
         let long = vec![b'x'; 3 * BYTES];
         for step in [1, 100, BYTES, 3 * BYTES] {
             let mut tail = Tail::default();
-            long.chunks(step).for_each(|part| tail.push(part));
+            for part in long.chunks(step) {
+                tail.push(part);
+            }
             assert_eq!(tail.lines(), ["x".repeat(BYTES)], "{step}");
             tail.push(b"\nthe end");
             assert_eq!(tail.lines(), ["the end"], "{step}");
