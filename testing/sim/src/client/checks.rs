@@ -199,13 +199,14 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
         return facts.broken(Law::Closing, "nobody has the client any more, and the connection goes on");
     }
     if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
-        over_are_taken_back(facts, way);
+        over_are_taken_back(facts, way, now);
         questions_are_answered(facts, way, now);
     }
 }
 
-/// L5: who was dropped or has waited for long enough is taken back, unless the answer was there.
-fn over_are_taken_back(facts: &mut Facts, way: &dyn Way) {
+/// L5: who was dropped or has waited for long enough is taken back, unless the answer was there. In a session that is said behind the
+/// request itself, which has a second to arrive (L9).
+fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
     let left = facts.calls.iter().find(|(_, call)| {
         let over = matches!(call.ended, Some((_, End::Dropped | End::Failed(ErrorKind::TimedOut, _))));
         let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)).filter(|_| over) else {
@@ -214,7 +215,10 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way) {
         let told = match (facts.over, facts.modern) {
             (Over::Http, true) => request.given_up,
             // Where nobody took it there is nothing to take back.
-            (Over::Http, false) => request.cancelled || !request.faults.is_empty(),
+            (Over::Http, false) => {
+                let soon = call.ended.as_ref().is_some_and(|(when, _)| now < *when + Duration::from_secs(1));
+                request.cancelled || !request.faults.is_empty() || soon
+            }
             (Over::Stream, _) => request.cancelled,
         };
         !told && first_answer(facts, way, call).0.is_none()

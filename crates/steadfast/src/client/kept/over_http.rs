@@ -12,7 +12,7 @@ impl Above for Kept {
         }
     }
 
-    fn identify<'a>(&self, credentials: &mut dyn Iterator<Item = &'a [u8]>) {
+    fn identify(&self, credentials: &mut dyn Iterator<Item = &[u8]>) {
         Self::identify(self, credentials);
     }
 }

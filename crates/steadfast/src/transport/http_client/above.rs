@@ -8,5 +8,5 @@ pub(crate) trait Above: Send + Sync + 'static {
     fn each_header(&self, tool: &str, arguments: &JsonObject, header: &mut dyn FnMut(&str, &str));
 
     /// A request goes out with these credentials.
-    fn identify<'a>(&self, credentials: &mut dyn Iterator<Item = &'a [u8]>);
+    fn identify(&self, credentials: &mut dyn Iterator<Item = &[u8]>);
 }
