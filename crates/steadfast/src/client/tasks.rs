@@ -11,11 +11,13 @@ use steadfast_model::{
     DetailedTask, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task, TaskParams, TaskStatus, UpdateTaskParams,
     request,
 };
+use steadfast_proto::mutant;
 
 use super::Client;
+use super::link::is_closed;
 use super::questions::Questions;
 use crate::error::{Error, Outcome};
-use crate::runtime::waiting::sleep;
+use crate::runtime::waiting::{sleep, unless};
 
 /// How long to wait before asking, if the server does not say, and whatever it says.
 const PACE: Duration = Duration::from_secs(1);
@@ -80,7 +82,8 @@ impl Following {
 
     /// Answers what was not answered before: the server may show a question for a while after it was.
     async fn answer(&mut self, requests: InputRequests) -> Result<(), Error> {
-        let new: InputRequests = requests.into_iter().filter(|(key, _)| !self.answered.contains(key)).collect();
+        let new: InputRequests =
+            requests.into_iter().filter(|(key, _)| !self.answered.contains(key) || mutant!(AnswerTasksAgain)).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -90,16 +93,24 @@ impl Following {
         self.client.call::<request::UpdateTask>(params).await.map(drop).map_err(Error::with_outcome_unknown)
     }
 
+    /// Waits until it is time to ask, or until there is nobody to be asked: that is found out then, not a minute later.
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);
-        sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end())).await;
+        let closed = self.client.inner.line.link().closed();
+        let lost = async move {
+            if mutant!(SleepOn) {
+                return std::future::pending().await;
+            }
+            is_closed(closed).await;
+        };
+        unless(lost, sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end()))).await;
     }
 }
 
 /// Has the task cancelled when nobody waits for it any more.
 impl Drop for Following {
     fn drop(&mut self) {
-        if self.over {
+        if self.over || mutant!(KeepDroppedTasks) {
             return;
         }
         cancel(&self.client, &self.task.task_id);
