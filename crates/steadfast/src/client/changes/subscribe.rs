@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use steadfast_model::request::{self, Request};
 use steadfast_model::{ResourceParams, SubscriptionFilter, era};
+use steadfast_proto::mutant;
 use tokio::sync::oneshot;
 
 use super::told::{Failure, Listener};
@@ -27,15 +28,16 @@ pub(super) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter
     let (listener, gone) = Listener::new(filter);
     link.told.add(&listener);
     let subscriptions =
-        Subscriptions { client: Arc::downgrade(&client.inner), link: Arc::clone(link), made: Vec::new() };
+        Subscriptions { client: Arc::downgrade(&client.inner), link: Arc::downgrade(link), made: Vec::new() };
     let filter = listener.filter.clone();
     client.inner.runtime().spawn(Box::pin(subscriptions.keep(Arc::downgrade(&listener), filter, gone)));
     listener
 }
 
+/// It keeps nothing open: what nobody has any more ends, whatever the server is still to be told.
 struct Subscriptions {
     client: Weak<Inner>,
-    link: Arc<Link>,
+    link: Weak<Link>,
     /// Those that the server may have.
     made: Vec<String>,
 }
@@ -63,7 +65,10 @@ impl Subscriptions {
             let ending = self.ask::<request::Subscribe>(uri).await.map_err(|error| Failure { error, loss: None })?;
             let loss = Loss::of(&ending);
             if let Err(error) = result_of::<request::Subscribe>(ending) {
-                self.made.pop();
+                // What was lost on the way back is there all the same.
+                if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) || mutant!(ForgetLostSubscriptions) {
+                    self.made.pop();
+                }
                 return Err(Failure { error, loss });
             }
         }
@@ -72,31 +77,35 @@ impl Subscriptions {
 
     /// What the server tells before its stream is open may be lost.
     async fn wait_for_the_stream(&self) {
-        let Some(runtime) = self.client.upgrade().map(|client| Arc::clone(client.runtime())) else { return };
+        let (Some(client), Some(link)) = (self.client.upgrade(), self.link.upgrade()) else { return };
+        let runtime = Arc::clone(client.runtime());
+        drop(client);
         let end = runtime.now() + OPENING;
         // Some servers say nothing of the stream before there is something to tell.
-        let _ = before(&*runtime, Some(end), self.link.is_audible()).await;
+        let _ = before(&*runtime, Some(end), link.is_audible()).await;
     }
 
     async fn take_back(mut self) {
         for uri in std::mem::take(&mut self.made) {
             // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
-            if !self.link.told.wants(&uri) {
+            if self.link.upgrade().is_some_and(|link| !link.told.wants(&uri)) {
                 let _ = self.ask::<request::Unsubscribe>(&uri).await;
             }
         }
     }
 
     async fn ask<R: Request<Params = ResourceParams>>(&self, uri: &str) -> Result<CallEnding, Error> {
-        let Some(client) = self.client.upgrade() else {
+        let (Some(client), Some(link)) = (self.client.upgrade(), self.link.upgrade()) else {
             return Err(Error::closed(Outcome::NotSent));
         };
         let mut text = Vec::new();
         let params = ResourceParams::new(uri);
-        era::write_params(self.link.peer.revision, &params, &client.line.opener.decoration, &mut text)
+        era::write_params(link.peer.revision, &params, &client.line.opener.decoration, &mut text)
             .map_err(Error::encode)?;
         let text = String::from_utf8(text).map_err(Error::encode)?;
         let options = CallOptions { timeout: Some(SUBSCRIBING), ..CallOptions::default() };
-        Ok(PendingCall::new(&self.link.mailbox, R::METHOD, Some(text.into()), options).await)
+        let call = PendingCall::new(&link.mailbox, R::METHOD, Some(text.into()), options);
+        let _held = mutant!(HoldWhileUnsubscribing).then_some((client, link));
+        Ok(call.await)
     }
 }
