@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use steadfast_model::{Cache, CacheScope, CallToolParams, Method};
-use steadfast_proto::Moment;
 use steadfast_proto::envelope::OwnedParams;
+use steadfast_proto::{Moment, mutant};
 
 pub use cache::ResponseCache;
 pub(super) use keeping::Keeping;
@@ -74,7 +74,7 @@ impl Kept {
         if stale.concerns_tools() {
             self.tools.forget();
         }
-        if let Some(cache) = &self.cache {
+        if let Some(cache) = self.cache.as_ref().filter(|_| !mutant!(KeepStale)) {
             cache.spoil(|asked| stale.concerns(asked));
         }
     }
