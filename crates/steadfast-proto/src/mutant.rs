@@ -91,6 +91,30 @@ faults! {
         KeepDroppedCalls,
         /// L8, L10 (client): what a call came to is told to the one that has waited for the longest.
         CrossCalls,
+        /// L5 (client): a task that nobody waits for any more is not cancelled.
+        KeepDroppedTasks,
+        /// L1 (client): what a task asks for is answered as often as it is shown.
+        AnswerTasksAgain,
+        /// L2 (client): the total time is not kept while a call waits for something else than an answer.
+        ForgetTotal,
+        /// L5 (client): a call that waits for something else than an answer outlasts the close of its client.
+        OutlastClose,
+        /// L5 (client): a connection that is lost is noticed when a task is asked for the next time.
+        SleepOn,
+        /// L9 (client): changes are told before it is said that they are listened to.
+        TellEarly,
+        /// L5 (client): a subscription that was lost on the way is not taken back.
+        ForgetLostSubscriptions,
+        /// L5 (client): a client that nobody has lives on until the server has heard that nobody listens.
+        HoldWhileUnsubscribing,
+        /// L5 (HTTP client): the session lives on that the server did not know when a response was resumed.
+        ResumeInLostSession,
+        /// L10 (client): what is kept is given out whatever changes were heard of.
+        KeepStale,
+        /// L10 (client): what is kept is given out past its time.
+        KeepExpired,
+        /// L10 (client): what was sent and lost is made again, whatever harm that does.
+        RepeatHarmful,
         /// L2 (client): calls have no deadlines.
         ForgetCallDeadlines,
         /// L8, L10 (HTTP client): what broke on its way is sent again.

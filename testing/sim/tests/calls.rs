@@ -38,7 +38,8 @@ fn lawful(reach: Reach) -> Totals {
 fn the_laws_hold_over_a_stream() {
     let all = lawful(Reach::Stream);
     let least = [all.opened, all.done, all.dropped, all.cancellations, all.questions].into_iter().min();
-    assert!(least.is_some_and(|least| least * 3 > seeds()), "hardly anything happens: {all}");
+    assert!(least.is_some_and(|least| least * 4 > seeds()), "hardly anything happens: {all}");
+    assert!(all.goes_beyond_one_request(seeds() / 30), "hardly anything takes more than a request: {all}");
 }
 
 #[test]
@@ -46,6 +47,7 @@ fn the_laws_hold_over_http() {
     let all = lawful(Reach::Http);
     let least = [all.opened, all.done, all.dropped, all.resumed, all.questions].into_iter().min();
     assert!(least.is_some_and(|least| least * 10 > seeds()), "hardly anything happens: {all}");
+    assert!(all.goes_beyond_one_request(seeds() / 30), "hardly anything takes more than a request: {all}");
 }
 
 #[test]

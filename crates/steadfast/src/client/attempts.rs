@@ -1,5 +1,7 @@
 //! What may be made again (law L10): what was not sent, and what does no harm when it is made twice.
 
+use steadfast_proto::mutant;
+
 use super::ending::{Loss, Lost};
 use crate::error::Outcome;
 
@@ -24,7 +26,7 @@ impl Attempts {
     pub(super) fn allow(&mut self, loss: Loss) -> bool {
         self.sent |= loss.sent;
         let second_session = loss.of == Lost::Session && std::mem::replace(&mut self.session_lost, true);
-        let allowed = self.left > 0 && (self.harmless || !loss.sent) && !second_session;
+        let allowed = self.left > 0 && (self.harmless || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
         if allowed {
             self.left -= 1;
         }

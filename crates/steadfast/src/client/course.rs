@@ -12,7 +12,7 @@ use serde_json::Value;
 use steadfast_model::era;
 use steadfast_model::request::Request;
 use steadfast_model::{InputRequiredResult, ProgressToken, Task};
-use steadfast_proto::Moment;
+use steadfast_proto::{Moment, mutant};
 
 use super::Client;
 use super::asking::Asking;
@@ -21,7 +21,7 @@ use super::call::Call;
 use super::canceller::Canceller;
 use super::ending::{Loss, Lost, complete, text_of};
 use super::kept::{Keeping, Over};
-use super::line::Failed;
+use super::line::{Failed, Line};
 use super::link::Link;
 use super::lookup::{Lookup, look_up};
 use super::rounds::Rounds;
@@ -99,7 +99,7 @@ impl<R: Request> Course<R> {
         Self {
             link: inner.line.link(),
             attempts: Attempts::new(inner.line.policy().most(), harmless),
-            bounds: Bounds { canceller: Canceller::default(), end, runtime },
+            bounds: Bounds { canceller: Canceller::default(), end, line: Arc::clone(&inner.line), runtime },
             client,
             asked,
             params,
@@ -298,16 +298,20 @@ struct Bounds {
     canceller: Canceller,
     /// When the call has taken long enough, over all that it takes.
     end: Option<Moment>,
+    /// Nothing is waited for any more when this is closed.
+    line: Arc<Line>,
     runtime: Arc<dyn Runtime>,
 }
 
 impl Bounds {
     /// What the work comes to, unless the call is ended before: then with an error that says this.
     async fn during<T>(&self, known: Outcome, work: impl Future<Output = T>) -> Result<T, Error> {
-        let bounded = before(&*self.runtime, self.end, work);
-        match unless(self.canceller.cancelled(), bounded).await {
-            Some(Some(done)) => Ok(done),
-            Some(None) => Err(Error::timed_out(known)),
+        let bounded = before(&*self.runtime, self.end.filter(|_| !mutant!(ForgetTotal)), work);
+        let open = unless(self.line.wait_until_closing(), bounded);
+        match unless(self.canceller.cancelled(), open).await {
+            Some(Some(Some(done))) => Ok(done),
+            Some(Some(None)) => Err(Error::timed_out(known)),
+            Some(None) => Err(Error::closed(known)),
             None => Err(Error::cancelled(known)),
         }
     }

@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steadfast_proto::Moment;
+use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
 use super::ending::{Loss, Lost, text_of};
@@ -132,6 +132,15 @@ impl Line {
         self.closing.send_replace(true);
         self.opener.kept.close();
         link.shut_down();
+    }
+
+    /// Waits until the line is closed.
+    pub(super) async fn wait_until_closing(&self) {
+        if mutant!(OutlastClose) {
+            return std::future::pending().await;
+        }
+        // The sender is ours, so there is one.
+        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
     }
 
     /// Waits until nothing is left of a line that was closed.

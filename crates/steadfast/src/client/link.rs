@@ -92,11 +92,9 @@ impl Driven {
         self.closed.clone()
     }
 
-    /// Waits until the server is heard whenever it speaks: over HTTP that takes a stream of its own.
-    pub(super) async fn is_audible(&self) {
-        let mut audible = self.audible.clone();
-        // An error means that nothing will be heard any more.
-        let _ = audible.wait_for(|audible| *audible).await;
+    /// Tells when the server is heard whenever it speaks: over HTTP that takes a stream of its own.
+    pub(super) fn audible(&self) -> watch::Receiver<bool> {
+        self.audible.clone()
     }
 
     /// How the server ended, if that is known, or will be before long.
@@ -127,6 +125,12 @@ impl Drop for Driven {
 pub(super) async fn wait_until_closed(mut closed: watch::Receiver<bool>) {
     // An error means that the driver is gone, and with it the connection.
     let _ = closed.wait_for(|closed| *closed).await;
+}
+
+/// Waits until the server of a connection is heard.
+pub(super) async fn wait_until_audible(mut audible: watch::Receiver<bool>) {
+    // An error means that nothing will be heard any more.
+    let _ = audible.wait_for(|audible| *audible).await;
 }
 
 /// Drives a connection to its end, and says so.

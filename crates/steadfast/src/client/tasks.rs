@@ -13,12 +13,14 @@ use steadfast_model::{
     TaskStatus, TaskSupport, UpdateTaskParams, request,
 };
 use steadfast_proto::connection::Peer;
+use steadfast_proto::mutant;
 
 use super::Client;
+use super::link::wait_until_closed;
 use super::questions::Questions;
 use super::rounds::with_members;
 use crate::error::{Error, Outcome};
-use crate::runtime::waiting::sleep;
+use crate::runtime::waiting::{sleep, unless};
 
 /// How long to wait before asking, if the server does not say, and whatever it says.
 const PACE: Duration = Duration::from_secs(1);
@@ -176,7 +178,8 @@ impl Following {
 
     /// Answers what was not answered before: the server may show a question for a while after it was.
     async fn answer(&mut self, requests: InputRequests) -> Result<(), Error> {
-        let new: InputRequests = requests.into_iter().filter(|(key, _)| !self.answered.keys.contains(key)).collect();
+        let known = |key: &String| self.answered.keys.contains(key) && !mutant!(AnswerTasksAgain);
+        let new: InputRequests = requests.into_iter().filter(|(key, _)| !known(key)).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -186,9 +189,17 @@ impl Following {
         self.client.call::<request::UpdateTask>(params).await.map(drop)
     }
 
+    /// Waits until it is time to ask, or until there is nobody to be asked: that is found out then, not a minute later.
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);
-        sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end())).await;
+        let closed = self.client.inner.line.link().closed();
+        let lost = async move {
+            if mutant!(SleepOn) {
+                return std::future::pending().await;
+            }
+            wait_until_closed(closed).await;
+        };
+        unless(lost, sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end()))).await;
     }
 }
 
@@ -221,7 +232,7 @@ impl Answered {
 /// Has the task cancelled when nobody waits for it any more.
 impl Drop for Following {
     fn drop(&mut self) {
-        if self.over {
+        if self.over || mutant!(KeepDroppedTasks) {
             return;
         }
         cancel(&self.client, &self.task.task_id);

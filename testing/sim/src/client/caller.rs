@@ -6,11 +6,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::{Connecting, Reconnect};
-use steadfast::{Client, ListRootsResult};
+use steadfast::client::{Canceller, Connecting, Reconnect};
+use steadfast::{Client, ElicitParams, ElicitResult, Error, ListRootsResult};
 
 use super::journal::{End, Journal};
-use super::script::{Act, Call, Opening, Script};
+use super::script::{Act, Call, Hears, Opening, Script};
 use super::server::{Server, Voice};
 use crate::executor::{Executor, TaskId};
 use crate::rng::Random;
@@ -33,7 +33,8 @@ pub(super) struct Caller {
 #[derive(Default)]
 struct State {
     client: Option<Client>,
-    calls: Vec<(u64, TaskId)>,
+    calls: Vec<(u64, TaskId, Canceller)>,
+    listeners: Vec<TaskId>,
 }
 
 impl Caller {
@@ -44,6 +45,7 @@ impl Caller {
     /// With what is the same over every way.
     pub(super) fn prepare(&self, connecting: Connecting, script: &Script) -> Connecting {
         let (executor, random) = (self.executor.clone(), Mutex::new(Random::new(script.seed, 32)));
+        let connecting = if script.tasks { connecting.tasks() } else { connecting };
         connecting
             .era(script.era)
             .limits(script.limits.clone())
@@ -56,6 +58,13 @@ impl Caller {
                 async move {
                     sleep.await;
                     Ok(ListRootsResult::default())
+                }
+            })
+            .on_elicit(|asked| async move {
+                match asked {
+                    ElicitParams::Form(form) if form.message == "hang" => std::future::pending().await,
+                    ElicitParams::Form(form) if form.message == "fail" => Err(Error::internal("no")),
+                    _ => Ok(ElicitResult::decline()),
                 }
             })
     }
@@ -72,6 +81,10 @@ impl Caller {
             self.executor.sleep(LONG).await;
         }
         self.forget();
+        self.executor.sleep(LONG).await;
+        // Whoever listens keeps the client for as long as it wants to.
+        let listeners = std::mem::take(&mut self.state().listeners);
+        listeners.into_iter().for_each(|listener| self.executor.cancel(listener));
         self.executor.sleep(LONG).await;
         self.voice.die();
     }
@@ -107,10 +120,31 @@ impl Caller {
                 let place = state.calls.len().checked_sub(1 + back);
                 let task = place.map(|place| state.calls.remove(place));
                 drop(state);
-                if let Some((_, task)) = task {
+                if let Some((_, task, _)) = task {
                     self.executor.cancel(task);
                 }
             }
+            Act::Cancel { back } => {
+                let state = self.state();
+                let call = state.calls.iter().rev().nth(back).map(|(tag, _, canceller)| (*tag, canceller.clone()));
+                drop(state);
+                if let Some((tag, canceller)) = call {
+                    self.journal.cancelled(tag);
+                    canceller.cancel();
+                }
+            }
+            Act::Read(reading) => self.read(reading),
+            Act::Listen(listening) => self.listen(&listening),
+            Act::StopListening { back } => {
+                let mut state = self.state();
+                let place = state.listeners.len().checked_sub(1 + back);
+                let listener = place.map(|place| state.listeners.remove(place));
+                drop(state);
+                if let Some(listener) = listener {
+                    self.executor.cancel(listener);
+                }
+            }
+            Act::Change(resource) => self.server.change(resource, &self.voice),
             Act::Say(say) => self.server.say(say, None, &self.voice),
             Act::Pause(duration) => self.voice.pause(duration),
             Act::Settle => self.executor.sleep(LONG).await,
@@ -137,41 +171,55 @@ impl Caller {
     }
 
     /// If nobody has the client any more, it is to end.
-    fn left(&self) {
+    pub(super) fn left(&self) {
         let alone = self.state().client.is_none();
         let now = self.executor.now();
         let mut facts = self.journal.facts();
-        if alone && facts.left.is_none() && facts.calls.values().all(|call| call.ended.is_some()) {
+        if alone && facts.left.is_none() && facts.is_idle() {
             facts.left = Some(now);
         }
     }
 
     fn call(self: &Arc<Self>, call: Call) {
-        let Some(client) = self.state().client.clone() else { return };
+        let Some(client) = self.client() else { return };
         let tag = call.tag;
-        self.journal.began(tag);
+        self.journal.began(tag, call.progress == Hears::Stream);
         let mut made = client.call_tool("work", json!({ "tag": tag }));
         made = made.timeout(call.timeout).total_timeout(call.total);
         if call.idempotent {
             made = made.idempotent();
         }
-        if call.progress {
-            let journal = Arc::clone(&self.journal);
-            made = made.on_progress(move |progress| journal.progressed(tag, progress.progress));
-        }
-        let (pending, waits) = (made.start(), Waits { caller: Arc::clone(self), tag, end: None });
-        drop(client);
-        let task = self.executor.spawn_scenery(async move {
-            let ended = pending.await;
-            let end = match ended {
-                Ok(result) => {
-                    End::Done(result.content.first().and_then(|content| content.as_text()).unwrap_or("").to_owned())
+        let waits = Waits { caller: Arc::clone(self), tag, end: None };
+        let journal = Arc::clone(&self.journal);
+        let (task, canceller) = if call.progress == Hears::Stream {
+            let (mut progress, result) = made.with_progress();
+            self.executor.spawn_scenery(async move {
+                while let Some(step) = progress.next().await {
+                    journal.progressed(tag, step.progress);
                 }
-                Err(error) => End::Failed(error.kind(), error.outcome()),
-            };
-            waits.end(end);
-        });
-        self.state().calls.push((tag, task));
+                journal.heard_out(tag);
+            });
+            let canceller = result.canceller();
+            (self.executor.spawn_scenery(async move { waits.end(End::of(result.await)) }), canceller)
+        } else {
+            if call.progress == Hears::Called {
+                made = made.on_progress(move |progress| journal.progressed(tag, progress.progress));
+            }
+            let pending = made.start();
+            let canceller = pending.canceller();
+            (self.executor.spawn_scenery(async move { waits.end(End::of(pending.await)) }), canceller)
+        };
+        drop(client);
+        self.state().calls.push((tag, task, canceller));
+    }
+
+    /// The client, if the program has it.
+    pub(super) fn client(&self) -> Option<Client> {
+        self.state().client.clone()
+    }
+
+    pub(super) fn keep_listener(&self, listener: TaskId) {
+        self.state().listeners.push(listener);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -194,7 +242,7 @@ impl Waits {
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        self.caller.state().calls.retain(|(tag, _)| *tag != self.tag);
+        self.caller.state().calls.retain(|(tag, ..)| *tag != self.tag);
         self.caller.journal.ended(self.tag, self.end.take().unwrap_or(End::Dropped));
         self.caller.left();
     }

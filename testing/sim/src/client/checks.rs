@@ -3,13 +3,17 @@
 //! Nothing here knows the client: it sees what the program asked for and was told, what the server read and said, and what
 //! is left in the executor.
 
+pub(super) mod changes;
+pub(super) mod kept;
+pub(super) mod tasks;
+
 use std::time::Duration;
 
 use serde_json::Value;
 use steadfast::{ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
-use super::journal::{CallFacts, End, Facts, Fault, RequestFacts, Said, Way};
+use super::journal::{CallFacts, End, Facts, Fault, Kind, RequestFacts, Said, Way};
 use super::script::{Call, Over};
 use crate::executor::Executor;
 use crate::law::Law;
@@ -21,6 +25,9 @@ const SLACK: Duration = Duration::from_millis(100);
 /// How long the client may take to leave: the drain and a goodbye, over a stream and over HTTP.
 const LEAVING: Duration = Duration::from_secs(2);
 const LEAVING_HTTP: Duration = Duration::from_secs(4);
+
+/// How long a client lives on to have a task cancelled that nobody waits for.
+const CANCELLING: Duration = Duration::from_secs(10);
 
 /// How often a request is made again that was not let in.
 const ASKED_AGAIN: usize = 4;
@@ -38,18 +45,24 @@ pub(super) fn at_opening(facts: &mut Facts, must: bool) {
     }
 }
 
-/// Progress reaches the call that it is for (L8).
+/// Progress reaches the call that it is for (L8), in its order (L9).
 pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
     // Whole numbers of this size are exact.
     let whose = (value / 1_000.0).floor();
     if whose.to_string() != tag.to_string() {
-        facts.broken(Law::Identity, format!("call {tag} was told of progress {value}"));
+        return facts.broken(Law::Identity, format!("call {tag} was told of progress {value}"));
+    }
+    let in_order = facts.over == Over::Stream;
+    let Some(call) = facts.calls.get_mut(&tag) else { return };
+    let before = std::mem::replace(&mut call.progressed, value);
+    // Over HTTP each round has a stream of its own.
+    if value <= before && in_order {
+        facts.broken(Law::Order, format!("call {tag} was told of progress {value} behind {before}"));
     }
 }
 
 /// A request: its id is new (L8).
-pub(super) fn at_request(facts: &mut Facts, link: usize, raw: Id, method: &str, params: &Value) {
-    let tag = params["arguments"]["tag"].as_u64().filter(|_| method == "tools/call");
+pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, method: &str, params: &Value) {
     let known = facts.keys.get(&(link, raw.clone())).cloned();
     if let Some((id, known)) = known.and_then(|id| Some((id.clone(), facts.requests.get_mut(&id)?))) {
         // Who was not let in has not been served.
@@ -62,13 +75,56 @@ pub(super) fn at_request(facts: &mut Facts, link: usize, raw: Id, method: &str, 
     }
     let id = Id::from(format!("{link}:{raw}:{}", facts.requests.len()));
     facts.keys.insert((link, raw), id.clone());
+    let (kind, tag) = purpose(facts, link, &id, method, params);
+    if kind != Kind::Opening {
+        facts.kept.newest = facts.kept.newest.max(link);
+    }
     if let Some(call) = tag.and_then(|tag| facts.calls.get_mut(&tag)) {
         call.ids.push(id.clone());
         if matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent)))) {
             facts.broken(Law::Outcome, format!("the request {id} was made for a call that was said not to be sent"));
         }
     }
-    facts.requests.insert(id, RequestFacts { tag, ..RequestFacts::default() });
+    facts.requests.insert(id, RequestFacts { kind, written: now, ..RequestFacts::default() });
+}
+
+/// What a request is for, and the call that waits for its answer.
+fn purpose(facts: &mut Facts, link: usize, id: &Id, method: &str, params: &Value) -> (Kind, Option<u64>) {
+    match method {
+        "initialize" | "server/discover" => (Kind::Opening, None),
+        "tools/call" => {
+            let tag = params["arguments"]["tag"].as_u64();
+            round_is_right(facts, tag, params);
+            (Kind::Call, tag)
+        }
+        "tasks/get" | "tasks/update" | "tasks/cancel" => (Kind::Task, tasks::at_task_request(facts, method, params)),
+        "subscriptions/listen" => {
+            let uris = params["notifications"]["resourceSubscriptions"].as_array();
+            if let Some(number) = uris.into_iter().flatten().find_map(|uri| changes::whose(uri.as_str()?)) {
+                changes::at_listen(facts, link, id.clone(), number);
+            }
+            (Kind::Listen, None)
+        }
+        "resources/subscribe" | "resources/unsubscribe" => {
+            let number = params["uri"].as_str().and_then(changes::whose);
+            if let Some(number) = number.filter(|_| method == "resources/subscribe") {
+                changes::at_listen(facts, link, id.clone(), number);
+            }
+            (Kind::Subscription, None)
+        }
+        _ => (Kind::Other, None),
+    }
+}
+
+/// L8: a later round says again what the server said to this call. That may not be its last word, which may be lost.
+fn round_is_right(facts: &mut Facts, tag: Option<u64>, params: &Value) {
+    let Some(said) = params["requestState"].as_str() else { return };
+    facts.counts.rounds += 1;
+    let Some(call) = tag.and_then(|tag| facts.calls.get(&tag)) else { return };
+    let mut states = call.ids.iter().filter_map(|id| facts.requests.get(id)?.state.as_deref());
+    if states.all(|state| state != said) {
+        facts.broken(Law::Identity, format!("a round of call {tag:?} says {said:?}, which it was never told"));
+    }
 }
 
 /// A cancellation names a request that was written before it (L9), and never the opening of the connection.
@@ -81,7 +137,7 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
         return;
     }
     match id.as_ref().and_then(|id| facts.requests.get_mut(id)) {
-        Some(request) if request.tag.is_some() => {
+        Some(request) if request.kind != Kind::Opening => {
             let again = std::mem::replace(&mut request.cancelled, true);
             if again {
                 facts.broken(Law::OneEnding, format!("{id:?} is cancelled twice"));
@@ -99,10 +155,12 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
     }
     match facts.questions.get_mut(id) {
         None => facts.broken(Law::Identity, format!("an answer to {id}, which was never asked")),
-        Some((_, _, answers)) => {
-            *answers += 1;
-            if *answers > 1 {
+        Some(question) => {
+            question.answers += 1;
+            if question.answers > 1 {
                 facts.broken(Law::OneEnding, format!("{id} is answered twice"));
+            } else if question.silenced {
+                facts.broken(Law::Silence, format!("{id} is answered, and was taken back long ago"));
             }
         }
     }
@@ -122,16 +180,20 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
     let decided = said.is_some_and(Said::decides);
     let answered = call.ids.last().and_then(|id| facts.requests.get(id)).is_some_and(|last| !last.answers.is_empty());
     let lied = match end {
-        End::Done(text) => said != Some(Said::Result) || *text != format!("tag:{tag};"),
+        End::Done(text) => !said.is_some_and(Said::is_result) || *text != format!("tag:{tag};"),
         End::Failed(kind, _) => match kind {
             ErrorKind::Refused => !refused(said, faults),
             // Who dies in the middle of a word has torn it.
-            ErrorKind::Decode => !(matches!(said, Some(Said::Unreadable | Said::Torn)) || facts.trouble && answered),
+            ErrorKind::Decode => {
+                !(matches!(said, Some(Said::Unreadable | Said::Torn | Said::TaskEmpty)) || facts.trouble && answered)
+            }
             ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
             ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
             ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),
             // Who points elsewhere with the same request has not begun it, and nobody is asked there.
             ErrorKind::Unsendable => !faults.iter().any(|fault| matches!(fault, Fault::Status(307 | 308))),
+            ErrorKind::Cancelled => said != Some(Said::TaskCancelled) && !call.cancelled,
+            ErrorKind::Unanswered => said != Some(Said::AskBack),
             ErrorKind::Limit => !call.crowded && !call.prolonged && !facts.returns,
             _ => true,
         },
@@ -147,6 +209,7 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
             facts.broken(Law::Outcome, format!("call {tag} is said not to have been sent, and the server has it"));
         }
     }
+    tasks::at_end(facts, tag, said, end);
     if let Some(late) = overdue(facts, now, tag) {
         facts.broken(Law::Answer, late);
     }
@@ -154,7 +217,7 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
 
 fn refused(said: Option<Said>, faults: &[Fault]) -> bool {
     let status = faults.iter().any(|fault| matches!(fault, Fault::Status(400..500)));
-    said == Some(Said::Error) || status
+    matches!(said, Some(Said::Error | Said::TaskFailed)) || status
 }
 
 /// Whether a call lasts, or has lasted, for longer than it may.
@@ -184,10 +247,22 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
         if said.is_some_and(Said::decides) {
             return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
         }
+        if call.cancelled {
+            return facts.broken(Law::Answer, format!("call {tag} waits, and was cancelled"));
+        }
+        tasks::note_followed(facts, way, tag);
         // One that has been asked back waits for the program, not for the server.
-        if (too_long || (way.is_heard_out() && !facts.returns)) && said != Some(Said::AskBack) {
+        let patient = said == Some(Said::AskBack) && !facts.shut.is_some_and(|shut| now > shut + most + SLACK);
+        if (too_long || (way.is_heard_out() && !facts.returns)) && !patient {
             return facts.broken(Law::Closing, format!("call {tag} waits, and the connection is over"));
         }
+    }
+    let over = too_long || (way.is_heard_out() && !facts.returns);
+    changes::at_idle(facts, way, now, too_long);
+    kept::at_idle(facts, now, over);
+    if let Some((tag, _)) = facts.calls.iter().find(|(_, call)| call.hears && call.ended.is_some()) {
+        let what = format!("call {tag} has ended, and the stream of its progress has not");
+        return facts.broken(Law::Closing, what);
     }
     let asked = facts.calls.values().any(|call| call.ended.is_none());
     // Over HTTP the door is kept for as long as there is a client; nobody may be in it.
@@ -195,11 +270,15 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     if too_long && !asked && !over {
         return facts.broken(Law::Closing, "the connection should have ended by now");
     }
-    if facts.left.is_some_and(|left| now > left + most + SLACK) && !way.is_dropped() {
+    let cancels = if tasks::cancelled(facts) > 0 { CANCELLING } else { Duration::ZERO };
+    if facts.left.is_some_and(|left| now > left + most + cancels + SLACK) && !way.is_dropped() {
         return facts.broken(Law::Closing, "nobody has the client any more, and the connection goes on");
     }
     if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
         over_are_taken_back(facts, way, now);
+        tasks::unwanted_are_cancelled(facts);
+        changes::given_up_are_taken_back(facts);
+        changes::subscriptions_are_right(facts);
         questions_are_answered(facts, way, now);
     }
 }
@@ -229,10 +308,14 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
     }
 }
 
-/// L2: what a server of the older revisions asked is answered.
+/// L2: what a server of the older revisions asked is answered, and L3: not if it was taken back.
 fn questions_are_answered(facts: &mut Facts, way: &dyn Way, now: Moment) {
-    let waits = facts.questions.iter().find(|(_, (asked, receipt, answers))| {
-        *answers == 0 && now > *asked + HANDLING && receipt.is_some_and(|receipt| way.was_read(receipt))
+    let read = |receipt: Option<usize>| receipt.is_some_and(|receipt| way.was_read(receipt));
+    for question in facts.questions.values_mut() {
+        question.silenced |= question.answers == 0 && read(question.withdrawn);
+    }
+    let waits = facts.questions.iter().find(|(_, question)| {
+        question.answers == 0 && !question.taken_back && now > question.asked + HANDLING && read(question.receipt)
     });
     if let Some((id, _)) = waits
         && !facts.modern
@@ -250,6 +333,10 @@ pub(super) fn at_last(facts: &mut Facts, way: &dyn Way, executor: &Executor) {
     }
     if let Some((tag, _)) = facts.calls.iter().find(|(_, call)| call.ended.is_none()) {
         let what = format!("call {tag} never ends");
+        return facts.broken(Law::Answer, what);
+    }
+    if let Some((number, _)) = facts.listeners.iter().find(|(_, listener)| listener.ended.is_none()) {
+        let what = format!("listener {number} never ends");
         return facts.broken(Law::Answer, what);
     }
     if let (tasks, jobs, timers) = executor.left()

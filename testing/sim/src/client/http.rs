@@ -64,7 +64,7 @@ impl Web {
             return Ok(self.status(404, gone));
         }
         match (&request.method, message) {
-            (&Method::GET, _) => self.get(&request, gone),
+            (&Method::GET, _) => self.get(&request, origin, gone),
             (&Method::POST, Some(message)) if gone.id.is_some() => self.serve(&message, origin, gone).await,
             (&Method::DELETE, _) if self.draw(|random| random.chance(10)) => std::future::pending().await,
             _ => self.accept(&request, gone).await,
@@ -92,7 +92,7 @@ impl Web {
     async fn serve(&self, message: &Value, origin: Origin, gone: Gone) -> Responded {
         let tag = message["params"]["arguments"]["tag"].as_u64();
         let manner = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.manner));
-        match manner.unwrap_or(Manner::Json) {
+        match manner.unwrap_or_else(|| self.manner(message)) {
             Manner::Unreachable => self.fails(gone.id.as_ref(), Fault::Unsent),
             Manner::Broken { taken } => {
                 if taken {
@@ -117,6 +117,27 @@ impl Web {
                 self.take(message, origin, stream);
                 Ok(self.events(stream, 0, gone))
             }
+        }
+    }
+
+    /// How what is no call is responded to.
+    fn manner(&self, message: &Value) -> Manner {
+        match message["method"].as_str() {
+            Some("subscriptions/listen") => {
+                let uris = message["params"]["notifications"]["resourceSubscriptions"].as_array();
+                let plan = uris.into_iter().flatten().find_map(|uri| self.server.listening(uri.as_str()?));
+                let (cut, clean) = (plan.and_then(|plan| plan.cut), self.draw(|random| random.chance(50)));
+                Manner::Events { cut, clean, named: false }
+            }
+            Some("tasks/get" | "tasks/update" | "tasks/cancel" | "resources/read") => {
+                match self.draw(|random| random.below(100)) {
+                    0..80 => Manner::Json,
+                    80..90 => Manner::Events { cut: None, clean: false, named: false },
+                    90..95 => Manner::Unreachable,
+                    _ => Manner::Broken { taken: self.draw(|random| random.chance(50)) },
+                }
+            }
+            _ => Manner::Json,
         }
     }
 
@@ -157,7 +178,7 @@ impl Web {
     }
 
     /// The stream on which the server speaks first, or the rest of another.
-    fn get(&self, request: &FetchRequest, gone: Gone) -> Responded {
+    fn get(&self, request: &FetchRequest, origin: Origin, gone: Gone) -> Responded {
         let Some(last) = request.headers.get("last-event-id").and_then(|id| id.to_str().ok()) else {
             if self.draw(|random| random.chance(40)) {
                 return Ok(self.status(405, gone));
@@ -165,7 +186,7 @@ impl Web {
             let cut = self.draw(|random| random.chance(50).then(|| 1 + random.index(300)));
             let mut state = self.state();
             let stream = state.open(Stream { named: true, cut, ..Stream::default() });
-            state.listening = Some(stream);
+            (state.listening, state.listening_link) = (Some(stream), origin.link);
             drop(state);
             return Ok(self.events(stream, 0, gone));
         };
@@ -304,6 +325,10 @@ impl Voice for Reply {
         self.web.end(|stream| stream == self.stream);
     }
 
+    fn break_off(&self) {
+        self.end_output();
+    }
+
     fn stop_reading(&self) {
         self.web.stop_reading();
     }
@@ -313,6 +338,10 @@ impl Voice for Reply {
     }
 
     fn pause(&self, _duration: Duration) {}
+
+    fn link(&self) -> usize {
+        self.web.state().listening_link
+    }
 }
 
 /// What nobody asked for goes where the client listens.
@@ -330,6 +359,8 @@ impl Voice for Web {
         self.journal.note("end output", 0, b"");
         self.end(|_| true);
     }
+
+    fn break_off(&self) {}
 
     fn stop_reading(&self) {
         self.journal.note("forgets the session", 0, b"");
@@ -352,6 +383,10 @@ impl Voice for Web {
     }
 
     fn pause(&self, _duration: Duration) {}
+
+    fn link(&self) -> usize {
+        self.state().listening_link
+    }
 }
 
 struct Reads(Arc<Mutex<State>>);

@@ -1,15 +1,18 @@
 //! What is seen from outside in one run: what the program did with its client and what came of it, and what the server was
 //! told and has said. The checks are in [`checks`](super::checks).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
-use steadfast::{Error, ErrorKind, Outcome};
+use steadfast::{CallToolResult, Error, ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
 use super::checks;
-use super::script::{Act, Call, Over, Script};
+use super::checks::changes::{self, Heard, ListenerFacts};
+use super::checks::kept::{self, KeptFacts};
+use super::checks::tasks::TaskFacts;
+use super::script::{Act, Call, Listening, Over, Reading, Script};
 use crate::executor::Executor;
 use crate::law::Law;
 use crate::message::{Id, id_text};
@@ -51,14 +54,21 @@ pub(super) struct Facts {
     pub(super) requests: BTreeMap<Id, RequestFacts>,
     /// What they are called here, by their connection: each has ids of its own.
     pub(super) keys: BTreeMap<(usize, Id), Id>,
-    /// Questions of the server's: when, with which receipt, and how often they were answered.
-    pub(super) questions: BTreeMap<Id, (Moment, Option<usize>, usize)>,
+    pub(super) questions: BTreeMap<Id, QuestionFacts>,
+    /// By their names.
+    pub(super) tasks: BTreeMap<String, TaskFacts>,
+    pub(super) listeners: BTreeMap<u64, ListenerFacts>,
+    /// What a server of the older revisions is to tell of, on which connection.
+    pub(super) subscribed: BTreeSet<(usize, String)>,
+    pub(super) kept: KeptFacts,
     /// The client comes back.
     pub(super) returns: bool,
     /// A connection was lost.
     pub(super) trouble: bool,
     /// The client could see that it is over.
     pub(super) closing: Option<Moment>,
+    /// The program has closed it.
+    pub(super) shut: Option<Moment>,
     /// The program is done with the client, and no call waits.
     pub(super) left: Option<Moment>,
     /// Requests of HTTP that are under way.
@@ -75,6 +85,8 @@ pub(super) struct Facts {
 pub(super) struct Counts {
     pub(super) cancellations: u64,
     pub(super) resumed: u64,
+    /// Beyond the first.
+    pub(super) rounds: u64,
     pub(super) messages: u64,
     pub(super) links: u64,
 }
@@ -91,6 +103,29 @@ pub(super) struct CallFacts {
     pub(super) executions: usize,
     /// As many calls as may wait did so when it was made.
     pub(super) crowded: bool,
+    /// It was cancelled from elsewhere.
+    pub(super) cancelled: bool,
+    /// The last progress that it was told of, and whether there may be more.
+    pub(super) progressed: f64,
+    pub(super) hears: bool,
+    /// The tasks that it became, by the requests that were answered with them.
+    pub(super) tasks: Vec<(Id, String)>,
+    /// The one that the client follows.
+    pub(super) task: Option<String>,
+    /// The same, if it is to be cancelled.
+    pub(super) unwanted: Option<String>,
+}
+
+/// A question of the server's.
+pub(super) struct QuestionFacts {
+    pub(super) asked: Moment,
+    pub(super) receipt: Option<usize>,
+    pub(super) answers: usize,
+    /// It was taken back, and the receipt of that if the client had read the question.
+    pub(super) taken_back: bool,
+    pub(super) withdrawn: Option<usize>,
+    /// The client knows that it was.
+    pub(super) silenced: bool,
 }
 
 /// How a call ended.
@@ -101,17 +136,44 @@ pub(super) enum End {
     Dropped,
 }
 
+impl End {
+    pub(super) fn of(ended: Result<CallToolResult, Error>) -> Self {
+        match ended {
+            Ok(result) => {
+                Self::Done(result.content.first().and_then(|content| content.as_text()).unwrap_or("").to_owned())
+            }
+            Err(error) => Self::Failed(error.kind(), error.outcome()),
+        }
+    }
+}
+
 /// A request as the client wrote it.
 #[derive(Default)]
 pub(super) struct RequestFacts {
-    pub(super) tag: Option<u64>,
+    pub(super) kind: Kind,
+    pub(super) written: Moment,
     pub(super) cancelled: bool,
     /// Nobody waits for its response any more (HTTP).
     pub(super) given_up: bool,
     pub(super) answers: Vec<(Option<usize>, Said)>,
+    /// What the server said when it asked back in place of an answer.
+    pub(super) state: Option<String>,
     pub(super) faults: Vec<Fault>,
     /// How often it was made again.
     pub(super) again: usize,
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    Opening,
+    Call,
+    Task,
+    Listen,
+    /// Of the older revisions: to a resource, or not any more.
+    Subscription,
+    #[default]
+    Other,
 }
 
 /// What an answer said.
@@ -123,12 +185,26 @@ pub(super) enum Said {
     AskBack,
     /// Half of it.
     Torn,
+    /// It goes on as a task.
+    Task,
+    /// The task goes on.
+    TaskWorks,
+    TaskCompleted,
+    /// It is completed, and has no result.
+    TaskEmpty,
+    TaskFailed,
+    TaskCancelled,
 }
 
 impl Said {
     /// Whether the call is over with it.
     pub(super) fn decides(self) -> bool {
-        matches!(self, Self::Result | Self::Error | Self::Unreadable)
+        let of_task = matches!(self, Self::TaskEmpty | Self::TaskFailed | Self::TaskCancelled);
+        self.is_result() || of_task || matches!(self, Self::Error | Self::Unreadable)
+    }
+
+    pub(super) fn is_result(self) -> bool {
+        matches!(self, Self::Result | Self::TaskCompleted)
     }
 }
 
@@ -144,6 +220,23 @@ pub(super) enum Fault {
 impl Facts {
     pub(super) fn broken(&mut self, law: Law, what: impl Into<String>) {
         self.record.broken(law, what);
+    }
+
+    /// Whether nobody in the program waits for anything of the client.
+    pub(super) fn is_idle(&self) -> bool {
+        let calls = self.calls.values().all(|call| call.ended.is_some());
+        let readings = self.kept.readings.values().all(|reading| reading.over);
+        calls && readings && self.listeners.values().all(|listener| listener.ended.is_some())
+    }
+
+    /// How much may wait for an answer, at most.
+    pub(super) fn waiting(&self) -> usize {
+        // One whose progress is a stream of its own goes on by itself, and may notice later that it was dropped.
+        let calls = self.calls.values().filter(|call| call.ended.is_none() || call.hears).count();
+        let readings = self.kept.readings.values().filter(|reading| !reading.over).count();
+        let listeners = self.listeners.values().filter(|listener| listener.ended.is_none()).count();
+        let beside = |request: &&RequestFacts| matches!(request.kind, Kind::Task | Kind::Subscription);
+        calls + readings + listeners + self.requests.values().filter(beside).count()
     }
 }
 
@@ -163,9 +256,14 @@ impl Journal {
             requests: BTreeMap::new(),
             keys: BTreeMap::new(),
             questions: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            subscribed: BTreeSet::new(),
+            kept: KeptFacts::default(),
             returns: script.returns,
             trouble: false,
             closing: None,
+            shut: None,
             left: None,
             requesting: 0,
             opened: None,
@@ -209,6 +307,7 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "close", 0, b"");
+        facts.shut.get_or_insert(now);
         facts.closing.get_or_insert(now);
     }
 }
@@ -224,14 +323,78 @@ impl Journal {
         checks::at_opening(&mut facts, compatible);
     }
 
-    pub(super) fn began(&self, tag: u64) {
+    pub(super) fn began(&self, tag: u64, hears: bool) {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "call", tag, b"");
-        let waiting = facts.calls.values().filter(|call| call.ended.is_none()).count();
-        let crowded = waiting >= facts.most_calls;
-        let call = CallFacts { began: now, ended: None, ids: Vec::new(), prolonged: false, executions: 0, crowded };
+        let crowded = facts.waiting() >= facts.most_calls;
+        let call = CallFacts {
+            began: now,
+            ended: None,
+            ids: Vec::new(),
+            prolonged: false,
+            executions: 0,
+            crowded,
+            cancelled: false,
+            progressed: 0.0,
+            hears,
+            tasks: Vec::new(),
+            task: None,
+            unwanted: None,
+        };
         facts.calls.insert(tag, call);
+    }
+
+    pub(super) fn cancelled(&self, tag: u64) {
+        self.note("cancelled", tag, b"");
+        if let Some(call) = self.facts().calls.get_mut(&tag) {
+            call.cancelled = true;
+        }
+    }
+
+    /// There is no more progress to hear of.
+    pub(super) fn heard_out(&self, tag: u64) {
+        self.note("heard out", tag, b"");
+        if let Some(call) = self.facts().calls.get_mut(&tag) {
+            call.hears = false;
+        }
+    }
+
+    pub(super) fn reads(&self, reading: &Reading) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "read", reading.number, &[b'0' + reading.resource]);
+        facts.kept.at_reading(reading, now);
+    }
+
+    pub(super) fn read(&self, number: u64, end: Result<Option<u64>, (ErrorKind, Outcome)>) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "has read", number, format!("{end:?}").as_bytes());
+        if let Some(way) = self.way() {
+            kept::at_read(&mut facts, way, now, number, end);
+        }
+    }
+
+    pub(super) fn listens(&self, listening: &Listening) {
+        self.note("listen", listening.number, &[b'0' + listening.resource]);
+        self.facts().listeners.insert(listening.number, ListenerFacts::new(listening.resource));
+    }
+
+    pub(super) fn heard(&self, number: u64, heard: &Heard, text: &str) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "heard", number, text.as_bytes());
+        changes::at_heard(&mut facts, number, heard);
+    }
+
+    pub(super) fn stopped_listening(&self, number: u64) {
+        let now = self.executor.now();
+        let mut facts = self.facts();
+        facts.record.note(now, "listened", number, b"");
+        if let Some(listener) = facts.listeners.get_mut(&number) {
+            listener.ended.get_or_insert(now);
+        }
     }
 
     pub(super) fn progressed(&self, tag: u64, value: f64) {
@@ -290,7 +453,7 @@ impl Journal {
             return None;
         };
         match (id_text(&message["id"]), message["method"].as_str()) {
-            (Some(id), Some(method)) => checks::at_request(&mut facts, link, id, method, &message["params"]),
+            (Some(id), Some(method)) => checks::at_request(&mut facts, now, link, id, method, &message["params"]),
             (None, Some("notifications/cancelled")) => {
                 checks::at_cancellation(&mut facts, link, &message["params"]);
             }
@@ -329,7 +492,28 @@ impl Journal {
     /// The server has asked.
     pub(super) fn asked(&self, id: &Id, receipt: Option<usize>) {
         let now = self.executor.now();
-        self.facts().questions.insert(id.clone(), (now, receipt, 0));
+        let question =
+            QuestionFacts { asked: now, receipt, answers: 0, taken_back: false, withdrawn: None, silenced: false };
+        self.facts().questions.insert(id.clone(), question);
+    }
+
+    /// The server takes a question back.
+    pub(super) fn withdrawn(&self, id: &Id, receipt: Option<usize>) {
+        let read = |receipt: usize| self.way().is_some_and(|way| way.was_read(receipt));
+        // Over HTTP it may overtake the question.
+        if let Some(question) = self.facts().questions.get_mut(id) {
+            question.taken_back = true;
+            question.withdrawn = receipt.filter(|_| question.receipt.is_some_and(read));
+        }
+    }
+
+    /// The server asks back, in place of a result.
+    pub(super) fn asked_back(&self, tag: u64, request: &Id, state: &str) {
+        self.prolonged(tag);
+        // What comes behind an answer is nothing.
+        if let Some(request) = self.facts().requests.get_mut(request).filter(|request| request.answers.is_empty()) {
+            request.state = Some(state.to_owned());
+        }
     }
 
     pub(super) fn fault(&self, id: Option<&Id>, fault: Fault) {

@@ -1,6 +1,9 @@
 //! Seeded simulation of the real client: a program that calls, waits, gives up and leaves, against a server that answers
 //! twice, late, wrongly or never, dies in the middle of a word, stops reading or forgets its session.
 //!
+//! Calls go on in rounds and as tasks, changes are listened to, and answers are kept: the server ends, forgets and denies all
+//! of it at will.
+//!
 //! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
 //! checks see only what the program was told, and what the server read and said. Two worlds share all but the way to the
 //! server: a stream of bytes, or HTTP.
@@ -9,9 +12,11 @@ mod caller;
 mod checks;
 mod http;
 mod journal;
+mod listener;
 mod script;
 mod server;
 mod stream;
+mod writer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,6 +52,18 @@ pub struct Totals {
     pub cancellations: u64,
     /// Questions that the server asked.
     pub questions: u64,
+    /// Calls that became tasks.
+    pub tasks: u64,
+    /// Tasks that were cancelled.
+    pub cancelled_tasks: u64,
+    /// Rounds beyond the first.
+    pub rounds: u64,
+    /// Changes that listeners heard of.
+    pub changes: u64,
+    /// How often it was said that somebody listens.
+    pub listened: u64,
+    /// Answers that were kept, and did for another reading.
+    pub kept: u64,
     /// Streams that were resumed.
     pub resumed: u64,
     /// Streams that were opened.
@@ -59,6 +76,14 @@ pub struct Totals {
     pub trace: u64,
 }
 
+impl Totals {
+    /// Whether all that takes more than a request and its answer has happened more often than this.
+    pub fn goes_beyond_one_request(&self, times: u64) -> bool {
+        let Self { tasks, cancelled_tasks, rounds, changes, listened, kept, .. } = *self;
+        [tasks, cancelled_tasks, rounds, changes, listened, kept].into_iter().all(|count| count > times)
+    }
+}
+
 impl std::ops::AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
         self.runs += other.runs;
@@ -68,6 +93,12 @@ impl std::ops::AddAssign for Totals {
         self.dropped += other.dropped;
         self.cancellations += other.cancellations;
         self.questions += other.questions;
+        self.tasks += other.tasks;
+        self.cancelled_tasks += other.cancelled_tasks;
+        self.rounds += other.rounds;
+        self.changes += other.changes;
+        self.listened += other.listened;
+        self.kept += other.kept;
         self.resumed += other.resumed;
         self.links += other.links;
         self.messages += other.messages;
@@ -80,9 +111,10 @@ impl fmt::Display for Totals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { runs, opened, calls, done, dropped, cancellations, .. } = self;
         let Self { questions, resumed, links, messages, steps, trace, .. } = self;
+        let Self { tasks, cancelled_tasks, rounds, changes, listened, kept, .. } = self;
         write!(
             formatter,
-            "{runs} runs of the client, {opened} opened, {steps} steps, {calls} calls, {done} done, {dropped} dropped, {cancellations} cancellations, {questions} questions, {resumed} resumed, {links} streams, {messages} messages, trace {trace:016x}"
+            "{runs} runs of the client, {opened} opened, {steps} steps, {calls} calls, {done} done, {dropped} dropped, {cancellations} cancellations, {questions} questions, {rounds} rounds, {tasks} tasks, {cancelled_tasks} of them cancelled, {listened} times listened, {changes} changes, {kept} kept answers, {resumed} resumed, {links} streams, {messages} messages, trace {trace:016x}"
         )
     }
 }
@@ -194,6 +226,12 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
             dropped: ended(|end| *end == End::Dropped),
             cancellations: facts.counts.cancellations,
             questions: count(facts.questions.len()),
+            tasks: count(facts.tasks.len()),
+            cancelled_tasks: count(checks::tasks::cancelled(&facts)),
+            rounds: facts.counts.rounds,
+            changes: count(facts.listeners.values().map(|listener| listener.heard).sum()),
+            listened: count(facts.listeners.values().map(|listener| listener.began).sum()),
+            kept: facts.kept.spared,
             resumed: facts.counts.resumed,
             links: facts.counts.links,
             messages: facts.counts.messages,

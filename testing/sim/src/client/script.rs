@@ -6,6 +6,7 @@ use std::time::Duration;
 use steadfast::client::Era;
 use steadfast::{Limits, Revision};
 
+use super::writer::Writer;
 use crate::rng::Random;
 
 /// One run.
@@ -26,6 +27,8 @@ pub(super) struct Script {
     pub(super) returns: bool,
     /// Somebody asks for another try whenever a request is not let in (HTTP).
     pub(super) stubborn: bool,
+    /// The client takes tasks for results.
+    pub(super) tasks: bool,
     pub(super) steps: Vec<Step>,
 }
 
@@ -65,6 +68,20 @@ pub(super) enum Act {
     Drop {
         back: usize,
     },
+    /// Cancels one of them from elsewhere.
+    Cancel {
+        back: usize,
+    },
+    /// Reads a resource, whose answer may be kept.
+    Read(Reading),
+    /// Begins to listen to changes.
+    Listen(Listening),
+    /// Stops, the `back`th from the last.
+    StopListening {
+        back: usize,
+    },
+    /// A resource changes at the server, and whoever listens is told.
+    Change(u8),
     /// The server says something that nobody asked for.
     Say(Say),
     /// The server does not read for a while.
@@ -89,13 +106,114 @@ pub(super) struct Call {
     pub(super) tag: u64,
     pub(super) timeout: Duration,
     pub(super) total: Duration,
-    pub(super) progress: bool,
+    pub(super) progress: Hears,
     /// It does no harm if the server does it twice.
     pub(super) idempotent: bool,
     /// What the server does when it has the call.
     pub(super) plan: Vec<Say>,
     /// How it responds, over HTTP.
     pub(super) manner: Manner,
+}
+
+/// How the program hears of the progress of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hears {
+    Nothing,
+    Called,
+    Stream,
+}
+
+/// A resource is read.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    /// Names it to the journal.
+    pub(super) number: u64,
+    pub(super) resource: u8,
+    /// What is kept will not do.
+    pub(super) fresh: bool,
+    pub(super) total: Duration,
+}
+
+/// Changes are listened to.
+#[derive(Debug, Clone)]
+pub(super) struct Listening {
+    /// Names the listener to the server: it also listens to a resource that nobody else asks for.
+    pub(super) number: u64,
+    pub(super) resource: u8,
+    pub(super) acknowledged: Acknowledged,
+    /// The server ends it, after a while.
+    pub(super) end: Option<(Duration, Farewell)>,
+    /// What becomes of the response, over HTTP.
+    pub(super) cut: Option<usize>,
+}
+
+/// How a server meets one who wants to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Acknowledged {
+    Once,
+    Late(Duration),
+    Twice,
+    Never,
+    /// Behind a change.
+    Behind,
+    Refused,
+}
+
+/// How a server ends a stream of changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Farewell {
+    Result,
+    Error,
+    /// As one takes back a request.
+    Cancelled,
+    /// Without a word (HTTP).
+    Broken,
+}
+
+/// What a server wants to know before it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    Roots,
+    /// Of a handler that fails.
+    Fails,
+    /// Of a handler that never ends.
+    Hangs,
+    /// There is no handler for it.
+    Unheard,
+    /// Nothing: it wants to be asked again.
+    Nothing,
+}
+
+/// A task, and what is said of it each time that it is asked for. The last is said for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Errand {
+    /// How often it wants to be asked for, in milliseconds.
+    pub(super) pace: Option<u64>,
+    pub(super) steps: [Turn; 4],
+}
+
+/// What is said of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Works,
+    /// It asks, under a key that stays until it is answered.
+    Asks(Question),
+    /// It asks under another key each time.
+    AsksAnew,
+    /// It is called by another name.
+    Renamed,
+    /// Nobody knows it any more.
+    Vanished,
+    WrongShape,
+    Silent,
+    /// It is answered twice, and the second contradicts the first.
+    Twice,
+    Completed,
+    /// It is completed, and has no result.
+    Empty,
+    Failed,
+    Cancelled,
+    Dies,
 }
 
 /// What a server does, with the call that it is about if there is one.
@@ -116,8 +234,12 @@ pub(super) enum Say {
     Error,
     WrongShape,
     Both,
-    /// Asks back in place of a result, where the revision has it.
-    AskBack,
+    /// Asks back in place of a result, where the revision has it: in so many rounds.
+    AskBack(Question, u64),
+    /// Goes on as a task, where the revision has them.
+    Task(Errand),
+    /// Takes its last question back, on the older wires.
+    Withdraw,
     /// Half of an answer, and then nothing ever again.
     Torn,
     Die,
@@ -156,7 +278,7 @@ impl Script {
     pub(super) fn of(seed: u64, over: Over) -> Self {
         let mut random = Random::new(seed, 30);
         let older = [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
-        let handshake = random.chance(60).then(|| *random.pick(&older));
+        let handshake = random.chance(50).then(|| *random.pick(&older));
         let era = match random.below(10) {
             0..5 => Era::Any,
             5 => Era::Modern,
@@ -178,138 +300,14 @@ impl Script {
             limits.calls = usize::try_from(random.between(1, 4)).unwrap_or(1);
         }
         let (stubborn, returns) = (random.chance(50), random.chance(40));
-        let mut writer = Writer { random, over, returns, tag: 0, steps: Vec::new() };
-        writer.write();
-        Self { seed, over, era, handshake, opening, give_up, limits, returns, stubborn, steps: writer.steps }
+        let tasks = random.chance(90);
+        let steps = Writer::new(random, over, returns).write();
+        Self { seed, over, era, handshake, opening, give_up, limits, returns, stubborn, tasks, steps }
     }
 
     /// Whether the client has to come to terms with the server.
     pub(super) fn is_compatible(&self) -> bool {
         matches!((self.era, self.handshake), (Era::Any, _) | (Era::Modern, None) | (Era::Handshake(_), Some(_)))
-    }
-}
-
-struct Writer {
-    random: Random,
-    over: Over,
-    returns: bool,
-    tag: u64,
-    steps: Vec<Step>,
-}
-
-impl Writer {
-    fn write(&mut self) {
-        let count = self.random.between(1, 25);
-        let hurry = self.random.chance(30);
-        for _ in 0..count {
-            let act = self.act();
-            let still = hurry || self.random.chance(50);
-            let delay = if still { Duration::ZERO } else { self.random.delay(Duration::from_millis(800)) };
-            self.steps.push(Step { delay, act });
-        }
-        if self.random.chance(50) {
-            self.steps.push(Step { delay: Duration::ZERO, act: Act::Settle });
-        }
-        let ends = [Act::Close, Act::Close, Act::Forget, Act::Die, Act::EndOutput, Act::StopReading];
-        for _ in 0..self.random.between(1, 2) {
-            let (delay, act) = (self.random.delay(Duration::from_secs(2)), self.random.pick(&ends).clone());
-            self.steps.push(Step { delay, act });
-        }
-    }
-
-    fn act(&mut self) -> Act {
-        if self.returns && self.random.chance(12) {
-            return self.random.pick(&[Act::Die, Act::EndOutput, Act::StopReading]).clone();
-        }
-        match self.random.below(100) {
-            0..65 => Act::Call(self.call()),
-            65..80 => Act::Drop { back: self.random.index(4) },
-            80..90 => Act::Say(self.oddity()),
-            90..95 => Act::Pause(self.random.delay(Duration::from_secs(3))),
-            95..98 => Act::Settle,
-            98 => Act::Die,
-            _ => Act::EndOutput,
-        }
-    }
-
-    fn call(&mut self) -> Call {
-        self.tag += 1;
-        let timeout = *self.random.pick(&[1, 3, 3, 5]);
-        let total = timeout * self.random.between(1, 4);
-        let count = self.random.below(5);
-        let mut plan: Vec<Say> = (0..count).map(|_| self.before()).collect();
-        plan.push(self.answer());
-        if self.random.chance(20) {
-            let late = self.before();
-            plan.push(late);
-            plan.push(self.answer());
-        }
-        Call {
-            tag: self.tag,
-            timeout: Duration::from_secs(timeout),
-            total: Duration::from_secs(total),
-            progress: self.random.chance(50),
-            idempotent: self.random.chance(30),
-            plan,
-            manner: self.manner(),
-        }
-    }
-
-    /// What comes before the answer.
-    fn before(&mut self) -> Say {
-        match self.random.below(100) {
-            0..50 => Say::Wait(self.random.delay(Duration::from_secs(3))),
-            50..75 => Say::Progress,
-            75..85 => Say::Ask,
-            85..98 => self.oddity(),
-            98 => Say::EndOutput,
-            _ => Say::Die,
-        }
-    }
-
-    fn answer(&mut self) -> Say {
-        match self.random.below(100) {
-            0..60 => Say::Result,
-            60..68 => Say::Error,
-            68..73 => Say::WrongShape,
-            73..76 => Say::Both,
-            76..86 => Say::AskBack,
-            86..89 => Say::TextAnswer,
-            // Never.
-            89..95 => Say::StrayAnswer,
-            95..97 => Say::Torn,
-            97 => Say::Die,
-            98 => Say::EndOutput,
-            _ => Say::StopReading,
-        }
-    }
-
-    fn oddity(&mut self) -> Say {
-        match self.random.below(4) {
-            0 => Say::Garbage(u8::try_from(self.random.below(8)).unwrap_or(0)),
-            1 => Say::StrayAnswer,
-            2 => Say::StrayProgress,
-            _ => Say::Ask,
-        }
-    }
-
-    fn manner(&mut self) -> Manner {
-        if self.over == Over::Stream {
-            return Manner::Json;
-        }
-        match self.random.below(100) {
-            0..25 => Manner::Json,
-            25..70 => {
-                let cut = self.random.chance(60).then(|| 1 + self.random.index(400));
-                Manner::Events { cut, clean: self.random.chance(50), named: self.random.chance(80) }
-            }
-            70..75 => Manner::Unreachable,
-            75..81 => Manner::Broken { taken: self.random.chance(50) },
-            81..88 => Manner::Status(*self.random.pick(&[303, 307, 400, 401, 403, 404, 429, 500, 503])),
-            88..93 => Manner::Refused { named: self.random.chance(50) },
-            93..96 => Manner::Accepted,
-            _ => Manner::Silent,
-        }
     }
 }
 

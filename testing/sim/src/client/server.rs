@@ -1,16 +1,23 @@
 //! The server: it reads what the client says, and does to each call what the script has planned for it.
 
+mod changes;
+mod resources;
+mod tasks;
+
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::Revision;
+use steadfast::{Revision, TASKS_EXTENSION};
 
 use super::journal::{Journal, Said};
-use super::script::{Opening, Say, Script};
+use super::script::{Act, Opening, Question, Say, Script};
 use crate::executor::Executor;
 use crate::message::{Id, id_text};
 use crate::rng::Random;
+use changes::Subscription;
+use tasks::Task;
 
 /// How a server speaks and misbehaves, over whatever carries it.
 pub(super) trait Voice: Send + Sync {
@@ -28,12 +35,18 @@ pub(super) trait Voice: Send + Sync {
 
     fn end_output(&self);
 
+    /// Ends this response alone, without a word (HTTP).
+    fn break_off(&self);
+
     fn stop_reading(&self);
 
     fn die(&self);
 
     /// Does not read for a while.
     fn pause(&self, duration: Duration);
+
+    /// The connection that is spoken on.
+    fn link(&self) -> usize;
 }
 
 /// One server.
@@ -42,12 +55,19 @@ pub(super) struct Server {
     journal: Arc<Journal>,
     handshake: Option<Revision>,
     opening: Opening,
+    /// The client takes tasks.
+    tasks: bool,
+    listenings: Vec<Act>,
     state: Mutex<State>,
 }
 
 struct State {
     random: Random,
     next: u64,
+    tasks: BTreeMap<String, Task>,
+    subscriptions: Vec<Subscription>,
+    /// The last question, while it may be taken back.
+    asked: Option<Id>,
 }
 
 /// A request that the server is busy with.
@@ -58,15 +78,23 @@ pub(super) struct Busy {
     key: Id,
     tag: u64,
     token: Option<Id>,
-    /// The client has answered what was asked in place of a result.
-    later: bool,
+    /// How often the client has answered what was asked in place of a result.
+    round: u64,
 }
 
 impl Server {
     pub(super) fn new(executor: Executor, journal: Arc<Journal>, script: &Script) -> Arc<Self> {
-        let state = Mutex::new(State { random: Random::new(script.seed, 33), next: 0 });
-        let (handshake, opening) = (script.handshake, script.opening);
-        Arc::new(Self { executor, journal, handshake, opening, state })
+        let state = Mutex::new(State {
+            random: Random::new(script.seed, 33),
+            next: 0,
+            tasks: BTreeMap::new(),
+            subscriptions: Vec::new(),
+            asked: None,
+        });
+        let (handshake, opening, tasks) = (script.handshake, script.opening, script.tasks);
+        let listenings = script.steps.iter().map(|step| step.act.clone());
+        let listenings = listenings.filter(|act| matches!(act, Act::Listen(_))).collect();
+        Arc::new(Self { executor, journal, handshake, opening, tasks, listenings, state })
     }
 
     /// Takes a message of the client's.
@@ -78,11 +106,18 @@ impl Server {
             Some("initialize") => self.open(id, self.handshake.map(initialized), voice),
             Some("tools/call") => {
                 let tag = params["arguments"]["tag"].as_u64().unwrap_or_default();
-                let later = params.get("requestState").is_some();
+                let round = params["requestState"].as_str().and_then(|state| state.rsplit('.').next()?.parse().ok());
                 let token = id_text(&params["_meta"]["progressToken"]);
                 let key = self.journal.key(link, &id);
-                self.serve(Busy { id, key, tag, token, later }, voice);
+                self.serve(Busy { id, key, tag, token, round: round.unwrap_or(0) }, voice);
             }
+            Some("resources/read") => self.read(link, id, params, voice),
+            Some("tasks/get") => self.get_task(link, &id, params, voice),
+            Some("tasks/update") => self.update_task(link, &id, params, voice),
+            Some("tasks/cancel") => self.cancel_task(link, &id, params, voice),
+            Some("subscriptions/listen") => self.listen(link, id, params, voice),
+            Some("resources/subscribe") => self.subscribe(link, id, params, voice),
+            Some("resources/unsubscribe") => self.unsubscribe(link, &id, params, voice),
             Some(_) => voice.tell(&refusal(&id, -32601), true),
             None => {}
         }
@@ -114,7 +149,7 @@ impl Server {
 
     fn serve(self: &Arc<Self>, busy: Busy, voice: &Arc<dyn Voice>) {
         let Some(plan) = self.journal.facts().plans.get(&busy.tag).map(|call| call.plan.clone()) else { return };
-        if !busy.later {
+        if busy.round == 0 {
             self.journal.executes(busy.tag);
         }
         let (server, voice) = (Arc::clone(self), Arc::clone(voice));
@@ -137,9 +172,9 @@ impl Server {
                 let Some((busy, token)) = busy.and_then(|busy| Some((busy, busy.token.clone()?))) else { return };
                 self.journal.prolonged(busy.tag);
                 let progress = busy.tag * 1_000 + self.number();
-                Self::notify(&token, progress, voice);
+                Self::report(&token, progress, voice);
             }
-            Say::StrayProgress => Self::notify(&Id::from("\"nobody's\""), 1, voice),
+            Say::StrayProgress => Self::report(&Id::from("\"nobody's\""), 1, voice),
             Say::Garbage(which) => voice.tell(garbage(which), false),
             Say::StrayAnswer => {
                 let id = 1_000_000 + self.number();
@@ -150,6 +185,7 @@ impl Server {
                 voice.tell(&result(&Id::from(format!("\"{}\"", busy.id)), &self.done(busy)), false);
             }
             Say::Ask => self.ask(voice),
+            Say::Withdraw => self.withdraw(voice),
             Say::Torn => {
                 if let Some(busy) = busy {
                     let receipt = voice.tear(&result(&busy.id, &self.done(busy)));
@@ -159,7 +195,7 @@ impl Server {
             Say::Die => voice.die(),
             Say::EndOutput => voice.end_output(),
             Say::StopReading => voice.stop_reading(),
-            Say::Result | Say::Error | Say::WrongShape | Say::Both | Say::AskBack => {
+            Say::Result | Say::Error | Say::WrongShape | Say::Both | Say::AskBack(..) | Say::Task(_) => {
                 if let Some(busy) = busy {
                     self.answer(say, busy, voice);
                 }
@@ -168,13 +204,19 @@ impl Server {
     }
 
     fn answer(&self, say: Say, busy: &Busy, voice: &Arc<dyn Voice>) {
-        let asks = say == Say::AskBack && self.handshake.is_none() && !busy.later;
+        let modern = self.handshake.is_none();
         let (said, message) = match say {
-            Say::AskBack if asks => {
-                self.journal.prolonged(busy.tag);
-                let asked = json!({ "resultType": "input_required", "requestState": "s",
-                    "inputRequests": { "r": { "method": "roots/list" } } });
+            Say::AskBack(question, rounds) if modern && busy.round < rounds => {
+                let state = format!("s{}.{}", busy.tag, busy.round + 1);
+                self.journal.asked_back(busy.tag, &busy.key, &state);
+                let asked = json!({ "resultType": "input_required", "requestState": state,
+                    "inputRequests": inquiry(question, "r") });
                 (Said::AskBack, result(&busy.id, &asked))
+            }
+            Say::Task(errand) if modern => {
+                self.journal.prolonged(busy.tag);
+                let said = if self.tasks { Said::Task } else { Said::Unreadable };
+                (said, result(&busy.id, &self.begin_task(errand, busy)))
             }
             Say::Error => (Said::Error, refusal(&busy.id, -32603)),
             Say::WrongShape => (Said::Unreadable, result(&busy.id, &json!({ "content": 5 }))),
@@ -200,10 +242,9 @@ impl Server {
         }
     }
 
-    fn notify(token: &Id, progress: u64, voice: &Arc<dyn Voice>) {
+    fn report(token: &Id, progress: u64, voice: &Arc<dyn Voice>) {
         let params = format!("{{\"progressToken\":{token},\"progress\":{progress}}}");
-        let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{params}}}");
-        voice.tell(text.as_bytes(), false);
+        voice.tell(&notification("notifications/progress", &params), false);
     }
 
     fn ask(&self, voice: &Arc<dyn Voice>) {
@@ -212,6 +253,15 @@ impl Server {
         let receipt = voice.say(text.as_bytes(), false);
         self.journal.note("asks", 0, id.as_bytes());
         self.journal.asked(&id, receipt);
+        self.state().asked = receipt.is_some().then_some(id);
+    }
+
+    /// Takes the last question back.
+    fn withdraw(&self, voice: &Arc<dyn Voice>) {
+        let Some(id) = self.state().asked.take().filter(|_| self.handshake.is_some()) else { return };
+        let receipt = voice.say(&notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")), false);
+        self.journal.note("takes back", 0, id.as_bytes());
+        self.journal.withdrawn(&id, receipt);
     }
 
     fn number(&self) -> u64 {
@@ -231,12 +281,36 @@ impl Server {
 }
 
 fn discovered() -> Value {
-    json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
+    let offered = json!({ "tools": {}, "resources": { "subscribe": true }, "extensions": { TASKS_EXTENSION: {} } });
+    json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": offered })
 }
 
 fn initialized(revision: Revision) -> Value {
     let server = json!({ "name": "simulated", "version": "1" });
-    json!({ "protocolVersion": revision.as_str(), "serverInfo": server, "capabilities": { "tools": {} } })
+    let offered = json!({ "tools": {}, "resources": { "subscribe": true } });
+    json!({ "protocolVersion": revision.as_str(), "serverInfo": server, "capabilities": offered })
+}
+
+/// What a server asks, under a key.
+fn inquiry(question: Question, key: &str) -> Value {
+    let form = |message: &str| {
+        json!({ "method": "elicitation/create", "params": { "mode": "form", "message": message,
+            "requestedSchema": { "type": "object", "properties": {} } } })
+    };
+    let asked = match question {
+        Question::Roots => json!({ "method": "roots/list" }),
+        Question::Fails => form("fail"),
+        Question::Hangs => form("hang"),
+        Question::Unheard => {
+            json!({ "method": "sampling/createMessage", "params": { "messages": [], "maxTokens": 1 } })
+        }
+        Question::Nothing => return json!({}),
+    };
+    json!({ key: asked })
+}
+
+fn notification(method: &str, params: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}").into_bytes()
 }
 
 fn result(id: &Id, result: &Value) -> Vec<u8> {

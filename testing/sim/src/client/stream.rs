@@ -135,6 +135,8 @@ impl Voice for Pipe {
         self.link.end_input(false);
     }
 
+    fn break_off(&self) {}
+
     fn stop_reading(&self) {
         self.pipes.journal.lose("stop reading");
         self.link.stop_reading();
@@ -159,6 +161,10 @@ impl Voice for Pipe {
         let mut state = self.pipes.state();
         state.paused = until.max(state.paused);
     }
+
+    fn link(&self) -> usize {
+        self.number
+    }
 }
 
 /// What nobody asked for is said on the newest stream.
@@ -177,6 +183,8 @@ impl Voice for Newest {
         self.0.newest().iter().for_each(Pipe::end_output);
     }
 
+    fn break_off(&self) {}
+
     fn stop_reading(&self) {
         self.0.newest().iter().for_each(Pipe::stop_reading);
     }
@@ -187,6 +195,10 @@ impl Voice for Newest {
 
     fn pause(&self, duration: Duration) {
         self.0.newest().iter().for_each(|pipe| pipe.pause(duration));
+    }
+
+    fn link(&self) -> usize {
+        self.0.newest().map_or(0, |pipe| pipe.number)
     }
 }
 

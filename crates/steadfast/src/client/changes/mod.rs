@@ -16,8 +16,8 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use steadfast_model::era;
 use steadfast_model::{DetailedTask, Method, ResourceParams, SubscriptionFilter, SubscriptionParams, request};
-use steadfast_proto::Moment;
 use steadfast_proto::envelope::OwnedParams;
+use steadfast_proto::{Moment, mutant};
 
 use super::Client;
 use super::ending::{Loss, Lost, result_of};
@@ -100,6 +100,8 @@ pub struct Changes {
     source: Source,
     link: Arc<Link>,
     since: Moment,
+    /// It was said that the server tells of changes.
+    listening: bool,
     /// How often in a row it was listened to in vain.
     streak: Streak,
 }
@@ -153,8 +155,8 @@ impl Client {
     pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
         let link = self.inner.line.link();
         let since = self.inner.runtime().now();
-        let mut changes =
-            Changes { client: self.clone(), filter, source: Source::Over, link, since, streak: Streak::default() };
+        let (source, streak) = (Source::Over, Streak::default());
+        let mut changes = Changes { client: self.clone(), filter, source, link, since, listening: false, streak };
         changes.begin();
         changes
     }
@@ -169,6 +171,7 @@ impl Changes {
     /// Listens on the link that there is.
     fn begin(&mut self) {
         self.since = self.client.inner.runtime().now();
+        self.listening = false;
         self.source = if self.link.peer.revision.is_modern() {
             self.listen().map_or_else(Source::Failed, |call| Source::Call(Box::new(call)))
         } else {
@@ -238,7 +241,13 @@ impl Stream for Changes {
         let changes = &mut *self;
         loop {
             match std::task::ready!(changes.source.poll(cx)) {
-                Heard::Change(change) => return Poll::Ready(Some(Ok(change))),
+                Heard::Change(change) => {
+                    changes.listening |= matches!(change, Change::Listening(_));
+                    // A server may tell of changes before it has said of which: who looks then has not seen them all.
+                    if changes.listening || mutant!(TellEarly) {
+                        return Poll::Ready(Some(Ok(change)));
+                    }
+                }
                 Heard::Nothing => {}
                 Heard::Back(link) => {
                     changes.link = link;

@@ -5,16 +5,17 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast_model::request::{self, Request};
-use steadfast_model::{ResourceParams, SubscriptionFilter, era};
-use tokio::sync::oneshot;
+use steadfast_model::{ResourceParams, Revision, SubscriptionFilter, era};
+use steadfast_proto::mutant;
+use tokio::sync::{oneshot, watch};
 
-use super::told::{Failure, Listener};
+use super::told::{Failure, Listener, Told};
 use crate::client::ending::{Loss, result_of};
-use crate::client::link::Link;
+use crate::client::link::{Link, wait_until_audible};
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
 use crate::runtime::waiting::{before, unless};
-use crate::runtime::{CallOptions, PendingCall, Runtime};
+use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
 /// How long the server may take for each.
 const SUBSCRIBING: Duration = Duration::from_secs(60);
@@ -32,7 +33,10 @@ pub(super) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter
     let subscriptions = Subscriptions {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
-        link: Arc::clone(link),
+        told: link.told.clone(),
+        mailbox: Arc::clone(&link.mailbox),
+        audible: link.audible(),
+        revision: link.peer.revision,
         gone: Gone { listening: gone, said: false },
     };
     let filter = listener.filter.clone();
@@ -40,11 +44,15 @@ pub(super) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter
     listener
 }
 
+/// It keeps nothing open: what nobody has any more ends, whatever the server is still to be told.
 struct Subscriptions {
     /// Never held while something is waited for: the last client ends all of this.
     client: Weak<Inner>,
     runtime: Arc<dyn Runtime>,
-    link: Arc<Link>,
+    told: Told,
+    mailbox: Arc<Mailbox>,
+    audible: watch::Receiver<bool>,
+    revision: Revision,
     gone: Gone,
 }
 
@@ -82,7 +90,7 @@ impl Subscriptions {
     /// `None` if nobody listens any more.
     async fn make(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), Failure>> {
         // What the server tells before its stream is open may be lost. Some say nothing of it before there is something to tell.
-        let opening = before(&*self.runtime, Some(self.runtime.now() + OPENING), self.link.is_audible());
+        let opening = before(&*self.runtime, Some(self.runtime.now() + OPENING), wait_until_audible(self.audible.clone()));
         unless(self.gone.wait(), opening).await?;
         for uri in &filter.resource_subscriptions {
             if let Err(failure) = self.subscribe(uri).await? {
@@ -95,7 +103,7 @@ impl Subscriptions {
     /// `None` if nobody listens any more. What is under way then is waited for, for a while: it is not to arrive behind what takes it
     /// back.
     async fn subscribe(&mut self, uri: &str) -> Option<Result<(), Failure>> {
-        let mut turn = unless(self.gone.wait(), self.link.told.subscribed.turn(uri)).await?;
+        let mut turn = unless(self.gone.wait(), self.told.subscribed.turn(uri)).await?;
         let mut call = match self.ask::<request::Subscribe>(uri, SUBSCRIBING) {
             Ok(call) => call,
             Err(error) => return Some(Err(Failure { error, loss: None })),
@@ -107,7 +115,8 @@ impl Subscriptions {
         };
         let loss = Loss::of(&ending);
         Some(result_of::<request::Subscribe>(ending).map(drop).map_err(|error| {
-            if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) {
+            // What was lost on the way back is there all the same.
+            if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) || mutant!(ForgetLostSubscriptions) {
                 *turn = told_before;
             }
             Failure { error, loss }
@@ -116,10 +125,11 @@ impl Subscriptions {
 
     async fn take_back(self, filter: &SubscriptionFilter) {
         for uri in &filter.resource_subscriptions {
-            let mut turn = self.link.told.subscribed.turn(uri).await;
+            let mut turn = self.told.subscribed.turn(uri).await;
             // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
-            if *turn && !self.link.told.wants(uri) {
+            if *turn && !self.told.wants(uri) {
                 *turn = false;
+                let _held = mutant!(HoldWhileUnsubscribing).then(|| self.client.upgrade());
                 if let Ok(call) = self.ask::<request::Unsubscribe>(uri, TAKING_BACK) {
                     let _ = call.await;
                 }
@@ -132,8 +142,8 @@ impl Subscriptions {
             return Err(Error::closed(Outcome::NotSent));
         };
         let (params, decoration) = (ResourceParams::new(uri), &client.line.opener.decoration);
-        let text = era::params_text(self.link.peer.revision, &params, decoration).map_err(Error::encode)?;
+        let text = era::params_text(self.revision, &params, decoration).map_err(Error::encode)?;
         let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
-        Ok(PendingCall::new(&self.link.mailbox, R::METHOD, Some(text), options))
+        Ok(PendingCall::new(&self.mailbox, R::METHOD, Some(text), options))
     }
 }

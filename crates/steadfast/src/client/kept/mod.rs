@@ -22,6 +22,7 @@ use std::sync::Arc;
 use steadfast_model::Method;
 use steadfast_model::request::{Request, Subject};
 use steadfast_proto::envelope::OwnedParams;
+use steadfast_proto::mutant;
 
 pub use cache::ResponseCache;
 pub(super) use keeping::Keeping;
@@ -62,7 +63,7 @@ impl Kept {
         if stale.concerns_tools() {
             self.tools.forget();
         }
-        if let Some(answers) = &self.answers {
+        if let Some(answers) = self.answers.as_ref().filter(|_| !mutant!(KeepStale)) {
             answers.spoil(&stale);
         }
     }

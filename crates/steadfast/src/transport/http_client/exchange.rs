@@ -230,6 +230,14 @@ impl Exchange {
                     pace.note_opened(runtime.now());
                     return Some(response);
                 }
+                Ok(response)
+                    if response.status() == StatusCode::NOT_FOUND
+                        && self.shared.session().id.is_some()
+                        && !mutant!(ResumeInLostSession) =>
+                {
+                    self.tell(Incoming::SessionLost).await;
+                    return None;
+                }
                 // It will not know better next time.
                 Ok(response) if response.status().is_client_error() => return None,
                 Err(unsent) if unsent.is_unwritable() => return None,

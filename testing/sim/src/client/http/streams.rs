@@ -13,6 +13,8 @@ pub(super) struct State {
     read: Vec<bool>,
     /// Where the client listens to what belongs to no request.
     pub(super) listening: Option<usize>,
+    /// The connection that this is of.
+    pub(super) listening_link: usize,
     pub(super) down: bool,
     /// How often a connection was opened. A session has the number of its connection.
     pub(super) links: usize,
@@ -45,7 +47,17 @@ pub(super) struct Stream {
 impl State {
     pub(super) fn new(random: Random) -> Self {
         let (streams, read) = (Vec::new(), Vec::new());
-        Self { random, streams, read, listening: None, down: false, links: 0, first_known: 0, dropped: false }
+        Self {
+            random,
+            streams,
+            read,
+            listening: None,
+            listening_link: 0,
+            down: false,
+            links: 0,
+            first_known: 0,
+            dropped: false,
+        }
     }
 
     pub(super) fn open(&mut self, stream: Stream) -> usize {

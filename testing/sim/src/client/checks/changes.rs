@@ -1,0 +1,225 @@
+//! Who listens to changes: it is said when the listening begins, and nothing that is told behind that is missed.
+
+use steadfast_proto::Moment;
+
+use crate::client::journal::{Facts, Kind, Way};
+use crate::client::script::Over;
+use crate::law::Law;
+use crate::message::Id;
+
+/// With no more calls than this there may be no room for another.
+const CROWD: usize = 4;
+
+/// One who listens.
+pub(in crate::client) struct ListenerFacts {
+    pub(in crate::client) resource: u8,
+    /// On one connection after the other.
+    spells: Vec<Spell>,
+    pub(in crate::client) ended: Option<Moment>,
+    /// How often it was said that it listens.
+    pub(in crate::client) began: usize,
+    /// Changes that it was given.
+    pub(in crate::client) heard: usize,
+}
+
+/// The time on one connection, from the request on.
+struct Spell {
+    link: usize,
+    request: Id,
+    /// It was said that it listens.
+    listens: bool,
+    /// The server has agreed.
+    acknowledged: bool,
+    told: Vec<Told>,
+    /// How many of these were passed on, or passed over; and the last that was.
+    place: usize,
+    last: u64,
+}
+
+/// A change that the server told of.
+struct Told {
+    serial: u64,
+    receipt: Option<usize>,
+    /// It has to be passed on.
+    binding: bool,
+}
+
+/// What the program hears.
+pub(in crate::client) enum Heard {
+    Listening,
+    /// The change of this number.
+    Change(u64),
+    Other,
+}
+
+impl ListenerFacts {
+    pub(in crate::client) fn new(resource: u8) -> Self {
+        Self { resource, spells: Vec::new(), ended: None, began: 0, heard: 0 }
+    }
+}
+
+/// The name of what a listener alone listens to.
+pub(in crate::client) fn own(number: u64) -> String {
+    format!("r:{number}")
+}
+
+/// What changes, for everyone.
+pub(in crate::client) fn shared(resource: u8) -> String {
+    format!("c:{resource}")
+}
+
+/// The listener that such a name belongs to.
+pub(in crate::client) fn whose(uri: &str) -> Option<u64> {
+    uri.strip_prefix("r:")?.parse().ok()
+}
+
+/// A client asks to be told: once on each connection (L5).
+pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64) {
+    let over = facts.over;
+    let Some(listener) = facts.listeners.get_mut(&number) else {
+        return facts.broken(Law::Identity, format!("listener {number} is nobody"));
+    };
+    let again = listener.spells.iter().any(|spell| spell.link >= link);
+    listener.spells.push(Spell {
+        link,
+        request,
+        listens: false,
+        acknowledged: false,
+        told: Vec::new(),
+        place: 0,
+        last: 0,
+    });
+    // Over HTTP a stream may break while the connection is good.
+    if again && over == Over::Stream {
+        facts.broken(Law::Closing, format!("listener {number} asks again on the connection {link}"));
+    }
+}
+
+/// The server agrees.
+pub(in crate::client) fn at_acknowledgement(facts: &mut Facts, number: u64, request: &Id) {
+    let resource = facts.listeners.get(&number).map(|listener| listener.resource);
+    let version = resource.map(|resource| facts.kept.version(resource)).unwrap_or_default();
+    if let Some(spell) = spell(facts, number, request) {
+        spell.acknowledged = true;
+    }
+    facts.kept.at_acknowledgement(number, version);
+}
+
+/// The server tells a listener of a change.
+pub(in crate::client) fn at_told(facts: &mut Facts, number: u64, request: &Id, serial: u64, receipt: Option<usize>) {
+    let modern = facts.modern;
+    if let Some(spell) = spell(facts, number, request) {
+        // The older wires do not say where the listening begins: whoever listens says so.
+        let binding = if modern { spell.acknowledged } else { spell.listens };
+        spell.told.push(Told { serial, receipt, binding });
+    }
+}
+
+/// Who listens to a resource on a connection, and with which request.
+pub(in crate::client) fn listeners_on(facts: &Facts, link: usize, resource: u8) -> Vec<(u64, Id)> {
+    let on = facts.listeners.iter().filter(|(_, listener)| listener.resource == resource && listener.ended.is_none());
+    let on = on.filter_map(|(number, listener)| Some((*number, listener.spells.last()?)));
+    on.filter(|(_, spell)| spell.link == link).map(|(number, spell)| (number, spell.request.clone())).collect()
+}
+
+fn spell<'a>(facts: &'a mut Facts, number: u64, request: &Id) -> Option<&'a mut Spell> {
+    let listener = facts.listeners.get_mut(&number)?;
+    listener.spells.iter_mut().find(|spell| spell.request == *request)
+}
+
+/// The program hears something: that it listens before all else, and then what was told, in its order and once.
+pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &Heard) {
+    let modern = facts.modern;
+    let Some(listener) = facts.listeners.get_mut(&number).filter(|_| !matches!(heard, Heard::Other)) else { return };
+    let resource = listener.resource;
+    let Some(spell) = listener.spells.last_mut() else {
+        return facts.broken(Law::Identity, format!("listener {number} hears something, and has asked for nothing"));
+    };
+    match heard {
+        Heard::Listening => {
+            spell.listens = true;
+            listener.began += 1;
+            let began = listener.began;
+            facts.kept.at_listening(number, began, resource);
+        }
+        Heard::Change(serial) => {
+            if !spell.listens {
+                let what = format!("listener {number} hears of {serial}, and nobody has said that it listens");
+                return facts.broken(Law::Order, what);
+            }
+            let place = spell.told.iter().skip(spell.place).position(|told| told.serial == *serial);
+            // On the older wires everyone hears what is told to one, be it from before or not.
+            let passed = if modern { place.map(|place| place + 1) } else { Some(place.map_or(0, |place| place + 1)) };
+            let Some(passed) = passed.filter(|_| *serial > spell.last) else {
+                let what = format!("listener {number} hears of {serial}, which it was not told, or before");
+                return facts.broken(Law::Identity, what);
+            };
+            spell.place += passed;
+            spell.last = *serial;
+            listener.heard += 1;
+            facts.kept.at_change(resource, *serial);
+        }
+        Heard::Other => {}
+    }
+}
+
+/// Nothing can run: what was read has been passed on.
+pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment, over: bool) {
+    let mut broken = None;
+    for (number, listener) in facts.listeners.iter().filter(|(_, listener)| listener.ended.is_none()) {
+        if over {
+            broken = Some((Law::Closing, format!("listener {number} waits at {now:?}, and the connection is over")));
+        }
+        let Some(spell) = listener.spells.last() else { continue };
+        let missed = spell
+            .told
+            .iter()
+            .skip(spell.place)
+            .find(|told| told.binding && told.receipt.is_some_and(|receipt| way.was_read(receipt)));
+        // Whoever closes its client has heard enough.
+        if let Some(Told { serial, .. }) = missed.filter(|_| facts.shut.is_none()) {
+            broken = Some((Law::Answer, format!("listener {number} has not heard of {serial}, which was read")));
+        }
+    }
+    if let Some((law, what)) = broken {
+        facts.broken(law, what);
+    }
+}
+
+/// Nothing is on its way: the server of an older revision knows who listens, and who does not any more.
+pub(super) fn subscriptions_are_right(facts: &mut Facts) {
+    let settled = |kind: Kind, answered: bool| !matches!(kind, Kind::Subscription) || answered;
+    let underway = facts.requests.values().any(|request| !settled(request.kind, !request.answers.is_empty()));
+    // Who has as many calls as there may be cannot say so.
+    if facts.modern || underway || facts.most_calls <= CROWD {
+        return;
+    }
+    let mut broken = None;
+    for (number, listener) in &facts.listeners {
+        let Some(spell) = listener.spells.last() else { continue };
+        let has = |uri: &str| facts.subscribed.contains(&(spell.link, uri.to_owned()));
+        if listener.ended.is_none() && spell.listens && !has(&shared(listener.resource)) {
+            let what = format!("listener {number} is said to listen, and the server was told that it does not");
+            broken = Some((Law::Outcome, what));
+        }
+        if listener.ended.is_some() && has(&own(*number)) {
+            broken = Some((Law::Closing, format!("listener {number} is gone, and the server was not told")));
+        }
+    }
+    if let Some((law, what)) = broken {
+        facts.broken(law, what);
+    }
+}
+
+/// L5: who listened to a server of 2026-07-28 and does not any more has taken its request back.
+pub(super) fn given_up_are_taken_back(facts: &mut Facts) {
+    let left = facts.listeners.iter().find(|(_, listener)| {
+        let over = listener.ended.is_some();
+        let request = listener.spells.last().and_then(|spell| facts.requests.get(&spell.request)).filter(|_| over);
+        request.is_some_and(|request| !request.cancelled && !request.given_up && request.answers.is_empty())
+    });
+    if let Some((number, _)) = left.filter(|_| facts.modern) {
+        let what = format!("listener {number} is gone, and its request was not taken back");
+        facts.broken(Law::Closing, what);
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls that became tasks: what is asked of a task is answered once, and one that nobody waits for is cancelled.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::first_answer;
+use crate::client::journal::{End, Facts, Said, Way};
+use crate::client::script::Over;
+use crate::law::Law;
+use crate::message::Id;
+
+/// A task of the server's.
+#[derive(Default)]
+pub(in crate::client) struct TaskFacts {
+    tag: u64,
+    /// The keys of what it asked for, and of what it was told.
+    asked: BTreeSet<String>,
+    answered: BTreeSet<String>,
+    cancelled: bool,
+}
+
+/// The server has made a call a task, in its answer to that request.
+pub(in crate::client) fn at_task(facts: &mut Facts, request: &Id, tag: u64, task: &str) {
+    facts.tasks.insert(task.to_owned(), TaskFacts { tag, ..TaskFacts::default() });
+    if let Some(call) = facts.calls.get_mut(&tag) {
+        call.tasks.push((request.clone(), task.to_owned()));
+    }
+}
+
+/// The task asks for something under this key.
+pub(in crate::client) fn at_asking(facts: &mut Facts, task: &str, key: &str) {
+    if let Some(task) = facts.tasks.get_mut(task) {
+        task.asked.insert(key.to_owned());
+    }
+}
+
+/// A request about a task: of one that there is (L8), and nothing more about one that was cancelled (L3). Returns the call
+/// that waits for its answer.
+pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -> Option<u64> {
+    let name = params["taskId"].as_str().unwrap_or_default();
+    let (over, link) = (facts.over, facts.trouble);
+    let Some(task) = facts.tasks.get_mut(name) else {
+        facts.broken(Law::Identity, format!("{method} is about {name:?}, which is no task"));
+        return None;
+    };
+    // Over HTTP each message has a way of its own, and what was lost may be said again.
+    let in_order = over == Over::Stream && !link;
+    if task.cancelled && in_order {
+        facts.broken(Law::Silence, format!("{method} is about {name}, which was cancelled"));
+        return None;
+    }
+    if method == "tasks/cancel" {
+        task.cancelled = true;
+        return None;
+    }
+    Some(task.tag)
+}
+
+/// The server has been told what a task asked for: nothing that it did not ask (L8), and each once (L1).
+pub(in crate::client) fn at_update(facts: &mut Facts, params: &Value) {
+    let name = params["taskId"].as_str().unwrap_or_default();
+    let Some(task) = facts.tasks.get_mut(name) else { return };
+    let told: Vec<String> =
+        params["inputResponses"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+    for key in told {
+        if !task.asked.contains(&key) {
+            return facts.broken(Law::Identity, format!("{name} is told {key:?}, which it never asked for"));
+        }
+        if !task.answered.insert(key.clone()) {
+            return facts.broken(Law::OneEnding, format!("{name} is told {key:?} twice"));
+        }
+    }
+}
+
+/// Nothing can run: a client that has read that its call is a task has taken note of it.
+pub(super) fn note_followed(facts: &mut Facts, way: &dyn Way, tag: u64) {
+    let Some(call) = facts.calls.get(&tag) else { return };
+    if first_answer(facts, way, call).0 != Some(Said::Task) {
+        return;
+    }
+    let task = call.ids.last().and_then(|last| call.tasks.iter().find(|(request, _)| request == last));
+    let task = task.map(|(_, task)| task.clone());
+    if let Some(call) = facts.calls.get_mut(&tag) {
+        call.task = task;
+    }
+}
+
+/// A call has ended: its task is to be cancelled, unless it is known to be over.
+pub(super) fn at_end(facts: &mut Facts, tag: u64, said: Option<Said>, end: &End) {
+    let over = said.is_some_and(|said| said.decides() && said != Said::Unreadable);
+    // Who has as many calls as there may be cannot say so.
+    let crowded = facts.waiting() >= facts.most_calls;
+    if let Some(call) = facts.calls.get_mut(&tag) {
+        call.unwanted = call.task.clone().filter(|_| !over && !crowded && !matches!(end, End::Done(_)));
+    }
+}
+
+/// L5: a task that nobody waits for any more is cancelled.
+pub(super) fn unwanted_are_cancelled(facts: &mut Facts) {
+    let unwanted = facts.calls.iter().find(|(_, call)| {
+        let task = call.unwanted.as_ref().and_then(|task| facts.tasks.get(task));
+        task.is_some_and(|task| !task.cancelled)
+    });
+    if let Some((tag, call)) = unwanted {
+        let what = format!("nobody waits for call {tag} any more, and its task {:?} is not cancelled", call.unwanted);
+        facts.broken(Law::Closing, what);
+    }
+}
+
+/// How many tasks were cancelled.
+pub(in crate::client) fn cancelled(facts: &Facts) -> usize {
+    facts.tasks.values().filter(|task| task.cancelled).count()
+}

@@ -1,0 +1,184 @@
+//! Who is told of changes: streams since 2026-07-28, subscriptions before.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Server, Voice, notification, refusal, result};
+use crate::client::checks::changes as checks;
+use crate::client::journal::Said;
+use crate::client::script::{Acknowledged, Act, Farewell, Listening};
+use crate::message::Id;
+
+/// A stream of changes (2026-07-28).
+pub(super) struct Subscription {
+    listener: u64,
+    resource: u8,
+    id: Id,
+    /// What its request is called in the journal.
+    key: Id,
+    voice: Arc<dyn Voice>,
+    /// It is told of changes.
+    begun: bool,
+}
+
+impl Server {
+    /// A resource changes: whoever listens is told.
+    pub(in crate::client) fn change(&self, resource: u8, voice: &Arc<dyn Voice>) {
+        let serial = self.journal.facts().kept.change(resource);
+        self.journal.note("changes", serial, &[b'0' + resource]);
+        if self.handshake.is_some() {
+            return self.tell_everyone(resource, serial, voice);
+        }
+        let told: Vec<(u64, Id, Id, Arc<dyn Voice>)> = {
+            let state = self.state();
+            let told = state.subscriptions.iter().filter(|one| one.begun && one.resource == resource);
+            told.map(|one| (one.listener, one.id.clone(), one.key.clone(), Arc::clone(&one.voice))).collect()
+        };
+        for (listener, id, key, voice) in told {
+            self.tell(serial, resource, (listener, &id, &key), &voice);
+        }
+    }
+
+    /// Tells one stream of a change.
+    fn tell(&self, serial: u64, resource: u8, (listener, id, key): (u64, &Id, &Id), voice: &Arc<dyn Voice>) {
+        let uri = format!("{}/{serial}", checks::shared(resource));
+        let params = format!("{{\"uri\":\"{uri}\",\"_meta\":{}}}", of(id));
+        let receipt = voice.say(&notification("notifications/resources/updated", &params), false);
+        checks::at_told(&mut self.journal.facts(), listener, key, serial, receipt);
+    }
+
+    /// Tells a client of the older revisions, if it has asked for it.
+    fn tell_everyone(&self, resource: u8, serial: u64, voice: &Arc<dyn Voice>) {
+        let (uri, link) = (checks::shared(resource), voice.link());
+        if !self.journal.facts().subscribed.contains(&(link, uri.clone())) {
+            return;
+        }
+        let params = format!("{{\"uri\":\"{uri}/{serial}\"}}");
+        let receipt = voice.say(&notification("notifications/resources/updated", &params), false);
+        let mut facts = self.journal.facts();
+        for (listener, key) in checks::listeners_on(&facts, link, resource) {
+            checks::at_told(&mut facts, listener, &key, serial, receipt);
+        }
+    }
+
+    /// One who wants to listen, since 2026-07-28.
+    pub(super) fn listen(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn Voice>) {
+        let key = self.journal.key(link, &id);
+        let wanted = &params["notifications"];
+        let uris = wanted["resourceSubscriptions"].as_array().into_iter().flatten();
+        let Some(plan) = uris.into_iter().find_map(|uri| self.listening(uri.as_str()?)) else { return };
+        let subscription = Subscription {
+            listener: plan.number,
+            resource: plan.resource,
+            id: id.clone(),
+            key: key.clone(),
+            voice: Arc::clone(voice),
+            begun: false,
+        };
+        self.state().subscriptions.push(subscription);
+        let acknowledgement = notification(
+            "notifications/subscriptions/acknowledged",
+            &format!("{{\"notifications\":{wanted},\"_meta\":{}}}", of(&id)),
+        );
+        let (server, voice) = (Arc::clone(self), Arc::clone(voice));
+        self.executor.spawn_scenery(async move {
+            match plan.acknowledged {
+                Acknowledged::Refused => return server.farewell(&plan, &id, &key, Farewell::Error, &voice),
+                Acknowledged::Late(delay) => server.executor.sleep(delay).await,
+                Acknowledged::Behind => {
+                    let serial = server.journal.facts().kept.change(plan.resource);
+                    server.tell(serial, plan.resource, (plan.number, &id, &key), &voice);
+                }
+                Acknowledged::Once | Acknowledged::Twice | Acknowledged::Never => {}
+            }
+            let times = match plan.acknowledged {
+                Acknowledged::Never => 0,
+                Acknowledged::Twice => 2,
+                _ => 1,
+            };
+            for _ in 0..times {
+                checks::at_acknowledgement(&mut server.journal.facts(), plan.number, &key);
+                voice.tell(&acknowledgement, false);
+            }
+            server.set_begun(&key, times > 0);
+            if let Some((delay, farewell)) = plan.end {
+                server.executor.sleep(delay).await;
+                server.farewell(&plan, &id, &key, farewell, &voice);
+            }
+        });
+    }
+
+    fn set_begun(&self, key: &Id, begun: bool) {
+        let mut state = self.state();
+        state.subscriptions.iter_mut().filter(|one| one.key == *key).for_each(|one| one.begun = begun);
+    }
+
+    /// Ends a stream.
+    fn farewell(&self, plan: &Listening, id: &Id, key: &Id, farewell: Farewell, voice: &Arc<dyn Voice>) {
+        self.set_begun(key, false);
+        self.journal.note("ends", plan.number, format!("{farewell:?}").as_bytes());
+        let (said, message) = match farewell {
+            Farewell::Result => {
+                let meta: Value = serde_json::from_str(&of(id)).unwrap_or_default();
+                (Said::Result, result(id, &json!({ "resultType": "complete", "_meta": meta })))
+            }
+            Farewell::Error => (Said::Error, refusal(id, -32603)),
+            Farewell::Cancelled => {
+                (Said::Result, notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")))
+            }
+            Farewell::Broken => return voice.break_off(),
+        };
+        let receipt = voice.say(&message, farewell != Farewell::Cancelled);
+        self.journal.answered(key, receipt, said);
+    }
+
+    /// One who wants to be told of a resource, before.
+    pub(super) fn subscribe(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn Voice>) {
+        let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, &id));
+        let plan = self.listening(&uri);
+        let acknowledged = plan.map_or(Acknowledged::Once, |plan| plan.acknowledged);
+        if acknowledged != Acknowledged::Refused {
+            self.journal.facts().subscribed.insert((link, uri));
+        }
+        let (server, voice) = (Arc::clone(self), Arc::clone(voice));
+        self.executor.spawn_scenery(async move {
+            let (said, message) = match acknowledged {
+                Acknowledged::Never => return,
+                Acknowledged::Refused => (Said::Error, refusal(&id, -32602)),
+                _ => (Said::Result, result(&id, &json!({}))),
+            };
+            if let Acknowledged::Late(delay) = acknowledged {
+                server.executor.sleep(delay).await;
+            }
+            let receipt = voice.say(&message, true);
+            server.journal.answered(&key, receipt, said);
+            if acknowledged == Acknowledged::Twice {
+                voice.tell(&message, true);
+            }
+        });
+    }
+
+    pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn Voice>) {
+        let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, id));
+        self.journal.facts().subscribed.remove(&(link, uri));
+        if self.draw(|random| random.chance(10)) {
+            return;
+        }
+        let receipt = voice.say(&result(id, &json!({})), true);
+        self.journal.answered(&key, receipt, Said::Result);
+    }
+
+    /// What the script has for the listener whom that name belongs to.
+    pub(in crate::client) fn listening(&self, uri: &str) -> Option<Listening> {
+        let number = checks::whose(uri)?;
+        self.listenings.iter().find_map(|act| match act {
+            Act::Listen(plan) if plan.number == number => Some(plan.clone()),
+            _ => None,
+        })
+    }
+}
+
+fn of(id: &Id) -> String {
+    format!("{{\"io.modelcontextprotocol/subscriptionId\":{id}}}")
+}

@@ -1,0 +1,240 @@
+//! Draws what happens in one run.
+
+use std::time::Duration;
+
+use super::script::{
+    Acknowledged, Act, Call, Errand, Farewell, Hears, Listening, Manner, Over, Question, Reading, Say, Step, Turn,
+};
+use crate::rng::Random;
+
+/// How many resources there are.
+const RESOURCES: u64 = 2;
+
+/// More rounds than a client goes along with.
+const FOR_EVER: u64 = 1_000;
+
+pub(super) struct Writer {
+    random: Random,
+    over: Over,
+    returns: bool,
+    tag: u64,
+    readings: u64,
+    listeners: u64,
+    steps: Vec<Step>,
+}
+
+impl Writer {
+    pub(super) fn new(random: Random, over: Over, returns: bool) -> Self {
+        Self { random, over, returns, tag: 0, readings: 0, listeners: 0, steps: Vec::new() }
+    }
+
+    pub(super) fn write(mut self) -> Vec<Step> {
+        let count = self.random.between(1, 30);
+        let hurry = self.random.chance(30);
+        for _ in 0..count {
+            let act = self.act();
+            let still = hurry || self.random.chance(50);
+            let delay = if still { Duration::ZERO } else { self.random.delay(Duration::from_millis(800)) };
+            let resource = match &act {
+                Act::Listen(Listening { resource, .. }) | Act::Read(Reading { resource, .. }) => Some(*resource),
+                _ => None,
+            };
+            self.steps.push(Step { delay, act });
+            if let Some(resource) = resource.filter(|_| self.random.chance(50)) {
+                self.look_on(resource);
+            }
+        }
+        if self.random.chance(50) {
+            self.steps.push(Step { delay: Duration::ZERO, act: Act::Settle });
+        }
+        let ends = [Act::Close, Act::Close, Act::Forget, Act::Die, Act::EndOutput, Act::StopReading];
+        for _ in 0..self.random.between(1, 2) {
+            let (delay, act) = (self.random.delay(Duration::from_secs(2)), self.random.pick(&ends).clone());
+            self.steps.push(Step { delay, act });
+        }
+        self.steps
+    }
+
+    fn act(&mut self) -> Act {
+        if self.returns && self.random.chance(12) {
+            return self.random.pick(&[Act::Die, Act::EndOutput, Act::StopReading]).clone();
+        }
+        match self.random.below(100) {
+            0..41 => Act::Call(self.call()),
+            41..53 => Act::Drop { back: self.random.index(4) },
+            53..55 => Act::Cancel { back: self.random.index(4) },
+            55..65 => Act::Read(self.reading()),
+            65..72 => Act::Listen(self.listening()),
+            72..75 => Act::StopListening { back: self.random.index(2) },
+            75..83 => Act::Change(self.resource()),
+            83..91 => Act::Say(self.oddity()),
+            91..95 => Act::Pause(self.random.delay(Duration::from_secs(3))),
+            95..98 => Act::Settle,
+            98 => Act::Die,
+            _ => Act::EndOutput,
+        }
+    }
+
+    fn call(&mut self) -> Call {
+        self.tag += 1;
+        let timeout = *self.random.pick(&[1, 3, 3, 5]);
+        let total = timeout * self.random.between(1, 4);
+        let count = self.random.below(5);
+        let mut plan: Vec<Say> = (0..count).map(|_| self.before()).collect();
+        plan.push(self.answer());
+        if self.random.chance(20) {
+            let late = self.before();
+            plan.push(late);
+            plan.push(self.answer());
+        }
+        Call {
+            tag: self.tag,
+            timeout: Duration::from_secs(timeout),
+            total: Duration::from_secs(total),
+            progress: *self.random.pick(&[Hears::Nothing, Hears::Nothing, Hears::Called, Hears::Stream]),
+            idempotent: self.random.chance(30),
+            plan,
+            manner: self.manner(),
+        }
+    }
+
+    /// What comes before the answer.
+    fn before(&mut self) -> Say {
+        match self.random.below(100) {
+            0..50 => Say::Wait(self.random.delay(Duration::from_secs(3))),
+            50..75 => Say::Progress,
+            75..85 => Say::Ask,
+            85..98 => self.oddity(),
+            98 => Say::EndOutput,
+            _ => Say::Die,
+        }
+    }
+
+    fn answer(&mut self) -> Say {
+        match self.random.below(100) {
+            0..45 => Say::Result,
+            45..52 => Say::Error,
+            52..56 => Say::WrongShape,
+            56..58 => Say::Both,
+            58..68 => self.ask_back(),
+            68..86 => Say::Task(self.errand()),
+            86..89 => Say::TextAnswer,
+            // Never.
+            89..95 => Say::StrayAnswer,
+            95..97 => Say::Torn,
+            97 => Say::Die,
+            98 => Say::EndOutput,
+            _ => Say::StopReading,
+        }
+    }
+
+    fn oddity(&mut self) -> Say {
+        match self.random.below(5) {
+            0 => Say::Garbage(u8::try_from(self.random.below(8)).unwrap_or(0)),
+            1 => Say::StrayAnswer,
+            2 => Say::StrayProgress,
+            3 => Say::Withdraw,
+            _ => Say::Ask,
+        }
+    }
+
+    fn question(&mut self) -> Question {
+        match self.random.below(100) {
+            0..80 => Question::Roots,
+            80..87 => Question::Fails,
+            87..92 => Question::Hangs,
+            92..95 => Question::Unheard,
+            _ => Question::Nothing,
+        }
+    }
+
+    fn ask_back(&mut self) -> Say {
+        let rounds = if self.random.chance(4) { FOR_EVER } else { self.random.between(1, 3) };
+        Say::AskBack(self.question(), rounds)
+    }
+
+    fn errand(&mut self) -> Errand {
+        let pace = *self.random.pick(&[None, Some(0), Some(50), Some(50), Some(300), Some(1_000_000)]);
+        let ends = [Turn::Completed, Turn::Completed, Turn::Completed, Turn::Failed, Turn::Cancelled, Turn::Works];
+        let last = *self.random.pick(&ends);
+        let steps = [(); 3].map(|()| self.turn());
+        Errand { pace, steps: [steps[0], steps[1], steps[2], last] }
+    }
+
+    fn turn(&mut self) -> Turn {
+        match self.random.below(100) {
+            0..45 => Turn::Works,
+            45..65 => Turn::Asks(self.question()),
+            65..69 => Turn::AsksAnew,
+            69..73 => Turn::Renamed,
+            73..76 => Turn::Vanished,
+            76..79 => Turn::WrongShape,
+            79..82 => Turn::Silent,
+            82..86 => Turn::Twice,
+            86..93 => Turn::Completed,
+            93..95 => Turn::Empty,
+            95..97 => Turn::Failed,
+            97..99 => Turn::Cancelled,
+            _ => Turn::Dies,
+        }
+    }
+
+    /// The resource is read, changes and is read again.
+    fn look_on(&mut self, resource: u8) {
+        for _ in 0..self.random.between(2, 5) {
+            let act = if self.random.chance(40) {
+                Act::Change(resource)
+            } else {
+                Act::Read(Reading { resource, ..self.reading() })
+            };
+            let delay = self.random.delay(Duration::from_millis(1_500));
+            self.steps.push(Step { delay, act });
+        }
+    }
+
+    fn resource(&mut self) -> u8 {
+        u8::try_from(self.random.below(RESOURCES)).unwrap_or(0)
+    }
+
+    fn reading(&mut self) -> Reading {
+        self.readings += 1;
+        let total = Duration::from_secs(*self.random.pick(&[1, 3, 5]));
+        Reading { number: self.readings, resource: self.resource(), fresh: self.random.chance(15), total }
+    }
+
+    fn listening(&mut self) -> Listening {
+        self.listeners += 1;
+        let acknowledged = match self.random.below(100) {
+            0..70 => Acknowledged::Once,
+            70..80 => Acknowledged::Late(self.random.delay(Duration::from_secs(3))),
+            80..86 => Acknowledged::Twice,
+            86..90 => Acknowledged::Never,
+            90..95 => Acknowledged::Behind,
+            _ => Acknowledged::Refused,
+        };
+        let farewells = [Farewell::Result, Farewell::Error, Farewell::Cancelled, Farewell::Broken];
+        let ends = self.random.chance(30);
+        let end = ends.then(|| (self.random.delay(Duration::from_secs(4)), *self.random.pick(&farewells)));
+        let cut = self.random.chance(30).then(|| 200 + self.random.index(1_500));
+        Listening { number: self.listeners, resource: self.resource(), acknowledged, end, cut }
+    }
+
+    fn manner(&mut self) -> Manner {
+        if self.over == Over::Stream {
+            return Manner::Json;
+        }
+        match self.random.below(100) {
+            0..25 => Manner::Json,
+            25..70 => {
+                let cut = self.random.chance(60).then(|| 1 + self.random.index(400));
+                Manner::Events { cut, clean: self.random.chance(50), named: self.random.chance(80) }
+            }
+            70..75 => Manner::Unreachable,
+            75..81 => Manner::Broken { taken: self.random.chance(50) },
+            81..88 => Manner::Status(*self.random.pick(&[303, 307, 400, 401, 403, 404, 429, 500, 503])),
+            88..93 => Manner::Refused { named: self.random.chance(50) },
+            93..96 => Manner::Accepted,
+            _ => Manner::Silent,
+        }
+    }
+}
