@@ -86,6 +86,11 @@ fn page(params: &PaginatedParams) -> Subject<'_> {
     Subject::Page(params.cursor.as_deref())
 }
 
+/// What a tool came to.
+fn called(result: &CallToolResult) -> News<'_> {
+    News::Called(result)
+}
+
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident: $params:ty => $result:ty $(, about $subject:expr)? $(, says $news:expr)?;)+) => {$(
         $(#[$doc])*
@@ -125,7 +130,7 @@ requests! {
     /// `tools/list`
     ListTools: PaginatedParams => ListToolsResult, about page, says |result| News::Tools(&result.tools);
     /// `tools/call`
-    CallTool: CallToolParams => CallToolResult, about |params| Subject::Tool(&params.name), says |result| News::Called(result);
+    CallTool: CallToolParams => CallToolResult, about |params| Subject::Tool(&params.name), says called;
     /// `prompts/list`
     ListPrompts: PaginatedParams => ListPromptsResult, about page;
     /// `prompts/get`

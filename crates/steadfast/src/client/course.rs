@@ -19,7 +19,7 @@ use super::attempts::Attempts;
 use super::call::Call;
 use super::canceller::Canceller;
 use super::ending::{Loss, complete, text_of};
-use super::kept::{Keeping, Over};
+use super::kept::Keeping;
 use super::line::Failed;
 use super::link::Link;
 use super::lookup::{Lookup, look_up};
@@ -138,7 +138,7 @@ impl<R: Request> Course<R> {
             ..CallOptions::default()
         };
         let inner = &self.client.inner;
-        let over = Over { revision: self.link.peer.revision, http: inner.over_http };
+        let over = inner.over(self.link.peer.revision);
         let mut keeping = Keeping::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
         if self.rounds.is_later() {
             keeping.note_round();

@@ -65,7 +65,7 @@ pub use target::{Target, ViaChild, ViaFunction, ViaMemory, ViaTransport, Way};
 pub(crate) use ending::result_of;
 
 use crate::runtime::Runtime;
-use kept::Kept;
+use kept::{Kept, Over};
 use line::Line;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
@@ -109,6 +109,11 @@ impl Inner {
 
     fn next_token(&self) -> ProgressToken {
         ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
+    }
+
+    /// What a call goes over, in that revision.
+    fn over(&self, revision: Revision) -> Over {
+        Over { revision, http: self.over_http }
     }
 
     /// What the client keeps of what the server said.
