@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use steadfast_model::AnyResult;
 use steadfast_model::request::Request;
 
 use super::ending::answer_of;
@@ -44,7 +45,7 @@ impl<R: Request> Drop for Asking<R> {
     fn drop(&mut self) {
         if let Some(ending) = self.request.take_unread()
             && tasks::are_taken(&self.client)
-            && let Ok(steadfast_model::Outcome::Task(created)) = answer_of::<R>(ending)
+            && let Ok(AnyResult::Task(created)) = answer_of::<R>(ending)
         {
             tasks::cancel(&self.client, &created.task.task_id);
         }

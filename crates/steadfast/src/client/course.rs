@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steadfast_model::era;
 use steadfast_model::request::Request;
-use steadfast_model::{InputRequiredResult, ProgressToken, Task};
+use steadfast_model::{AnyResult, InputRequiredResult, ProgressToken, Task};
 use steadfast_proto::Moment;
 
 use super::asking::Asking;
@@ -192,10 +192,10 @@ impl<R: Request> Course<R> {
     pub(super) fn take_answer(&mut self, text: &str) -> Step<R> {
         self.answer_bytes = text.len();
         let may_ask = R::METHOD.may_ask_back_in(self.link.peer.revision);
-        let answer = steadfast_model::Outcome::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
+        let answer = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match answer {
-            Ok(steadfast_model::Outcome::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
-            Ok(steadfast_model::Outcome::Task(created)) if may_ask && tasks::are_taken(&self.client) => {
+            Ok(AnyResult::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
+            Ok(AnyResult::Task(created)) if may_ask && tasks::are_taken(&self.client) => {
                 Step::On(Next::Follow(created.task))
             }
             answer => Step::Over(answer.and_then(complete::<R>).and_then(|result| self.keep(text, result))),
