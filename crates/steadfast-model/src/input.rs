@@ -136,18 +136,18 @@ impl InputResponses {
     }
 }
 
-/// What a request came to, told apart by `resultType`.
+/// A result of whichever kind, told apart by `resultType`.
 ///
 /// ```
-/// use steadfast_model::{CallToolResult, Outcome};
+/// use steadfast_model::{CallToolResult, AnyResult};
 /// let old = r#"{"content":[]}"#;
-/// assert!(matches!(Outcome::<CallToolResult>::from_json(old).unwrap(), Outcome::Complete(_)));
+/// assert!(matches!(AnyResult::<CallToolResult>::from_json(old).unwrap(), AnyResult::Complete(_)));
 /// let new = r#"{"resultType":"input_required","requestState":"s"}"#;
-/// assert!(matches!(Outcome::<CallToolResult>::from_json(new).unwrap(), Outcome::InputRequired(_)));
+/// assert!(matches!(AnyResult::<CallToolResult>::from_json(new).unwrap(), AnyResult::InputRequired(_)));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Outcome<T> {
+pub enum AnyResult<T> {
     /// The result. Results of older revisions do not say what they are, and are this.
     Complete(T),
     /// The request has to be sent again with answers.
@@ -158,7 +158,7 @@ pub enum Outcome<T> {
     Other(String),
 }
 
-impl<T: DeserializeOwned> Outcome<T> {
+impl<T: DeserializeOwned> AnyResult<T> {
     /// Reads the JSON text of a result.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]

@@ -84,7 +84,7 @@ pub use form::{FormField, FormKind, FormOption, FormSchema};
 pub use id::RequestId;
 pub use implementation::{Icon, IconTheme, Implementation};
 pub use initialize::{InitializeParams, InitializeResult};
-pub use input::{InputRequest, InputRequests, InputRequiredResult, InputResponses, Outcome};
+pub use input::{AnyResult, InputRequest, InputRequests, InputRequiredResult, InputResponses};
 pub use json::{Extra, JsonObject};
 pub use logging::{LoggingLevel, LoggingMessageParams, SetLevelParams};
 pub use meta::{Meta, ProgressToken, RequestMeta};

@@ -91,6 +91,11 @@ fn page(params: &PaginatedParams) -> Subject<'_> {
     Subject::Page(params.cursor.as_deref())
 }
 
+/// What a tool came to.
+fn called(result: &CallToolResult) -> News<'_> {
+    News::Called(result)
+}
+
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident: $params:ty => $result:ty $(, about $subject:expr)? $(, says $news:expr)?;)+) => {$(
         $(#[$doc])*
@@ -133,7 +138,7 @@ requests! {
     CallTool: CallToolParams => CallToolResult, about |params| Subject::Tool {
         name: &params.name,
         as_task: params.task.is_some(),
-    }, says |result| News::Called(result);
+    }, says called;
     /// `prompts/list`
     ListPrompts: PaginatedParams => ListPromptsResult, about page;
     /// `prompts/get`

@@ -13,8 +13,8 @@ use steadfast_model::era::{self, Decoration, Encode, ResultShape};
 use steadfast_model::notification::{self, Notification};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
-    CallToolParamsRef, CallToolResult, Content, CreateTaskResult, ErrorObject, FormSchema, Implementation,
-    InputRequiredResult, Meta, Method, Outcome, RequestMeta, Revision,
+    AnyResult, CallToolParamsRef, CallToolResult, Content, CreateTaskResult, ErrorObject, FormSchema, Implementation,
+    InputRequiredResult, Meta, Method, RequestMeta, Revision,
 };
 
 use crate::members::Members;
@@ -82,7 +82,7 @@ fn parts(text: &str) {
     // Borrowed forms, and forms that are only read: they must not panic.
     let _ = serde_json::from_str::<CallToolParamsRef<'_>>(text);
     let _ = serde_json::from_str::<RequestMeta>(text);
-    let _ = Outcome::<CallToolResult>::from_json(text);
+    let _ = AnyResult::<CallToolResult>::from_json(text);
 }
 
 fn assert_params<T: Encode + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {

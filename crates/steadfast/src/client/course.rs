@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steadfast_model::era;
 use steadfast_model::request::Request;
-use steadfast_model::{InputRequiredResult, ProgressToken, Task};
+use steadfast_model::{AnyResult, InputRequiredResult, ProgressToken, Task};
 use steadfast_proto::{Moment, mutant};
 
 use super::Client;
@@ -20,7 +20,7 @@ use super::attempts::Attempts;
 use super::call::Call;
 use super::canceller::Canceller;
 use super::ending::{Loss, Lost, complete, text_of};
-use super::kept::{Keeping, Over};
+use super::kept::Keeping;
 use super::line::{Failed, Line};
 use super::link::Link;
 use super::lookup::{Lookup, look_up};
@@ -145,7 +145,7 @@ impl<R: Request> Course<R> {
             ..CallOptions::default()
         };
         let inner = &self.client.inner;
-        let over = Over { revision: self.link.peer.revision, http: inner.over_http };
+        let over = inner.over(self.link.peer.revision);
         let mut keeping = Keeping::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
         if self.rounds.is_later() {
             keeping.note_round();
@@ -210,10 +210,10 @@ impl<R: Request> Course<R> {
             return Step::On(Next::Follow(tasks, task));
         }
         let may_ask = R::METHOD.may_ask_back_in(self.link.peer.revision);
-        let answer = steadfast_model::Outcome::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
+        let answer = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match answer {
-            Ok(steadfast_model::Outcome::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
-            Ok(steadfast_model::Outcome::Task(created)) if self.tasks == Some(Tasks::Extension) => {
+            Ok(AnyResult::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
+            Ok(AnyResult::Task(created)) if self.tasks == Some(Tasks::Extension) => {
                 Step::On(Next::Follow(Tasks::Extension, created.task))
             }
             answer => Step::Over(answer.and_then(complete::<R>).and_then(|result| self.keep(text, result))),

@@ -1,5 +1,6 @@
 //! What a call came to: its result, or an error that says what is known.
 
+use steadfast_model::AnyResult;
 use steadfast_model::request::Request;
 use steadfast_proto::connection::{CallRefused, Outcome as Ending};
 
@@ -12,16 +13,16 @@ pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Err
 }
 
 /// What a call was answered with.
-pub(super) fn answer_of<R: Request>(ending: CallEnding) -> Result<steadfast_model::Outcome<R::Result>, Error> {
+pub(super) fn answer_of<R: Request>(ending: CallEnding) -> Result<AnyResult<R::Result>, Error> {
     let text = text_of(ending, R::METHOD.name())?;
-    steadfast_model::Outcome::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
+    AnyResult::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
 }
 
 /// The result, if that is what it is. Results of 2026-07-28 say what kind they are, and a kind that is not known must not be
 /// taken for another.
-pub(super) fn complete<R: Request>(answer: steadfast_model::Outcome<R::Result>) -> Result<R::Result, Error> {
+pub(super) fn complete<R: Request>(answer: AnyResult<R::Result>) -> Result<R::Result, Error> {
     match answer {
-        steadfast_model::Outcome::Complete(result) => Ok(result),
+        AnyResult::Complete(result) => Ok(result),
         _ => Err(Error::unreadable(R::METHOD, "a result of a kind that this client does not take")),
     }
 }

@@ -67,7 +67,7 @@ pub use crate::server::filled::check as check_form;
 pub(crate) use ending::result_of;
 
 use crate::runtime::Runtime;
-use kept::Kept;
+use kept::{Kept, Over};
 use line::Line;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
@@ -111,6 +111,11 @@ impl Inner {
 
     fn next_token(&self) -> ProgressToken {
         ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
+    }
+
+    /// What a call goes over, in that revision.
+    fn over(&self, revision: Revision) -> Over {
+        Over { revision, http: self.over_http }
     }
 
     /// What the client keeps of what the server said.

@@ -15,7 +15,6 @@ use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
 use super::call::{Call, TIMEOUT};
-use super::kept::Over;
 use super::pending::PendingResult;
 use crate::error::Error;
 
@@ -174,7 +173,7 @@ impl<R: Listing> Items<R> {
     /// Takes a page; an error if there will never be a last one.
     fn take(&mut self, page: R::Result) -> Result<(), Error> {
         let (mut items, cursor) = R::open(page);
-        if (Over { revision: self.client.revision(), http: self.client.inner.over_http }).mirrors() {
+        if self.client.inner.over(self.client.revision()).mirrors() {
             items.retain(R::is_sound_over_http);
         }
         self.fetched = items.into();

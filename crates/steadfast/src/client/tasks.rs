@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 use steadfast_model::request::{Request, Subject};
 use steadfast_model::{
-    CreateTaskResult, DetailedTask, ErrorObject, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task, TaskParams,
-    TaskStatus, TaskSupport, UpdateTaskParams, request,
+    AnyResult, CreateTaskResult, DetailedTask, ErrorObject, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task,
+    TaskParams, TaskStatus, TaskSupport, UpdateTaskParams, request,
 };
 use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
@@ -76,8 +76,8 @@ impl Tasks {
     /// The task that this answer begins, if it does.
     pub(super) fn begun_by<R: Request>(self, text: &str) -> Option<Task> {
         match self {
-            Self::Extension => match steadfast_model::Outcome::<R::Result>::from_json(text) {
-                Ok(steadfast_model::Outcome::Task(created)) => Some(created.task),
+            Self::Extension => match AnyResult::<R::Result>::from_json(text) {
+                Ok(AnyResult::Task(created)) => Some(created.task),
                 _ => None,
             },
             // One that has its result at once gives that.

@@ -211,7 +211,7 @@ async fn a_task_that_asks_for_ever_is_not_answered_for_ever() {
     until_it_was_asked(&requests, "tasks/cancel").await;
     let requests = requests.lock().unwrap();
     let updates = requests.iter().filter(|request| request["method"] == "tasks/update");
-    let answers = updates.map(|update| update["params"]["inputResponses"].as_object().map_or(0, |told| told.len()));
+    let answers = updates.map(|update| update["params"]["inputResponses"].as_object().map_or(0, serde_json::Map::len));
     assert_eq!(answers.sum::<usize>(), 1_000);
 }
 

@@ -125,6 +125,6 @@ async fn a_write_that_fails_does_not_take_an_answer_away() {
 async fn a_result_that_is_no_object_is_not_taken_for_one() {
     use steadfast::CallToolResult;
     for text in ["[]", "[[]]", " []", "7", "null"] {
-        assert!(steadfast::model::Outcome::<CallToolResult>::from_json(text).is_err(), "{text}");
+        assert!(steadfast::model::AnyResult::<CallToolResult>::from_json(text).is_err(), "{text}");
     }
 }

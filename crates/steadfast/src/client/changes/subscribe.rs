@@ -90,7 +90,8 @@ impl Subscriptions {
     /// `None` if nobody listens any more.
     async fn make(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), Failure>> {
         // What the server tells before its stream is open may be lost. Some say nothing of it before there is something to tell.
-        let opening = before(&*self.runtime, Some(self.runtime.now() + OPENING), wait_until_audible(self.audible.clone()));
+        let opening =
+            before(&*self.runtime, Some(self.runtime.now() + OPENING), wait_until_audible(self.audible.clone()));
         unless(self.gone.wait(), opening).await?;
         for uri in &filter.resource_subscriptions {
             if let Err(failure) = self.subscribe(uri).await? {
