@@ -29,9 +29,13 @@ pub(crate) struct Login {
     /// What the client is called at the authorization server. Without this it registers itself
     #[arg(long, value_name = "ID", help_heading = HEADING)]
     client_id: Option<String>,
-    /// The environment variable that holds the client's secret
-    #[arg(long, value_name = "NAME", requires = "client_id", help_heading = HEADING)]
+    /// The environment variable that holds the client's secret. It is shown to the issuer, and to nobody else
+    #[arg(long, value_name = "NAME", requires = "issuer", help_heading = HEADING)]
     client_secret_env: Option<String>,
+    /// The authorization server that knows the client, exactly as it writes its name. Without this it is the one that the server
+    /// names
+    #[arg(long, value_name = "URL", requires = "client_id", help_heading = HEADING)]
+    issuer: Option<String>,
     /// The client acts for itself: no user is asked
     #[arg(long, requires = "client_secret_env", conflicts_with = "asks_user", help_heading = HEADING)]
     client_credentials: bool,
@@ -120,7 +124,11 @@ impl Login {
             profile = profile.document(document).map_err(unusable)?;
         }
         if let Some(id) = &self.client_id {
-            profile = profile.registered(PreRegistered::new(id, self.credential()?));
+            let client = PreRegistered::new(id, self.credential()?);
+            profile = profile.registered(match &self.issuer {
+                Some(issuer) => client.with_issuer(issuer),
+                None => client,
+            });
         }
         if self.client_credentials {
             profile = profile.grant(Grant::ClientCredentials);

@@ -68,10 +68,24 @@ fn one_who_does_not_log_in_is_locked_out_and_asks_nobody() {
 fn a_client_with_a_secret_acts_for_itself() {
     let (site, folder) = (Site::locked(), Scratch::new("alone"));
     let (url, store) = (site.url(), folder.path("tokens"));
-    let alone = ["--client-id", "me", "--client-secret-env", "PATH", "--client-credentials"];
-    let called = run(&call(&url, &store, &alone));
+    let issuer = url.trim_end_matches("/mcp");
+    let called = run(&call(&url, &store, &alone(issuer)));
     assert_eq!((called.status.code(), text(&called.stdout).trim()), (Some(0), "ada"), "{}", text(&called.stderr));
     assert_eq!((site.count("/authorize"), site.count("/register")), (0, 0));
+}
+
+#[test]
+fn a_secret_is_shown_to_its_issuer_and_to_nobody_whom_the_server_names() {
+    let (site, folder) = (Site::locked(), Scratch::new("elsewhere"));
+    let (url, store) = (site.url(), folder.path("tokens"));
+    let refused = run(&call(&url, &store, &alone("https://issuer.example.com")));
+    assert_ne!(refused.status.code(), Some(0));
+    assert_eq!(site.count("/token"), 0, "{}", text(&refused.stderr));
+}
+
+/// A client that acts for itself, with a secret for that issuer.
+fn alone(issuer: &str) -> [&str; 7] {
+    ["--client-id", "me", "--client-secret-env", "PATH", "--client-credentials", "--issuer", issuer]
 }
 
 #[cfg(unix)]

@@ -275,7 +275,9 @@ fn what_makes_no_sense_is_a_code_of_its_own() {
         &["call", url, "add", "--", STEADFAST, "serve"],
         &["call", url, "add", "--header", "nothing"],
         &["call", url, "add", "--revision", "1999-01-01"],
-        &["call", url, "add", "--client-id", "me", "--client-secret-env", "STEADFAST_IS_NOT_SET"],
+        &["call", url, "add", "--client-id", "me", "--client-secret-env", "STEADFAST_IS_NOT_SET", "--issuer", url],
+        // A server that is not to be trusted could have the secret sent to itself.
+        &["call", url, "add", "--client-id", "me", "--client-secret-env", "PATH"],
         &["call", "ftp://127.0.0.1", "add"],
         &["call", "ftp://127.0.0.1", "add", "--login"],
         &["list"],
