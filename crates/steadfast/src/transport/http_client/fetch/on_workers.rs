@@ -35,10 +35,15 @@ fn failed() -> FetchError {
     FetchError::broken("what makes the requests failed unexpectedly")
 }
 
-/// A body that is read on the workers. One piece waits, and the next one is asked for.
+/// A body that is read on the workers, piece by piece as they are asked for: what nobody wants yet is left with the server.
 enum Pieces {
-    /// The end comes too: a reader that is gone is no end.
-    Coming(mpsc::Receiver<Option<Piece>>),
+    Coming {
+        wanted: mpsc::Sender<()>,
+        /// One was asked for, and has not come.
+        asked: bool,
+        /// The end comes too: a reader that is gone is no end.
+        coming: mpsc::Receiver<Option<Piece>>,
+    },
     Over,
 }
 
@@ -46,28 +51,32 @@ type Piece = Result<Bytes, FetchError>;
 
 impl Pieces {
     fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn FetchBody>) -> Self {
+        let (wanted, mut wants) = mpsc::channel(1);
         let (pieces, coming) = mpsc::channel(1);
         let workers = Arc::clone(runtime);
         runtime.spawn(Box::pin(async move {
-            loop {
+            // Dropping the body gives up the rest of it.
+            while let Some(()) = wants.recv().await {
                 let piece = watched(&*workers, std::future::poll_fn(|cx| body.poll_piece(cx)));
-                // Dropping the body gives up the rest of it.
                 let Some(piece) = unless(pieces.closed(), piece).await else { return };
-                let piece = piece.unwrap_or_else(|| Some(Err(failed())));
-                let last = !matches!(piece, Some(Ok(_)));
-                if pieces.send(piece).await.is_err() || last {
+                if pieces.send(piece.unwrap_or_else(|| Some(Err(failed())))).await.is_err() {
                     return;
                 }
             }
         }));
-        Self::Coming(coming)
+        Self::Coming { wanted, asked: false, coming }
     }
 }
 
 impl FetchBody for Pieces {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-        let Self::Coming(coming) = self else { return Poll::Ready(None) };
+        let Self::Coming { wanted, asked, coming } = self else { return Poll::Ready(None) };
+        if !std::mem::replace(asked, true) {
+            // There is room for one, and a reader that is gone is noticed below.
+            let _ = wanted.try_send(());
+        }
         let piece = std::task::ready!(coming.poll_recv(cx)).unwrap_or_else(|| Some(Err(failed())));
+        *asked = false;
         if !matches!(piece, Some(Ok(_))) {
             *self = Self::Over;
         }
