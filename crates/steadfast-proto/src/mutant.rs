@@ -107,8 +107,6 @@ faults! {
         ForgetLostSubscriptions,
         /// L5 (client): a client that nobody has lives on until the server has heard that nobody listens.
         HoldWhileUnsubscribing,
-        /// L5 (HTTP client): the session lives on that the server did not know when a response was resumed.
-        ResumeInLostSession,
         /// L10 (client): what is kept is given out whatever changes were heard of.
         KeepStale,
         /// L10 (client): what is kept is given out past its time.

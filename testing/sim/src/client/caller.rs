@@ -84,8 +84,13 @@ impl Caller {
         self.executor.sleep(LONG).await;
         // Whoever listens keeps the client for as long as it wants to.
         let listeners = std::mem::take(&mut self.state().listeners);
-        listeners.into_iter().for_each(|listener| self.executor.cancel(listener));
-        self.executor.sleep(LONG).await;
+        for listener in listeners {
+            self.executor.cancel(listener);
+        }
+        // Somebody looks whether it is over before the server is.
+        for _ in 0..2 {
+            self.executor.sleep(LONG / 2).await;
+        }
         self.voice.die();
     }
 

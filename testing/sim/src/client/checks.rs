@@ -24,7 +24,7 @@ const SLACK: Duration = Duration::from_millis(100);
 
 /// How long the client may take to leave: the drain and a goodbye, over a stream and over HTTP.
 const LEAVING: Duration = Duration::from_secs(2);
-const LEAVING_HTTP: Duration = Duration::from_secs(4);
+pub(super) const LEAVING_HTTP: Duration = Duration::from_secs(4);
 
 /// How long a client lives on to have a task cancelled that nobody waits for.
 const CANCELLING: Duration = Duration::from_secs(10);
@@ -210,6 +210,10 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
         }
     }
     tasks::at_end(facts, tag, said, end);
+    let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
+    if facts.shut.is_some_and(|shut| now > shut + most + SLACK) {
+        return facts.broken(Law::Closing, format!("call {tag} ends long after the client was closed"));
+    }
     if let Some(late) = overdue(facts, now, tag) {
         facts.broken(Law::Answer, late);
     }
@@ -252,7 +256,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
         }
         tasks::note_followed(facts, way, tag);
         // One that has been asked back waits for the program, not for the server.
-        let patient = said == Some(Said::AskBack) && !facts.shut.is_some_and(|shut| now > shut + most + SLACK);
+        let patient = said == Some(Said::AskBack) && facts.shut.is_none_or(|shut| now <= shut + most + SLACK);
         if (too_long || (way.is_heard_out() && !facts.returns)) && !patient {
             return facts.broken(Law::Closing, format!("call {tag} waits, and the connection is over"));
         }

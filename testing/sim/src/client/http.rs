@@ -14,6 +14,7 @@ use steadfast::transport::http_client::{
     Attempt, Authorize, Authorizing, Fetch, FetchError, FetchRequest, FetchResponse, Fetching, HttpTarget,
 };
 
+use super::checks::LEAVING_HTTP;
 use super::journal::{Fault, Journal, Said, Way};
 use super::script::{Manner, Script};
 use super::server::{Server, Voice};
@@ -60,6 +61,12 @@ impl Web {
             return self.fails(gone.id.as_ref(), Fault::Unsent);
         }
         if origin.in_session && origin.link < self.state().first_known {
+            let now = self.executor.now();
+            let told = *self.state().lost.entry(origin.link).or_insert(now);
+            if request.method == Method::DELETE && now > told + LEAVING_HTTP {
+                let what = "a session is ended that the client was told of long ago that it is lost";
+                self.journal.facts().broken(Law::Closing, what);
+            }
             self.journal.lose("session lost");
             return Ok(self.status(404, gone));
         }

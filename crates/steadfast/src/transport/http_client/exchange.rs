@@ -230,11 +230,7 @@ impl Exchange {
                     pace.note_opened(runtime.now());
                     return Some(response);
                 }
-                Ok(response)
-                    if response.status() == StatusCode::NOT_FOUND
-                        && self.shared.session().id.is_some()
-                        && !mutant!(ResumeInLostSession) =>
-                {
+                Ok(response) if response.status() == StatusCode::NOT_FOUND && self.shared.session().id.is_some() => {
                     self.tell(Incoming::SessionLost).await;
                     return None;
                 }

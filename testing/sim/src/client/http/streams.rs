@@ -1,6 +1,9 @@
 //! What the server has said on each of its responses, and how much of it was read.
 
+use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
+
+use steadfast_proto::Moment;
 
 use crate::message::Id;
 use crate::rng::Random;
@@ -20,6 +23,8 @@ pub(super) struct State {
     pub(super) links: usize,
     /// Sessions of the connections before this one are forgotten.
     pub(super) first_known: usize,
+    /// When the client was told that the session of a connection is lost.
+    pub(super) lost: BTreeMap<usize, Moment>,
     /// The client has let go.
     pub(super) dropped: bool,
 }
@@ -56,6 +61,7 @@ impl State {
             down: false,
             links: 0,
             first_known: 0,
+            lost: BTreeMap::new(),
             dropped: false,
         }
     }

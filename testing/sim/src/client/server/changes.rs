@@ -162,7 +162,7 @@ impl Server {
     pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn Voice>) {
         let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, id));
         self.journal.facts().subscribed.remove(&(link, uri));
-        if self.draw(|random| random.chance(10)) {
+        if self.draw(|random| random.chance(25)) {
             return;
         }
         let receipt = voice.say(&result(id, &json!({})), true);
