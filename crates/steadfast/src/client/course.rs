@@ -271,7 +271,8 @@ impl<R: Request> Course<R> {
             }
             Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
             Next::Follow(tasks, task) => {
-                let following = tasks::follow(self.client.clone(), tasks, R::METHOD, task);
+                // Few calls become tasks, and the others need not be as large.
+                let following = Box::pin(tasks::follow(self.client.clone(), tasks, R::METHOD, task));
                 let result = self.bounds.during(Outcome::Unknown, following).await??;
                 return Ok(Came::Result(Value::Object(result)));
             }

@@ -65,6 +65,12 @@ pub(crate) fn progress_bytes(progress: &ProgressParams) -> usize {
     progress.message.as_ref().map_or(0, String::len) + beside.map_or(0, |text| text.len())
 }
 
+impl State {
+    fn take_progress(&mut self) -> Vec<ProgressParams> {
+        std::iter::from_fn(|| self.progress.pop()).collect()
+    }
+}
+
 impl Slot {
     pub(super) fn end(&self, ending: CallEnding) {
         self.change(|state| state.ending = Some(ending));
@@ -192,11 +198,13 @@ impl Future for PendingCall {
         let call = &mut *self;
         let mut state = call.slot.lock();
         if let Some(on_progress) = &mut call.on_progress {
-            let progress: Vec<_> = std::iter::from_fn(|| state.progress.pop()).collect();
-            if !progress.is_empty() {
+            let mut progress = state.take_progress();
+            while !progress.is_empty() {
                 drop(state);
-                progress.into_iter().for_each(on_progress);
+                progress.into_iter().for_each(&mut *on_progress);
                 state = call.slot.lock();
+                // Nothing comes behind the end, and what came before it is told before it is.
+                progress = if state.ending.is_some() { state.take_progress() } else { Vec::new() };
             }
         }
         let Some(ending) = state.ending.take() else {
@@ -219,5 +227,34 @@ impl Drop for PendingCall {
             // If the connection is closed there is nobody to tell.
             let _ = self.mailbox.post(Letter::CancelCall(self.key));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_proto::connection::Limits;
+
+    use super::*;
+
+    /// A call whose callback hears of more, and of the end, while it looks at the first report.
+    #[tokio::test]
+    async fn what_comes_while_progress_is_looked_at_is_told_before_the_end() {
+        let report = |step| ProgressParams::new(ProgressToken::from(1), f64::from(step));
+        let (heard, slot) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None::<Arc<Slot>>)));
+        let (hears, ends) = (Arc::clone(&heard), Arc::clone(&slot));
+        let on_progress: OnProgress = Box::new(move |progress| {
+            hears.lock().unwrap().push(progress.progress);
+            if let Some(slot) = ends.lock().unwrap().take() {
+                slot.progress(report(2));
+                slot.end(CallEnding::Refused(CallRefused::Closed));
+            }
+        });
+        let options = CallOptions { progress: Some((ProgressToken::from(1), on_progress)), ..CallOptions::default() };
+        let mailbox = Mailbox::new(&Limits::default());
+        let call = PendingCall::new(&mailbox, Method::CallTool, None, options);
+        *slot.lock().unwrap() = Some(Arc::clone(&call.slot));
+        call.slot.progress(report(1));
+        call.await;
+        assert_eq!(*heard.lock().unwrap(), [1.0, 2.0]);
     }
 }
