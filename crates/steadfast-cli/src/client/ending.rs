@@ -50,6 +50,8 @@ pub(crate) struct Failure {
     locked_out: bool,
     /// It failed before anything could be asked of the server.
     unopened: bool,
+    /// What the server's process wrote was shown as it came.
+    heard: bool,
     notes: Vec<String>,
 }
 
@@ -70,9 +72,18 @@ impl Failure {
         Self { unopened: true, ..self }
     }
 
+    /// This failure, of a process whose last words were shown as they came: they are not shown again.
+    pub(super) fn while_heard(self) -> Self {
+        Self { heard: true, ..self }
+    }
+
     /// The answer is there, and cannot be printed.
     pub(super) fn unwritten(error: io::Error) -> Self {
-        Self { why: Why::Unwritten(error), locked_out: false, unopened: false, notes: Vec::new() }
+        Self::new(Why::Unwritten(error))
+    }
+
+    fn new(why: Why) -> Self {
+        Self { why, locked_out: false, unopened: false, heard: false, notes: Vec::new() }
     }
 
     /// This failure, with something that may help. What a server wrote in it is harmless already.
@@ -86,6 +97,16 @@ impl Failure {
             Why::Failed(error) => Some(error.kind()),
             Why::Unwritten(_) => None,
         }
+    }
+
+    /// The way to the server failed, or the server itself.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self.kind(), Some(ErrorKind::Closed | ErrorKind::Transport))
+    }
+
+    /// It says why that happened: of a process, how it ended and what it wrote last.
+    pub(super) fn has_cause(&self) -> bool {
+        matches!(&self.why, Why::Failed(error) if std::error::Error::source(error).is_some())
     }
 
     pub(crate) fn ending(&self) -> Ending {
@@ -103,6 +124,7 @@ impl Failure {
     /// What happened, what is known, and what to do: a paragraph for people. What a server wrote in it is harmless.
     pub(crate) fn in_words(&self) -> String {
         let why = match &self.why {
+            Why::Failed(error) if self.heard => first_line(&in_words(error)),
             Why::Failed(error) => in_words(error),
             Why::Unwritten(error) => format!("the answer could not be printed: {error}"),
         };
@@ -135,6 +157,11 @@ fn in_words(error: &Error) -> String {
     }
 }
 
+/// What happened, without the lines that are quoted behind it.
+fn first_line(words: &str) -> String {
+    words.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+}
+
 /// An error and its causes, in a sentence.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
@@ -146,7 +173,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { why: Why::Failed(error), locked_out: false, unopened: false, notes: Vec::new() }
+        Self::new(Why::Failed(error))
     }
 }
 

@@ -1,9 +1,9 @@
-//! The server's process, if it is one of ours: what it wrote to standard error lately, how it ended, and its end by force.
+//! The server's process, if it is one of ours: what it wrote to standard error lately, and its end by force. How one ended that
+//! left by itself is in the errors of the library.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use steadfast::transport::child::{Child, Command, Handle};
 
@@ -11,8 +11,6 @@ use super::harmless;
 
 /// How many lines are kept to be shown if something fails.
 const LINES: usize = 10;
-/// How long a process may take to be gone that is told to: the library sends SIGTERM after two seconds, and kills after two more.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is known of the process that was started last, if any.
 #[derive(Clone, Default)]
@@ -37,17 +35,9 @@ impl Process {
         command.on_stderr_line(move |line| heard.hear(line))
     }
 
-    /// Starts it, and says which program it was if that fails.
-    pub(super) fn start(&self, program: &str, command: &Mutex<Command>) -> io::Result<Child> {
-        let started = command.lock().unwrap_or_else(PoisonError::into_inner).spawn();
-        let why = |error: &io::Error| match error.kind() {
-            io::ErrorKind::NotFound => "there is no such program".to_owned(),
-            io::ErrorKind::PermissionDenied => "it may not be run".to_owned(),
-            _ => error.to_string(),
-        };
-        let child = started.map_err(|error| {
-            io::Error::new(error.kind(), format!("`{program}` could not be started: {}", why(&error)))
-        })?;
+    /// Starts it.
+    pub(super) fn start(&self, command: &Mutex<Command>) -> io::Result<Child> {
+        let child = command.lock().unwrap_or_else(PoisonError::into_inner).spawn()?;
         self.inner().handle = Some(child.handle());
         Ok(child)
     }
@@ -72,25 +62,16 @@ impl Process {
         }
     }
 
-    /// What it wrote last, once it is gone, and how it ended if that was `by_itself`: for somebody whose connection failed.
-    pub(super) async fn last_words(&self, by_itself: bool) -> Vec<String> {
-        let Some(handle) = self.inner().handle.clone() else { return Vec::new() };
-        // How it ended says something if it did so by itself.
-        let ended = tokio::time::timeout(Duration::from_millis(100), handle.exit()).await;
-        handle.shutdown();
-        if tokio::time::timeout(PATIENCE, handle.ended()).await.is_err() {
-            handle.kill();
-        }
-        let mut words = Vec::new();
-        if let (Ok(Some(status)), true) = (ended, by_itself) {
-            words.push(format!("the server's process has ended: {status}"));
-        }
+    /// What it writes is shown as it comes.
+    pub(super) fn is_heard(&self) -> bool {
+        self.inner().verbose
+    }
+
+    /// What it wrote last, once it is gone, unless that was shown as it came.
+    pub(super) fn last_words(&self) -> Option<String> {
         let lines = std::mem::take(&mut self.inner().lines);
-        if !lines.is_empty() {
-            let lines: Vec<String> = lines.iter().map(|line| format!("\n  | {line}")).collect();
-            words.push(format!("the last that it wrote to standard error:{}", lines.concat()));
-        }
-        words
+        let quoted: String = lines.iter().map(|line| format!("\n  | {line}")).collect();
+        (!lines.is_empty()).then(|| format!("the last that it wrote to standard error:{quoted}"))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -54,7 +54,7 @@ pub(super) async fn with<T>(
         Err(error) => {
             let note = unopened(&error, connect);
             let failure = Failure::from(error).while_unopened().with_note(note);
-            return Err(failed(process.last_words(true).await.into_iter().fold(failure, Failure::with_note)));
+            return Err(explained(failed(failure), &process));
         }
     };
     let ended = tokio::select! {
@@ -72,7 +72,9 @@ pub(super) async fn with<T>(
     }
     match ended {
         Ok(ended) => Ok(ended),
-        Err(failure) => Err(explained(failed(patient(failure, connect.timeout())), &process).await),
+        // One that refused something has said why.
+        Err(failure) if !failure.is_loss() && failure.kind() != Some(ErrorKind::TimedOut) => Err(failed(failure)),
+        Err(failure) => Err(explained(failed(patient(failure, connect.timeout())), &process)),
     }
 }
 
@@ -96,12 +98,11 @@ fn patient(failure: Failure, timeout: Duration) -> Failure {
     failure.with_note(late.then(note))
 }
 
-/// With the last words of the process, if it was its connection that failed. One that refused something has said why.
-async fn explained(failure: Failure, process: &Process) -> Failure {
-    // One that was not lost was ended by us.
-    let lost = matches!(failure.kind(), Some(ErrorKind::Closed | ErrorKind::Transport));
-    if !lost && failure.kind() != Some(ErrorKind::TimedOut) {
-        return failure;
+/// With the last words of the process, which is gone. If its end is why, they are in the failure already.
+fn explained(failure: Failure, process: &Process) -> Failure {
+    match (failure.is_loss() && failure.has_cause(), process.is_heard()) {
+        (true, true) => failure.while_heard(),
+        (true, false) => failure,
+        (false, _) => failure.with_note(process.last_words()),
     }
-    process.last_words(lost).await.into_iter().fold(failure, Failure::with_note)
 }

@@ -133,10 +133,10 @@ impl Connect {
             return Err(Error::usage("a command is not logged in to: it is ours already"));
         }
         let process = Process::new(self.verbose);
-        let (program, command) = self.command(words)?;
+        let command = self.command(words)?;
         let (command, starting) = (Arc::new(Mutex::new(process.listening(command))), process.clone());
         let connecting = Client::connect(move || {
-            let started = starting.start(&program, &command);
+            let started = starting.start(&command);
             async move { started }
         });
         // A command may have to be fetched before it can run (`npx`, `uvx`).
@@ -162,16 +162,14 @@ impl Connect {
         })
     }
 
-    /// The name of the program, and all of it.
-    fn command(&self, words: &[String]) -> Result<(String, child::Command), Error> {
+    fn command(&self, words: &[String]) -> Result<child::Command, Error> {
         let [program, arguments @ ..] = words else { return Err(Error::usage("the command is empty")) };
         let command = child::Command::new(program).args(arguments);
-        let command = self.environment.iter().try_fold(command, |command, variable| {
+        self.environment.iter().try_fold(command, |command, variable| {
             let (name, value) =
                 variable.split_once('=').ok_or_else(|| Error::usage("an environment variable is NAME=VALUE"))?;
-            Ok::<_, Error>(command.env(name, value))
-        });
-        Ok((program.clone(), command?))
+            Ok(command.env(name, value))
+        })
     }
 }
 

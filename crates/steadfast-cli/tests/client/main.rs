@@ -126,7 +126,7 @@ fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
         let absent = run(arguments);
         let said = text(&absent.stderr);
         assert_eq!(absent.status.code(), Some(3), "{said}");
-        assert!(said.contains("`no-such-program-anywhere` could not be started: there is no such program"), "{said}");
+        assert!(said.contains("there is no program `no-such-program-anywhere`"), "{said}");
         assert!(said.contains("trying again does no harm"), "{said}");
     }
 }
@@ -136,10 +136,30 @@ fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
 fn the_last_words_of_a_server_that_dies_are_shown() {
     let dies = run(&["call", "add", "--", "sh", "-c", "echo 'the key is missing\u{1b}[2J' >&2; exit 7"]);
     let said = text(&dies.stderr);
-    assert!(said.contains("exit status: 7") && said.contains("  | the key is missing\\u{1b}[2J"), "{said}");
-    // One that is heard all the time is not heard twice.
+    assert!(said.contains("`sh` has ended (exit status: 7):\n"), "{said}");
+    assert_eq!(said.matches("the key is missing").count(), 1, "{said}");
+    assert!(!said.contains('\u{1b}'), "{said:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_last_words_of_a_server_that_hangs_are_shown_and_not_that_we_ended_it() {
+    let script = "echo 'listening on port 80' >&2; cat >/dev/null";
+    let hangs = run(&["call", "add", "--revision", "2025-11-25", "--timeout", "1", "--", "sh", "-c", script]);
+    let said = text(&hangs.stderr);
+    assert_eq!(said.matches("\n  | listening on port 80\n").count(), 1, "{said}");
+    assert!(!said.contains("has ended"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_heard_all_the_time_is_not_heard_twice() {
     let called = run(&["call", "print", "--arg", "text=stray", "--verbose", "--", STEADFAST, "serve"]);
     assert!(text(&called.stderr).contains("server: stray\n"), "{}", text(&called.stderr));
+    let dies = run(&["call", "add", "--verbose", "--", "sh", "-c", "echo 'the key is missing' >&2; exit 7"]);
+    let said = text(&dies.stderr);
+    assert_eq!(said.matches("the key is missing").count(), 1, "{said}");
+    assert!(said.contains("`sh` has ended (exit status: 7)\n"), "{said}");
 }
 
 /// One that says that it is there, and nothing more.

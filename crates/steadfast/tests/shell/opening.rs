@@ -202,7 +202,7 @@ mod processes {
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
         assert_eq!(error.to_string(), "the server closed the connection before it was open");
         let told = format!("{error:?}");
-        assert!(told.contains("`sh` has ended (exit status: 3), and said last:\n    no database"), "{told}");
+        assert!(told.contains("`sh` has ended (exit status: 3):\n    no database"), "{told}");
         assert!(!told.contains("secret"), "{told}");
         assert!(!error.object().message.contains("database"), "a peer is told what the server said: {error}");
     }

@@ -44,7 +44,8 @@ impl Tail {
     }
 }
 
-/// How a process ended that was not asked to. `forced` is whether that took a signal of ours.
+/// How a process ended that was not asked to, in a line, and what it said last in those below. `forced` is whether that took a
+/// signal of ours.
 pub(super) fn obituary(program: &str, status: Option<ExitStatus>, forced: bool, said: &Tail) -> String {
     let mut text = match status {
         Some(status) if !forced => format!("`{program}` has ended ({status})"),
@@ -53,7 +54,7 @@ pub(super) fn obituary(program: &str, status: Option<ExitStatus>, forced: bool, 
     };
     let lines = said.lines();
     if !lines.is_empty() {
-        text.push_str(", and said last:");
+        text.push(':');
     }
     for line in lines {
         // Writing to a string does not fail.

@@ -452,7 +452,7 @@ async fn what_is_told_of_an_end_is_the_program_its_status_and_what_it_said_last(
     let command = Command::new("sh").args(["-c", "echo one >&2; echo two >&2; exit 3"]);
     let mut child = Child::spawn(command).unwrap();
     assert_eq!(read_to_end(&mut child).await, b"");
-    let told = "`sh` has ended (exit status: 3), and said last:\n    one\n    two";
+    let told = "`sh` has ended (exit status: 3):\n    one\n    two";
     assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
 }
 
@@ -481,7 +481,7 @@ async fn a_callback_that_never_returns_keeps_nobody_from_the_end() {
     });
     let mut child = Child::spawn(command).unwrap();
     assert_eq!(read_to_end(&mut child).await, b"");
-    let told = "`sh` has ended (exit status: 3), and said last:\n    stuck";
+    let told = "`sh` has ended (exit status: 3):\n    stuck";
     assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
     drop(held);
 }
