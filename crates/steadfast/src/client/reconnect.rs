@@ -38,6 +38,7 @@ const LEFT_ALONE: Duration = Duration::from_secs(10);
 ///     .reconnect(Reconnect::default().attempts(3).longest_pause(Duration::from_secs(2)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it says nothing until a client is given it"]
 pub struct Reconnect {
     attempts: u32,
     first_pause: Duration,

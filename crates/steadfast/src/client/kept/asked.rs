@@ -101,7 +101,9 @@ impl Stale {
             (Self::Unheard(filter), Method::ListResources | Method::ListResourceTemplates) => filter.resources(),
             (Self::Unheard(filter), Method::ReadResource) => {
                 let heard = &filter.resource_subscriptions;
-                asked.uri.as_deref().is_none_or(|read| heard.iter().any(|uri| uri == read))
+                // Whoever listens to a folder is told of its files, and what was read of a folder may show them.
+                let concerned = |read: &str| heard.iter().any(|uri| read.starts_with(&**uri) || uri.starts_with(read));
+                asked.uri.as_deref().is_none_or(concerned)
             }
             _ => false,
         }
@@ -153,5 +155,15 @@ mod tests {
         assert!(!changed.concerns(&read("file:///a/b/c")) && !changed.concerns(&read("file:///b")));
         assert!(!changed.concerns(&page(&PaginatedParams::new())));
         assert!(Stale::EveryResource.concerns(&read("file:///b")));
+    }
+
+    #[test]
+    fn what_begins_to_be_listened_to_is_stale_with_what_is_below_and_above_it() {
+        let filter = SubscriptionFilter::default().with_resource_subscriptions(vec!["file:///a/b".to_owned()]);
+        let begun = Stale::Unheard(filter);
+        for uri in ["file:///a/b", "file:///a/b/c", "file:///a"] {
+            assert!(begun.concerns(&read(uri)), "{uri}");
+        }
+        assert!(!begun.concerns(&read("file:///b")));
     }
 }

@@ -16,6 +16,7 @@ use super::lines::LINE_LIMIT;
 /// logged line by line with `tracing`. If it dies, the errors of a client say how, with the last lines of its standard error
 /// unless that is [inherited](Command::stderr_inherit) or [thrown away](Command::stderr_null). They name the program, and never its
 /// arguments or environment.
+#[must_use = "nothing is started until a client connects to it"]
 pub struct Command {
     pub(super) process: process::Command,
     pub(super) stderr: Stderr,

@@ -38,6 +38,7 @@ use crate::runtime::Runtime;
 /// Proxies are those of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, with the exceptions of `NO_PROXY`), except
 /// for servers of this machine, which are reached directly.
 #[derive(Clone)]
+#[must_use = "nothing is opened until a client connects to it"]
 pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
