@@ -4,5 +4,7 @@
 mod children;
 mod closing;
 #[cfg(all(feature = "http", feature = "http-client"))]
+mod http;
+#[cfg(all(feature = "http", feature = "http-client"))]
 mod pausing;
 mod runtimes;
