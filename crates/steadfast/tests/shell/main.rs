@@ -1,6 +1,7 @@
 //! Servers and clients together, in memory, over sockets and over child processes.
 
 mod asks;
+mod broken;
 mod cancellation;
 mod changes;
 mod client_demands;

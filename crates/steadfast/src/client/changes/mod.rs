@@ -25,7 +25,7 @@ use super::line::Failed;
 use super::link::Link;
 use super::reconnect::Streak;
 use crate::error::Error;
-use crate::runtime::waiting::sleep_until;
+use crate::runtime::waiting::{sleep_until, unless};
 use crate::runtime::{CallOptions, PendingCall};
 use subscribe::hear;
 use told::{Failure, Listener};
@@ -200,7 +200,8 @@ impl Changes {
         let when = if loss.of == Lost::Call { self.streak.next(line.policy(), &*runtime) } else { now };
         let failed = Failed { link: Arc::clone(&self.link), at: self.since, lost: loss.of };
         Some(Source::Returning(Box::pin(async move {
-            sleep_until(&*runtime, when).await;
+            // A line that is closed says so at once.
+            unless(line.wait_until_closing(), sleep_until(&*runtime, when)).await;
             line.another(failed).await
         })))
     }

@@ -56,10 +56,14 @@ impl Shared {
         for _ in 0..ASKED_AGAIN {
             let response = self.send_once(&wanted, admission.as_mut()).await?;
             let Some(admission) = &mut admission else { return Ok(response) };
-            let answered = admission.answered(response.status(), response.headers().clone()).await;
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            if refused {
+                // Whoever gives it up while somebody logs in has nothing to tell the server.
+                wanted.passage.into_iter().for_each(Passage::note_back);
+            }
+            let answered = admission.answered(response.status(), response.headers().clone()).await;
             match answered {
-                Ok(true) if refused => wanted.passage.into_iter().for_each(Passage::note_back),
+                Ok(true) if refused => {}
                 Err(error) if refused => return Err(Unsent::Unauthorized(error)),
                 // What is wrong with its books is not the request's concern: it was let in.
                 _ => return Ok(response),
