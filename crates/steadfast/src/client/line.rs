@@ -9,6 +9,7 @@
 //! However many need another link, one task comes back for all of them. It lives as long as somebody waits for it. The
 //! close of a line wins: what is being opened then is ended, and nothing is opened after it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast_proto::{Moment, mutant};
@@ -118,7 +119,7 @@ impl Line {
         state.returning = Some(Arc::clone(&sender));
         let left = state.streak.allowance(&self.policy);
         drop(state);
-        let returning = Returning { line: Arc::clone(self), sender, failed, left };
+        let returning = Returning { line: Arc::clone(self), sender, failed, left, trying: AtomicBool::new(false) };
         self.opener.runtime.spawn(Box::pin(returning.run()));
         Err(receiver)
     }
@@ -184,6 +185,8 @@ struct Returning {
     failed: Failed,
     /// How many attempts there are.
     left: u32,
+    /// One is past its pause, and counts.
+    trying: AtomicBool,
 }
 
 impl Returning {
@@ -198,11 +201,19 @@ impl Returning {
                 returned = self.attempt() => Some(returned),
             };
             match returned {
-                // It begins again for whoever comes next.
-                None if self.leave_unwanted() => return,
-                None => {}
+                None => {
+                    if self.trying.swap(false, Ordering::SeqCst) {
+                        // Impatience is no way around the pauses.
+                        line.lock().streak.failed(line.opener.runtime.now());
+                    }
+                    // It begins again for whoever comes next.
+                    if self.leave_unwanted() {
+                        return;
+                    }
+                }
                 Some(Ok(link)) => return self.arrive(link),
                 Some(Err(error)) => {
+                    self.trying.store(false, Ordering::SeqCst);
                     line.lock().streak.failed(line.opener.runtime.now());
                     self.left = self.left.saturating_sub(1);
                     if self.left == 0 || is_final(&error) || *line.closing.borrow() {
@@ -218,6 +229,7 @@ impl Returning {
         let opener = &self.line.opener;
         let when = self.line.lock().streak.next(&self.line.policy, &*opener.runtime);
         sleep_until(&*opener.runtime, when).await;
+        self.trying.store(true, Ordering::SeqCst);
         let failed = &self.failed.link;
         if !opener.way.is_http() {
             // One process at a time: the next may need what the last one holds, or one that was begun in vain.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use steadfast::client::{Connecting, Era};
 use steadfast::transport::child::Child;
 use steadfast::{
-    CallToolResult, Client, Content, CreateMessageResult, ElicitParams, ElicitResult, Error, JsonObject,
+    CallToolResult, Client, Content, CreateMessageResult, ElicitParams, ElicitResult, Error, FormKind, JsonObject,
     ListRootsResult, Outcome, Revision, Root,
 };
 
@@ -79,11 +79,25 @@ fn answering(connecting: Connecting, declines: Arc<AtomicBool>) -> Connecting {
                 if declined {
                     return Ok(ElicitResult::decline());
                 }
-                Ok(ElicitResult::accept(JsonObject::from_iter([("name".to_owned(), json!("Ada"))])))
+                Ok(ElicitResult::accept(answers(&asked)))
             }
         })
         .on_sample(|_| async { Ok(CreateMessageResult::new("interop", Content::text("Paris"))) })
         .on_roots(|| async { Ok(ListRootsResult::new(vec![Root::new(ROOT)])) })
+}
+
+/// The name, and the first of each choice that has to be made.
+fn answers(asked: &ElicitParams) -> JsonObject {
+    let mut answers = JsonObject::from_iter([("name".to_owned(), json!("Ada"))]);
+    if let ElicitParams::Form(form) = asked {
+        let form = &form.requested_schema;
+        for (name, field) in form.fields().filter(|(name, _)| form.is_required(name)) {
+            if let FormKind::Choice { default: None, options, .. } = &field.kind {
+                answers.insert(name.to_owned(), json!(options.first().map(|option| &option.value)));
+            }
+        }
+    }
+    answers
 }
 
 pub(crate) fn text_of(result: &CallToolResult) -> Value {

@@ -254,6 +254,24 @@ async fn whoever_waits_for_an_opener_that_hangs_is_told_when_its_time_is_up() {
     assert!(format!("{error:?}").contains("the server has not opened the connection within 5s"), "{error:?}");
 }
 
+#[tokio::test]
+async fn an_attempt_that_nobody_waits_for_any_more_was_one() {
+    let site = Site::willing();
+    let twice = Reconnect::default().attempts(2).first_pause(Duration::from_millis(1));
+    let client = soon(site.connecting().reconnect(twice).into_future()).await.unwrap();
+    site.set(Door::Unanswered);
+    site.cut();
+    soon(client.closed()).await;
+    // That it was lost so soon was the first in vain, and whoever is impatient makes the second.
+    let impatient = tokio::spawn(client.call_tool("pay", json!({})).into_future());
+    let mut changed = site.changed.subscribe();
+    soon(changed.wait_for(|_| site.came() == 2)).await.unwrap();
+    impatient.abort();
+    let later = client.call_tool("pay", json!({})).total_timeout(Duration::from_millis(300));
+    assert_eq!(soon(later.into_future()).await.unwrap_err().outcome(), Outcome::NotSent);
+    assert_eq!(site.came(), 2);
+}
+
 /// A connection of which something is left for a while: it takes note of when it is gone.
 struct Lingering {
     stream: Stream,
