@@ -21,7 +21,7 @@ It waits for an MCP client: one JSON-RPC message a line. Try it by hand, paste a
 
 {{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"add","arguments":{{"a":2,"b":3}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}
 
-To add it to a client (Claude Desktop, Cursor, VS Code and others), put this in its MCP configuration:
+To add it to a client (Claude Desktop, Cursor and others), put this in its MCP configuration:
 
 {{
   "mcpServers": {{

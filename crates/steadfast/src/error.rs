@@ -105,7 +105,8 @@ pub enum Fault {
 pub enum Outcome {
     /// Nothing reached the peer. The call may be made again without harm.
     NotSent,
-    /// The peer refused it with an error.
+    /// The peer answered it with an error, which says why. Most refuse before they begin; one that failed, or was shut down, on
+    /// the way may have begun.
     Refused,
     /// The peer did it, and its answer cannot be used.
     Answered,

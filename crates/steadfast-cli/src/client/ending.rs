@@ -35,10 +35,10 @@ pub(crate) fn help(example: &str) -> String {
 
 const CODES: &str = "Exit codes:
   0    done
-  1    the tool ran and says that it failed
+  1    the tool says that it failed, or that its arguments do not fit
   2    the command line makes no sense
   3    nothing reached the server: trying again does no harm
-  4    the server refused, or its answer cannot be used
+  4    the server answered with an error, or its answer cannot be used
   5    it was sent, and nobody knows whether it was done
   6    locked out: the server wants to know who is there, or allows it to others only (see --login)
   130  given up with Ctrl-C; the server was told (143: SIGTERM, 129: SIGHUP)

@@ -70,8 +70,15 @@ impl Process {
     /// What it wrote last, once it is gone, unless that was shown as it came.
     pub(super) fn last_words(&self) -> Option<String> {
         let lines = std::mem::take(&mut self.inner().lines);
-        let quoted: String = lines.iter().map(|line| format!("\n  | {line}")).collect();
-        (!lines.is_empty()).then(|| format!("the last that it wrote to standard error:{quoted}"))
+        if lines.is_empty() {
+            return None;
+        }
+        let mut words = "the last that it wrote to standard error:".to_owned();
+        for line in lines {
+            words.push_str("\n  | ");
+            words.push_str(&line);
+        }
+        Some(words)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -28,7 +28,7 @@ pub enum Settled<R: Request> {
     Answered(R::Result),
     /// The server did it, and its answer cannot be used.
     Unusable(Error),
-    /// The server refused it.
+    /// The server answered with an error: see [`Outcome::Refused`].
     Refused(Error),
     /// Nothing reached the server.
     NotSent(Error),
