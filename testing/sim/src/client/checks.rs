@@ -282,7 +282,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
         over_are_taken_back(facts, way, now);
         tasks::unwanted_are_cancelled(facts);
         changes::given_up_are_taken_back(facts);
-        changes::subscriptions_are_right(facts);
+        changes::subscriptions_are_right(facts, way);
         questions_are_answered(facts, way, now);
     }
 }

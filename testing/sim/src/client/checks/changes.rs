@@ -187,9 +187,12 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment, over: bool)
 }
 
 /// Nothing is on its way: the server of an older revision knows who listens, and who does not any more.
-pub(super) fn subscriptions_are_right(facts: &mut Facts) {
-    let settled = |kind: Kind, answered: bool| !matches!(kind, Kind::Subscription) || answered;
-    let underway = facts.requests.values().any(|request| !settled(request.kind, !request.answers.is_empty()));
+pub(super) fn subscriptions_are_right(facts: &mut Facts, way: &dyn Way) {
+    // One goes behind the other (L9), so nothing is said while the answer is on its way.
+    let heard = |receipt: Option<usize>| receipt.is_none_or(|receipt| way.was_read(receipt));
+    let underway = facts.requests.values().any(|request| {
+        matches!(request.kind, Kind::Subscription) && !request.answers.iter().any(|(receipt, _)| heard(*receipt))
+    });
     // Who has as many calls as there may be cannot say so.
     if facts.modern || underway || facts.most_calls <= CROWD {
         return;
