@@ -130,8 +130,10 @@ impl Subscriptions {
             // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
             if *turn && !self.told.wants(uri) {
                 *turn = false;
-                let _held = mutant!(HoldWhileUnsubscribing).then(|| self.client.upgrade());
-                if let Ok(call) = self.ask::<request::Unsubscribe>(uri, TAKING_BACK) {
+                let holding = mutant!(HoldWhileUnsubscribing);
+                let _held = holding.then(|| self.client.upgrade());
+                let time = if holding { SUBSCRIBING } else { TAKING_BACK };
+                if let Ok(call) = self.ask::<request::Unsubscribe>(uri, time) {
                     let _ = call.await;
                 }
             }
