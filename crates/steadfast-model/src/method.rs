@@ -281,6 +281,11 @@ impl Method {
         self.row().only_asks
     }
 
+    /// True if it takes back what an earlier request has begun.
+    pub const fn takes_back(self) -> bool {
+        matches!(self, Self::CancelTask | Self::Unsubscribe)
+    }
+
     /// What its receiver has to have declared; where the revision has no way to declare it
     /// ([`Capability::exists_in`]), nothing.
     pub const fn capability(self) -> Option<Capability> {

@@ -93,6 +93,10 @@ faults! {
         CrossCalls,
         /// L5 (client): a task that nobody waits for any more is not cancelled.
         KeepDroppedTasks,
+        /// L5 (client): a task that comes into being when its call has been given up is not heard of.
+        IgnoreLateTasks,
+        /// L5 (client): tasks that are followed go on when their client is closed.
+        LeaveTasks,
         /// L1 (client): what a task asks for is answered as often as it is shown.
         AnswerTasksAgain,
         /// L2 (client): the total time is not kept while a call waits for something else than an answer.

@@ -268,8 +268,9 @@ impl End {
     }
 
     pub(crate) fn give_up(&mut self, trace: &mut Trace, call: CallNumber) {
+        let now = self.now;
         self.step(trace, Observation::GaveUp(call), |connection| {
-            connection.cancel_call(CallKey::new(call), Some("enough"));
+            connection.cancel_call(now, CallKey::new(call), Some("enough"));
         });
     }
 
@@ -358,7 +359,7 @@ impl End {
                 self.note(trace, Observation::Closed(cause));
                 self.effects.push(Effect::Closed);
             }
-            Event::Notification { .. } => {}
+            Event::AnsweredLate(_) | Event::Notification { .. } => {}
         }
     }
 

@@ -29,6 +29,9 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
+    /// A call of ours was given up, its result matters all the same ([`Call::heeded_late`](super::Call::heeded_late)), and
+    /// here it is: its JSON text.
+    AnsweredLate(Box<str>),
     /// The peer reports progress on a call of ours.
     CallProgress {
         /// Which.

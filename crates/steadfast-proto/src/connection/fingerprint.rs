@@ -21,6 +21,8 @@ impl Connection {
             self.executions.keys().enumerate().map(|(rank, key)| (*key, rank)).collect();
         let calls: BTreeMap<CallKey, usize> =
             self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
+        let late: BTreeMap<CallKey, usize> =
+            self.late.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
         self.hash_stage(now, &mut hasher);
         for (key, execution) in &self.executions {
             (requests.get(key), &execution.id, execution.bytes, execution.told).hash(&mut hasher);
@@ -51,6 +53,9 @@ impl Connection {
             (calls.get(&key), &waiting.id, waiting.method, state, waiting.timeout_length()).hash(&mut hasher);
             waiting.parent.and_then(|parent| requests.get(&parent)).hash(&mut hasher);
         }
+        for (key, id) in self.late.iter() {
+            (late.get(&key), id).hash(&mut hasher);
+        }
         for transmit in self.outbox.iter() {
             (&transmit.body, transmit.call.and_then(|call| calls.get(&call))).hash(&mut hasher);
         }
@@ -63,6 +68,7 @@ impl Connection {
                 Purpose::Progress(key) => (1, requests.get(&key)),
                 Purpose::Call(call) => (2, calls.get(&call)),
                 Purpose::CallTotal(call) => (3, calls.get(&call)),
+                Purpose::Late(call) => (4, late.get(&call)),
             };
             (until(when, now), rank).hash(&mut hasher);
         }

@@ -23,6 +23,7 @@ mod fingerprint;
 mod handshake;
 mod inbound;
 mod key;
+mod late;
 mod limits;
 mod outbound;
 mod outbox;
@@ -56,6 +57,7 @@ use crate::salvage::{Salvaged, Shape};
 use batch::{BatchKey, Batches};
 use handshake::ModernPeer;
 use inbound::Inbound;
+use late::Late;
 use outbound::Outbound;
 use outbox::{Outbox, Ticket};
 use state::{Drain, Stage};
@@ -84,6 +86,8 @@ pub struct Connection {
     batches: Batches,
     /// Calls of ours that wait.
     outbound: Outbound,
+    /// Calls of ours that were given up, and whose results matter.
+    late: Late,
     outbox: Outbox,
     /// Notifications that belong to no request and wait, so that one is not queued twice.
     notices: BTreeMap<(Method, Option<Box<str>>), Ticket>,
@@ -124,6 +128,7 @@ impl Connection {
             held_bytes: 0,
             batches: Batches::default(),
             outbound: Outbound::default(),
+            late: Late::default(),
             outbox: Outbox::default(),
             notices: BTreeMap::new(),
             events: VecDeque::new(),
@@ -244,7 +249,8 @@ impl Connection {
             match purpose {
                 Purpose::Handler(key) => self.end_overdue(key),
                 Purpose::Progress(key) => self.release_progress(now, key),
-                Purpose::Call(call) | Purpose::CallTotal(call) => self.end_overdue_call(call),
+                Purpose::Call(call) | Purpose::CallTotal(call) => self.end_overdue_call(now, call),
+                Purpose::Late(call) => self.forget_late(call),
             }
         }
         if let Some(drain) = self.stage.drain() {
@@ -542,6 +548,7 @@ impl Connection {
         self.outbox.shut();
         self.batches.clear();
         self.notices.clear();
+        self.late = Late::default();
         self.timers.clear_all();
         self.events.push_back(Event::Closed(cause));
     }

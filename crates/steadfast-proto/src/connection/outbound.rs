@@ -44,6 +44,9 @@ pub struct Call {
     pub progress_token: Option<ProgressToken>,
     /// Whether the peer is told when we give up. Never so for `initialize` and for the probe of the era.
     pub cancellable: bool,
+    /// Whether its result matters when we have given up: it may say that something goes on at the peer which only we can end.
+    /// It comes as an [`Event::AnsweredLate`].
+    pub heeded_late: bool,
 }
 
 impl Call {
@@ -57,6 +60,7 @@ impl Call {
             total_timeout: None,
             progress_token: None,
             cancellable: true,
+            heeded_late: false,
         }
     }
 }
@@ -107,7 +111,8 @@ pub(super) struct Waiting {
     pub(super) id: RequestId,
     pub(super) method: Method,
     pub(super) parent: Option<Key>,
-    cancellable: bool,
+    pub(super) cancellable: bool,
+    heeded_late: bool,
     token: Option<RequestId>,
     pub(super) state: Sending,
     timeout: Option<(Duration, Moment)>,
@@ -137,10 +142,10 @@ impl Connection {
     }
 
     /// Gives up a call: nobody waits for it any more. Nothing happens if it has ended.
-    pub fn cancel_call(&mut self, key: CallKey, reason: Option<&str>) {
-        let Some(waiting) = self.end_call(key) else { return };
-        let sent = self.give_up(&waiting, reason);
-        self.events.push_back(Event::CallEnded { call: key, outcome: Outcome::Cancelled { sent } });
+    pub fn cancel_call(&mut self, now: Moment, key: CallKey, reason: Option<&str>) {
+        if let Some(given_up) = self.end_given_up(key, reason, |sent| Outcome::Cancelled { sent }) {
+            self.heed_late(now, key, &given_up);
+        }
         self.settle();
     }
 
@@ -188,7 +193,9 @@ impl Connection {
         if self.input_ended || self.output_failed || orphaned || matches!(self.stage, Stage::Closed(_)) {
             return Err(CallRefused::Closed);
         }
-        if self.outbound.len() >= self.limits.calls {
+        // What takes something back has room of its own, lest it goes on because there is too much of it.
+        let spare = if call.method.takes_back() { self.limits.calls } else { 0 };
+        if self.outbound.len() >= self.limits.calls.saturating_add(spare) {
             return Err(CallRefused::TooMany);
         }
         self.outbound.next_id += 1;
@@ -205,7 +212,7 @@ impl Connection {
         if let Some(when) = total {
             self.timers.set(when, Purpose::CallTotal(key));
         }
-        let token = call.progress_token.map(|token| token.0);
+        let token = call.progress_token.clone().map(|token| token.0);
         if let Some(token) = &token {
             self.outbound.tokens.insert(token.clone(), key);
         }
@@ -213,8 +220,9 @@ impl Connection {
         if let Some(parent) = call.parent {
             self.outbound.children.insert((parent, key));
         }
-        let (method, parent, cancellable) = (call.method, call.parent, call.cancellable);
-        self.outbound.calls.insert(key, Waiting { id, method, parent, cancellable, token, state, timeout, total });
+        let Call { method, parent, cancellable, heeded_late, .. } = call;
+        let waiting = Waiting { id, method, parent, cancellable, heeded_late, token, state, timeout, total };
+        self.outbound.calls.insert(key, waiting);
         Ok(())
     }
 
@@ -240,6 +248,9 @@ impl Connection {
     pub(super) fn take_answer(&mut self, id: Option<RequestId>, body: AnswerBody<'_>) {
         let key = id.as_ref().and_then(|id| self.known_call(id));
         let Some(waiting) = key.and_then(|key| self.end_call(key)) else {
+            if id.as_ref().is_some_and(|id| self.take_late_answer(id, &body)) {
+                return;
+            }
             self.statistics.answers_to_nothing += 1;
             return self.odd(Oddity::AnswerToNothing(id));
         };
@@ -276,6 +287,7 @@ impl Connection {
     pub(super) fn end_unreadable(&mut self, id: Option<RequestId>, error: &ErrorObject) {
         let key = id.as_ref().and_then(|id| self.known_call(id));
         let Some(call) = key.filter(|key| self.end_call(*key).is_some()) else {
+            id.as_ref().map(|id| self.take_late_answer(id, &AnswerBody::Malformed));
             self.statistics.answers_to_nothing += 1;
             return;
         };
@@ -315,10 +327,12 @@ impl Connection {
         self.events.push_back(Event::CallEnded { call, outcome: Outcome::EndedByPeer });
     }
 
-    pub(super) fn end_overdue_call(&mut self, call: CallKey) {
-        let Some(waiting) = self.end_call(call) else { return };
-        let sent = self.give_up(&waiting, Some("no answer in time"));
-        self.events.push_back(Event::CallEnded { call, outcome: Outcome::TimedOut { sent } });
+    pub(super) fn end_overdue_call(&mut self, now: Moment, call: CallKey) {
+        if let Some(given_up) =
+            self.end_given_up(call, Some("no answer in time"), |sent| Outcome::TimedOut { sent })
+        {
+            self.heed_late(now, call, &given_up);
+        }
     }
 
     /// Gives up the calls that the handler of a request made.
@@ -326,8 +340,9 @@ impl Connection {
         let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
         let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
         for call in calls {
-            self.cancel_call(call, Some("the request that it belongs to has ended"));
+            self.end_given_up(call, Some("the request that it belongs to has ended"), |sent| Outcome::Cancelled { sent });
         }
+        self.settle();
     }
 
     /// The connection is no more: every call that waits is told so.
@@ -367,6 +382,14 @@ impl Connection {
             self.timers.clear(when, Purpose::CallTotal(key));
         }
         Some(waiting)
+    }
+
+    /// Ends a call that is given up. Gives it back if an answer to it would matter.
+    fn end_given_up(&mut self, call: CallKey, reason: Option<&str>, outcome: fn(bool) -> Outcome) -> Option<Waiting> {
+        let waiting = self.end_call(call)?;
+        let sent = self.give_up(&waiting, reason);
+        self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });
+        Some(waiting).filter(|waiting| sent && waiting.heeded_late)
     }
 
     /// Takes the frame of a call back if it has not left. Returns whether the call was sent.

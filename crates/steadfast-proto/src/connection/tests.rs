@@ -17,6 +17,7 @@ struct World {
     started: Vec<Request>,
     stopped: Vec<(Key, CancelReason)>,
     ended: Vec<(CallKey, Outcome)>,
+    late: Vec<Box<str>>,
     odd: Vec<Oddity>,
     closed: Option<CloseCause>,
 }
@@ -35,6 +36,7 @@ impl World {
             started: Vec::new(),
             stopped: Vec::new(),
             ended: Vec::new(),
+            late: Vec::new(),
             odd: Vec::new(),
             closed: None,
         }
@@ -69,6 +71,7 @@ impl World {
                 Event::Start(request) => self.started.push(request),
                 Event::Stop { key, reason } => self.stopped.push((key, reason)),
                 Event::CallEnded { call, outcome } => self.ended.push((call, outcome)),
+                Event::AnsweredLate(result) => self.late.push(result),
                 Event::Odd(oddity) => self.odd.push(oddity),
                 Event::Closed(cause) => self.closed = Some(cause),
                 Event::CallProgress { .. } | Event::Notification { .. } | Event::Opened(_) => {}
@@ -475,7 +478,7 @@ fn calls_that_wait_to_be_written_do_not_keep_answers_from_being_read() {
     assert!(world.connection.wants_input());
     world.wire();
     for number in 0..5 {
-        world.connection.cancel_call(CallKey::new(number), None);
+        world.connection.cancel_call(world.now, CallKey::new(number), None);
     }
     assert!(world.connection.waiting_bytes() > 100, "their cancellations wait");
     assert!(world.connection.wants_input());
@@ -569,7 +572,7 @@ fn ids_of_the_two_directions_never_meet() {
 fn a_call_given_up_in_the_queue_was_never_sent() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
-    world.connection.cancel_call(CallKey::new(0), None);
+    world.connection.cancel_call(world.now, CallKey::new(0), None);
     assert_eq!(world.wire(), Vec::<Value>::new());
     assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: false })]);
 }
@@ -590,6 +593,72 @@ fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
     );
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{}}));
     assert_eq!(world.odd, [Oddity::AnswerToNothing(Some(1.into()))]);
+}
+
+/// Makes a call whose result matters when it has been given up.
+fn heeded(world: &mut World, number: u64, cancellable: bool) {
+    let mut call = Call::new(Method::ListRoots, None);
+    (call.heeded_late, call.cancellable, call.timeout) = (true, cancellable, Some(Duration::from_secs(3)));
+    world.connection.call(world.now, CallKey::new(number), call).unwrap();
+    world.wire();
+}
+
+#[test]
+fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
+    for by_timeout in [false, true] {
+        let mut world = World::opened(Revision::V2025_11_25);
+        heeded(&mut world, 0, true);
+        match by_timeout {
+            true => world.wait(Duration::from_secs(3)),
+            false => world.connection.cancel_call(world.now, CallKey::new(0), None),
+        }
+        assert_eq!(world.wire()[0]["method"], "notifications/cancelled");
+        for _ in 0..2 {
+            world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"roots":[]}}));
+        }
+        assert_eq!(world.ended.len(), 1, "{:?}", world.ended);
+        assert_eq!(world.late, [r#"{"roots":[]}"#.into()]);
+        assert_eq!(world.odd, [Oddity::AnswerToNothing(Some(1.into()))], "the second is to nothing");
+    }
+}
+
+#[test]
+fn what_is_not_taken_back_in_words_is_carried_until_its_answer() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    heeded(&mut world, 0, false);
+    assert!(!world.connection.heeds(CallKey::new(0)), "it waits as any call");
+    world.connection.cancel_call(world.now, CallKey::new(0), None);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    assert!(world.connection.heeds(CallKey::new(0)));
+    world.say(&json!({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}));
+    assert!(!world.connection.heeds(CallKey::new(0)));
+    assert_eq!((world.late.len(), world.odd.len()), (0, 0));
+}
+
+#[test]
+fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    for number in 0..2_000 {
+        heeded(&mut world, number, false);
+        world.connection.cancel_call(world.now, CallKey::new(number), None);
+    }
+    let heeded = |world: &World| (0..2_000).filter(|number| world.connection.heeds(CallKey::new(*number))).count();
+    assert_eq!(heeded(&world), 1_024);
+    assert!(world.connection.heeds(CallKey::new(1_999)), "the oldest make room");
+    world.wait(Duration::from_secs(60));
+    assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
+}
+
+#[test]
+fn what_takes_something_back_has_room_where_other_calls_have_none() {
+    let capabilities = ClientCapabilities::new();
+    let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), capabilities));
+    let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
+    let mut made = |number, method| world.connection.call(world.now, CallKey::new(number), Call::new(method, None));
+    assert_eq!((made(0, Method::CallTool), made(1, Method::CallTool)), (Ok(()), Ok(())));
+    assert_eq!(made(2, Method::CallTool), Err(CallRefused::TooMany));
+    assert_eq!((made(3, Method::CancelTask), made(4, Method::CancelTask)), (Ok(()), Ok(())));
+    assert_eq!(made(5, Method::CancelTask), Err(CallRefused::TooMany), "and that is bounded too");
 }
 
 #[test]
@@ -977,7 +1046,7 @@ fn a_message_says_which_request_it_belongs_to() {
     world.connection.log(key, steadfast_model::LoggingLevel::Error, None, json!("x"));
     let asked = Call { parent: Some(key), ..Call::new(Method::ListRoots, None) };
     world.connection.call(world.now, CallKey::new(0), asked).unwrap();
-    world.connection.cancel_call(CallKey::new(0), None);
+    world.connection.cancel_call(world.now, CallKey::new(0), None);
     world.respond(key);
     world.connection.notify_once(Method::ToolListChanged);
     world.say(&json!({"jsonrpc":"2.0","id":8,"method":"nothing"}));

@@ -16,6 +16,8 @@ pub(super) enum Purpose {
     Call(CallKey),
     /// No answer came in time, whatever progress was reported.
     CallTotal(CallKey),
+    /// No answer came to a call that was given up.
+    Late(CallKey),
 }
 
 #[derive(Debug, Clone, Default)]

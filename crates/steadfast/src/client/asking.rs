@@ -1,7 +1,8 @@
 //! One request of a call, on its way.
 //!
 //! Whoever drops a call may do so when its answer has come and nobody has looked at it. If that answer is a task, the server
-//! works on it, and no cancellation of the request ends that any more: the task is cancelled.
+//! works on it, and no cancellation of the request ends that any more: the task is cancelled. If the answer comes later, the
+//! driver sees to that.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -9,9 +10,9 @@ use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
 
-use super::Client;
 use super::ending::text_of;
-use super::tasks::{self, Tasks};
+use super::tasks::Tasks;
+use super::{Client, unwanted};
 use crate::runtime::{CallEnding, OnProgress, PendingCall};
 
 /// See the [module](self). Awaited for how it ends.
@@ -45,11 +46,11 @@ impl<R: Request> Future for Asking<R> {
 /// A task must not go on for nobody.
 impl<R: Request> Drop for Asking<R> {
     fn drop(&mut self) {
-        if let Some(ending) = self.request.take_unread()
+        if let Some(ending) = self.request.abandon()
             && let Ok(text) = text_of(ending, R::METHOD.name())
-            && let Some(task) = self.tasks.and_then(|tasks| tasks.begun_by::<R>(&text))
+            && let Some(task) = self.tasks.and_then(|tasks| tasks.begun_by(&text))
         {
-            tasks::cancel(&self.client, &task.task_id);
+            unwanted::cancel(&self.client, &task.task_id);
         }
     }
 }

@@ -142,6 +142,9 @@ impl<R: Request> Course<R> {
             timeout: self.timeout,
             total_timeout: self.bounds.end.map(|end| end.since(self.asked)),
             progress: self.token.clone().zip(self.on_progress.take()),
+            heeded_late: self.tasks.is_some(),
+            // In 2025-11-25 what is to become a task is taken back as one.
+            keep_when_given_up: self.tasks == Some(Tasks::Experiment),
             ..CallOptions::default()
         };
         let inner = &self.client.inner;
@@ -205,7 +208,7 @@ impl<R: Request> Course<R> {
     pub(super) fn take_answer(&mut self, text: &str) -> Step<R> {
         self.answer_bytes = text.len();
         if let Some(tasks) = self.tasks.filter(|tasks| *tasks == Tasks::Experiment)
-            && let Some(task) = tasks.begun_by::<R>(text)
+            && let Some(task) = tasks.begun_by(text)
         {
             return Step::On(Next::Follow(tasks, task));
         }

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use steadfast_model::era;
+use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
 use steadfast_model::{ClientCapabilities, ErrorObject, Method, Revision};
-use steadfast_proto::connection;
+use steadfast_proto::connection::{self, Peer};
 use steadfast_proto::encode::Answer;
 use steadfast_proto::envelope::OwnedParams;
 
 use super::changes::Told;
 use super::declared::Asked;
 use super::kept::Kept;
+use super::unwanted;
 use crate::error::Error;
 use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch};
 
@@ -39,6 +40,8 @@ pub(super) struct Answers {
     pub(super) handlers: Arc<Handlers>,
     pub(super) told: Told,
     pub(super) kept: Arc<Kept>,
+    /// Of what the client says by itself.
+    pub(super) decoration: Decoration,
 }
 
 impl Handlers {
@@ -111,6 +114,10 @@ impl Service for Answers {
 
     fn notified(&mut self, method: Method, params: OwnedParams) {
         self.told.tell(method, &params);
+    }
+
+    fn answered_late(&mut self, result: &str, peer: &Peer, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
+        unwanted::cancel_late(result, peer, &self.decoration, mailbox, runtime);
     }
 
     fn overheard(&mut self, method: Method, params: &OwnedParams) {

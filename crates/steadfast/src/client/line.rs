@@ -16,6 +16,7 @@ use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
 use super::ending::{Loss, Lost, text_of};
+use super::followed::Followed;
 use super::link::{Link, wait_until_closed};
 use super::opening::{Opener, is_final};
 use super::reconnect::{Reconnect, Streak};
@@ -29,6 +30,8 @@ pub(super) struct Line {
     state: Mutex<State>,
     /// Rings when the line is closed.
     closing: watch::Sender<bool>,
+    /// The tasks that are followed over it.
+    pub(super) followed: Arc<Followed>,
 }
 
 struct State {
@@ -67,7 +70,7 @@ impl Line {
             streak: Streak::default(),
             closed: false,
         };
-        Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false) })
+        Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false), followed: Arc::default() })
     }
 
     /// The newest link, whether it lives or not.
@@ -126,13 +129,18 @@ impl Line {
 
     /// Closes the line. Nothing is opened any more.
     pub(super) fn close(&self) {
+        drop(self.begin_close());
+    }
+
+    /// Begins to close the line: nothing is opened any more, and nothing is waited for. The link ends when this is dropped.
+    pub(super) fn begin_close(&self) -> LastLink {
         let mut state = self.lock();
         state.closed = true;
         let link = Arc::clone(&state.link);
         drop(state);
         self.closing.send_replace(true);
         self.opener.kept.close();
-        link.shut_down();
+        LastLink(link)
     }
 
     /// Waits until the line is closed.
@@ -175,6 +183,15 @@ impl Line {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The link of a line that is being closed. Dropping this closes it, whoever else has it.
+pub(super) struct LastLink(Arc<Link>);
+
+impl Drop for LastLink {
+    fn drop(&mut self) {
+        self.0.shut_down();
     }
 }
 

@@ -61,7 +61,12 @@ impl Driven {
     pub(super) fn begin(opener: &Opener, carrier: Carrier, apart: Option<&Handle>) -> io::Result<Self> {
         let told = Told::default();
         let kept = Arc::clone(&opener.kept);
-        let serving = Answers { handlers: Arc::clone(&opener.handlers), told: told.clone(), kept: Arc::clone(&kept) };
+        let serving = Answers {
+            handlers: Arc::clone(&opener.handlers),
+            told: told.clone(),
+            kept: Arc::clone(&kept),
+            decoration: opener.decoration.clone(),
+        };
         let (close, closed) = watch::channel(false);
         let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));

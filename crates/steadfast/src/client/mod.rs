@@ -19,6 +19,7 @@ mod connect;
 mod course;
 mod declared;
 mod ending;
+mod followed;
 mod handlers;
 pub(crate) mod kept;
 mod line;
@@ -37,6 +38,7 @@ mod server_request;
 mod settled;
 mod target;
 mod tasks;
+mod unwanted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -164,9 +166,11 @@ impl Client {
     }
 
     /// Closes the client for good, and waits until its connection is closed and a child process is gone. Calls that wait end,
-    /// and nothing is opened again.
+    /// and nothing is opened again. Tasks that are followed are cancelled first; the server has two seconds to hear of that.
     pub async fn close(self) {
-        self.inner.line.close();
+        let last = self.inner.line.begin_close();
+        unwanted::cancel_all(&self).await;
+        drop(last);
         self.inner.line.wait_until_over().await;
     }
 

@@ -15,10 +15,11 @@ use steadfast_model::{
 use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
 
-use super::Client;
+use super::followed::Place;
 use super::link::wait_until_closed;
 use super::questions::Questions;
 use super::rounds::with_members;
+use super::{Client, unwanted};
 use crate::error::{Error, Outcome};
 use crate::runtime::waiting::{sleep, unless};
 
@@ -30,9 +31,6 @@ const PACES: std::ops::RangeInclusive<Duration> = Duration::from_millis(20)..=Du
 /// for ever.
 const MOST: usize = 1_000;
 const KEY_BYTES: usize = 1 << 20;
-
-/// How long the server may take to hear that a task is not wanted any more.
-const CANCELLING: Duration = Duration::from_secs(10);
 
 /// Which tasks a request may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +72,9 @@ impl Tasks {
     }
 
     /// The task that this answer begins, if it does.
-    pub(super) fn begun_by<R: Request>(self, text: &str) -> Option<Task> {
+    pub(super) fn begun_by(self, text: &str) -> Option<Task> {
         match self {
-            Self::Extension => match AnyResult::<R::Result>::from_json(text) {
+            Self::Extension => match AnyResult::<JsonObject>::from_json(text) {
                 Ok(AnyResult::Task(created)) => Some(created.task),
                 _ => None,
             },
@@ -92,26 +90,20 @@ fn are_taken(client: &Client) -> bool {
 }
 
 /// Whether the results of tasks are fetched there, if there are tasks.
-fn are_fetched(peer: &Peer) -> bool {
+pub(super) fn are_fetched(peer: &Peer) -> bool {
     Method::GetTaskPayload.from_client_in(peer.revision)
 }
 
-/// Follows a task to its end. Dropping this has it cancelled.
-pub(super) async fn follow(client: Client, tasks: Tasks, method: Method, task: Task) -> Result<JsonObject, Error> {
-    Following { client, tasks, method, task, answered: Answered::default(), over: false }.until_the_end().await
-}
-
-/// Has a task cancelled that nobody waits for.
-pub(super) fn cancel(client: &Client, task_id: &str) {
-    let link = client.inner.line.link();
-    let declared = link.peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.cancel.is_some());
-    if are_fetched(&link.peer) && !declared {
-        return;
-    }
-    let call = client.call::<request::CancelTask>(TaskParams::new(task_id));
-    let cancel = call.timeout(CANCELLING).total_timeout(CANCELLING).start();
-    // Nobody is left to be told how it went.
-    client.inner.runtime().spawn(Box::pin(async move { drop(cancel.await) }));
+/// Follows a task to its end. Dropping this has it cancelled, whether it has been polled or not.
+pub(super) fn follow(
+    client: Client,
+    tasks: Tasks,
+    method: Method,
+    task: Task,
+) -> impl Future<Output = Result<JsonObject, Error>> {
+    let place = client.inner.line.followed.enter(&task.task_id);
+    let mut following = Following { client, tasks, method, task, place, answered: Answered::default(), over: false };
+    async move { following.until_the_end().await }
 }
 
 struct Following {
@@ -119,6 +111,7 @@ struct Following {
     tasks: Tasks,
     method: Method,
     task: Task,
+    place: Place,
     answered: Answered,
     /// The task has ended.
     over: bool,
@@ -232,9 +225,8 @@ impl Answered {
 /// Has the task cancelled when nobody waits for it any more.
 impl Drop for Following {
     fn drop(&mut self) {
-        if self.over || mutant!(KeepDroppedTasks) {
-            return;
+        if self.place.leave() && !self.over && !mutant!(KeepDroppedTasks) {
+            unwanted::cancel(&self.client, &self.task.task_id);
         }
-        cancel(&self.client, &self.task.task_id);
     }
 }

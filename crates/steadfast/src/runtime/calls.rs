@@ -28,10 +28,14 @@ pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 /// Where the driver puts the end of a call.
 pub(crate) struct Slot {
     state: Mutex<State>,
+    /// Its result matters also if nobody looks at it.
+    heeded_late: bool,
 }
 
 struct State {
     ending: Option<CallEnding>,
+    /// Nobody will look at it.
+    abandoned: bool,
     /// Progress that the caller has not seen.
     progress: Unseen<ProgressParams>,
     /// What a subscription was told and has not seen.
@@ -52,6 +56,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             ending: None,
+            abandoned: false,
             progress: Unseen::new(UNSEEN, UNSEEN_BYTES),
             notices: Unseen::new(UNSEEN_NOTICES, UNSEEN_BYTES),
             waker: None,
@@ -72,8 +77,14 @@ impl State {
 }
 
 impl Slot {
-    pub(super) fn end(&self, ending: CallEnding) {
-        self.change(|state| state.ending = Some(ending));
+    /// Puts the end in. Gives the result back if it matters and nobody will look at it.
+    pub(super) fn end(&self, ending: CallEnding) -> Option<Box<str>> {
+        let mut unseen = None;
+        self.change(|state| match ending {
+            CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.heeded_late => unseen = Some(result),
+            ending => state.ending = Some(ending),
+        });
+        unseen
     }
 
     pub(super) fn progress(&self, progress: ProgressParams) {
@@ -106,8 +117,10 @@ pub(crate) struct CallOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) total_timeout: Option<Duration>,
     pub(crate) progress: Option<(ProgressToken, OnProgress)>,
-    /// The probe of the era is not taken back.
+    /// The probe of the era is not taken back, nor is what is taken back in another way.
     pub(crate) keep_when_given_up: bool,
+    /// Its result matters when it has been given up: see [`Service::answered_late`](super::Service::answered_late).
+    pub(crate) heeded_late: bool,
 }
 
 /// A call that waits for its end.
@@ -146,9 +159,10 @@ impl PendingCall {
             call.total_timeout = options.total_timeout;
         }
         call.cancellable = !options.keep_when_given_up;
+        call.heeded_late = options.heeded_late;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;
-        let slot = Arc::new(Slot { state: Mutex::default() });
+        let slot = Arc::new(Slot { state: Mutex::default(), heeded_late: options.heeded_late });
         let key = mailbox.next_call();
         if mailbox.post(letter(key, call, Arc::clone(&slot))).is_err() {
             slot.end(CallEnding::Refused(CallRefused::Closed));
@@ -178,9 +192,12 @@ impl PendingCall {
         (Arc::clone(&self.mailbox), self.key)
     }
 
-    /// How it ended, if it has and nobody has looked.
-    pub(crate) fn take_unread(&mut self) -> Option<CallEnding> {
-        let ending = self.slot.lock().ending.take();
+    /// Nobody will look at it any more. Gives how it ended, if it has and nobody has looked.
+    pub(crate) fn abandon(&mut self) -> Option<CallEnding> {
+        let mut state = self.slot.lock();
+        state.abandoned = true;
+        let ending = state.ending.take();
+        drop(state);
         self.ended |= ending.is_some();
         ending
     }

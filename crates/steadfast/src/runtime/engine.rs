@@ -35,6 +35,9 @@ pub(crate) trait Service: Send + 'static {
     /// The peer tells something that belongs to no subscription.
     fn notified(&mut self, _method: Method, _params: OwnedParams) {}
 
+    /// This is the result of a call that nobody waits for any more, and that matters all the same.
+    fn answered_late(&mut self, _result: &str, _peer: &Peer, _mailbox: &Arc<Mailbox>, _runtime: &Arc<dyn Runtime>) {}
+
     /// The peer tells something, be it to a subscription or not. Comes first.
     fn overheard(&mut self, _method: Method, _params: &OwnedParams) {}
 }
@@ -180,10 +183,13 @@ impl<S: Service> Engine<S> {
                 }
                 Event::CallEnded { call, outcome } => {
                     let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossCalls)).unwrap_or(call);
-                    if let Some(slot) = self.calls.remove(&call) {
-                        slot.end(CallEnding::Ended(outcome));
+                    if let Some(slot) = self.calls.remove(&call)
+                        && let Some(result) = slot.end(CallEnding::Ended(outcome))
+                    {
+                        self.hand_over_late(&result);
                     }
                 }
+                Event::AnsweredLate(result) => self.hand_over_late(&result),
                 Event::CallProgress { call, progress } => {
                     if let Some(slot) = self.calls.get(&call) {
                         slot.progress(progress);
@@ -235,7 +241,7 @@ impl<S: Service> Engine<S> {
             }
             Letter::SpeakModern(peer) => self.connection.speak_modern(*peer),
             // Whoever still waits for it learns whether it was sent.
-            Letter::CancelCall(call) => self.connection.cancel_call(call, None),
+            Letter::CancelCall(call) => self.connection.cancel_call(now, call, None),
             Letter::Notices(notices) => notices.hand_over(&mut self.connection),
             Letter::ReleaseStream { key } => {
                 if let Some(released) = &mut self.released_streams {
@@ -250,7 +256,13 @@ impl<S: Service> Engine<S> {
     fn enter_call(&mut self, key: CallKey, slot: Arc<Slot>, made: Result<(), CallRefused>) {
         match made {
             Ok(()) => drop(self.calls.insert(key, slot)),
-            Err(refused) => slot.end(CallEnding::Refused(refused)),
+            Err(refused) => drop(slot.end(CallEnding::Refused(refused))),
+        }
+    }
+
+    fn hand_over_late(&mut self, result: &str) {
+        if let Some(peer) = self.connection.peer() {
+            self.service.answered_late(result, peer, &self.mailbox, &self.runtime);
         }
     }
 

@@ -1,11 +1,12 @@
 //! Calls that become tasks, seen by a client: it has the result as if there had been no task.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::client::{Connecting, Era};
+use steadfast::client::{Connecting, Era, PendingResult};
 use steadfast::prelude::*;
 use steadfast::server::tasks::{MemoryTasks, TaskSettings, TaskSupport};
 use steadfast::transport::memory;
@@ -96,6 +97,40 @@ async fn a_call_that_is_given_up_has_its_task_cancelled() {
     until_it_was_asked(&requests, "tasks/cancel").await;
     let requests = requests.lock().unwrap();
     assert_eq!(requests.last().unwrap()["params"]["taskId"], "one");
+}
+
+/// A call that is followed as a task, and its client.
+async fn followed() -> (Client, Pin<Box<PendingResult<request::CallTool>>>, Arc<Mutex<Vec<Value>>>) {
+    let (connecting, requests) = one_task(json!({"resultType": "complete"}));
+    let client = connecting.capabilities(capabilities()).await.unwrap();
+    let mut call = Box::pin(client.call_tool("any", json!({})).start());
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = until_it_was_asked(&requests, "tasks/get") => {}
+    }
+    (client, call, requests)
+}
+
+fn cancellations(requests: &Mutex<Vec<Value>>) -> usize {
+    requests.lock().unwrap().iter().filter(|request| request["method"] == "tasks/cancel").count()
+}
+
+#[tokio::test]
+async fn a_client_that_is_closed_has_the_tasks_cancelled_that_it_follows() {
+    let (client, call, requests) = followed().await;
+    soon(client.close()).await;
+    assert_eq!(cancellations(&requests), 1);
+    let error = soon(call).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
+    assert_eq!(cancellations(&requests), 1, "nobody cancels it again");
+}
+
+#[tokio::test]
+async fn a_client_that_is_closed_waits_until_a_task_is_cancelled_that_was_given_up_before() {
+    let (client, call, requests) = followed().await;
+    drop(call);
+    soon(client.close()).await;
+    assert_eq!(cancellations(&requests), 1);
 }
 
 async fn answer(server: &mut Raw, request: &Value, result: Value) {

@@ -161,7 +161,7 @@ impl Caller {
                 if let Some(client) = client {
                     self.journal.close();
                     client.close().await;
-                    self.journal.note("closed", 0, b"");
+                    self.journal.closed();
                 }
             }
             Act::Forget => self.forget(),

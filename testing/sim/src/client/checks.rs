@@ -281,6 +281,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
         over_are_taken_back(facts, way, now);
         tasks::unwanted_are_cancelled(facts);
+        tasks::late_are_cancelled(facts, way, now);
         changes::given_up_are_taken_back(facts);
         changes::subscriptions_are_right(facts, way);
         questions_are_answered(facts, way, now);

@@ -11,7 +11,7 @@ use steadfast_proto::Moment;
 use super::checks;
 use super::checks::changes::{self, Heard, ListenerFacts};
 use super::checks::kept::{self, KeptFacts};
-use super::checks::tasks::TaskFacts;
+use super::checks::tasks::{self, TaskFacts};
 use super::script::{Act, Call, Listening, Over, Reading, Script};
 use crate::executor::Executor;
 use crate::law::Law;
@@ -57,6 +57,8 @@ pub(super) struct Facts {
     pub(super) questions: BTreeMap<Id, QuestionFacts>,
     /// By their names.
     pub(super) tasks: BTreeMap<String, TaskFacts>,
+    /// Those that the client followed when it was closed.
+    pub(super) left_behind: Vec<String>,
     pub(super) listeners: BTreeMap<u64, ListenerFacts>,
     /// What a server of the older revisions is to tell of, on which connection.
     pub(super) subscribed: BTreeSet<(usize, String)>,
@@ -257,6 +259,7 @@ impl Journal {
             keys: BTreeMap::new(),
             questions: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            left_behind: Vec::new(),
             listeners: BTreeMap::new(),
             subscribed: BTreeSet::new(),
             kept: KeptFacts::default(),
@@ -309,6 +312,15 @@ impl Journal {
         facts.record.note(now, "close", 0, b"");
         facts.shut.get_or_insert(now);
         facts.closing.get_or_insert(now);
+        if let Some(way) = self.way() {
+            tasks::at_close(&mut facts, way);
+        }
+    }
+
+    /// The client is closed.
+    pub(super) fn closed(&self) {
+        self.note("closed", 0, b"");
+        tasks::at_closed(&mut self.facts());
     }
 }
 

@@ -31,6 +31,9 @@ const WAITING: usize = 64;
 /// So many messages that want no answer are on their way at once; those behind them wait in the connection.
 const MOST_MESSAGES: usize = 64;
 
+/// So many cancellations are on their way at once. A server that has not taken the oldest of them by then does not care.
+const MOST_CANCELLATIONS: usize = 1_024;
+
 /// So many responses are read to their end at once behind the answers in them.
 const MOST_LINGERING: usize = 16;
 
@@ -54,9 +57,8 @@ pub(crate) struct HttpDriver<S> {
     exchanges: BTreeMap<CallKey, (Option<RequestId>, Sent)>,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
     messages: Vec<Carried>,
-    /// Cancellations, behind the calls that were given up. There are no more than calls were on their way, and nothing waits
-    /// behind them.
-    cancellations: Vec<Carried>,
+    /// Cancellations, behind the calls that were given up. Nothing waits behind them.
+    cancellations: VecDeque<Carried>,
     /// A message has to arrive before any other.
     held: bool,
     /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
@@ -88,7 +90,7 @@ impl<S: Service> HttpDriver<S> {
             last_word,
             exchanges: BTreeMap::new(),
             messages: Vec::new(),
-            cancellations: Vec::new(),
+            cancellations: VecDeque::new(),
             held: false,
             listening: None,
             lingering: VecDeque::new(),
@@ -207,7 +209,10 @@ impl<S: Service> HttpDriver<S> {
         let carried = self.begin(exchange.run(body, given_up), last_word);
         match call {
             Some(call) => drop(self.exchanges.insert(call, (id, Sent { carried, passage }))),
-            None if behind => self.cancellations.push(carried),
+            None if behind => {
+                make_room(&mut self.cancellations, MOST_CANCELLATIONS);
+                self.cancellations.push_back(carried);
+            }
             None => self.messages.push(carried),
         }
     }
@@ -246,11 +251,8 @@ impl<S: Service> HttpDriver<S> {
         self.listening = Some(self.begin(reading, || Some(Incoming::StreamEnded)));
     }
 
-    /// The oldest makes room.
     fn linger(&mut self, response: Carried) {
-        if self.lingering.len() >= MOST_LINGERING {
-            self.lingering.pop_front();
-        }
+        make_room(&mut self.lingering, MOST_LINGERING);
         self.lingering.push_back(response);
     }
 
@@ -261,9 +263,8 @@ impl<S: Service> HttpDriver<S> {
     }
 
     fn reap_messages(&mut self, cx: &mut Context<'_>) {
-        for messages in [&mut self.messages, &mut self.cancellations] {
-            messages.retain(|message| message.poll_over(cx).is_pending());
-        }
+        self.messages.retain(|message| message.poll_over(cx).is_pending());
+        self.cancellations.retain(|message| message.poll_over(cx).is_pending());
     }
 
     /// Gives up the responses of calls that nobody waits for. While the connection has to keep what is to be said of them, those
@@ -271,7 +272,7 @@ impl<S: Service> HttpDriver<S> {
     fn give_up(&mut self) {
         let (connection, full, now) = (&self.engine.connection, self.is_full(), self.engine.runtime.now());
         self.exchanges.retain(|call, (_, sent)| {
-            connection.is_waiting(*call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
+            connection.is_waiting(*call) || connection.heeds(*call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
         });
     }
 
@@ -305,6 +306,13 @@ impl<S: Service> HttpDriver<S> {
         let said = self.messages.is_empty() && self.cancellations.is_empty();
         let Some((ended, timer)) = &mut self.leaving else { return Poll::Pending };
         if said || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
+    }
+}
+
+/// The oldest makes room for one more.
+fn make_room(carried: &mut VecDeque<Carried>, most: usize) {
+    if carried.len() >= most {
+        carried.pop_front();
     }
 }
 

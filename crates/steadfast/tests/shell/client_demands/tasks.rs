@@ -81,6 +81,48 @@ async fn a_task_that_is_not_wanted_any_more_is_cancelled_by_its_own_method() {
     }
 }
 
+/// A server may have answered when it hears that nobody waits for that.
+#[tokio::test]
+async fn a_task_that_comes_when_its_call_has_been_given_up_is_cancelled() {
+    for way in ["dropped", "cancelled", "too late"] {
+        let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+        let timeout = Duration::from_millis(if way == "too late" { 1 } else { 60_000 });
+        let call = client.call_tool("t", json!({})).timeout(timeout).start();
+        let asked = host.until("tools/call").await;
+        match way {
+            "dropped" => drop(call),
+            "cancelled" => {
+                call.canceller().cancel();
+                assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Cancelled);
+            }
+            _ => assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::TimedOut),
+        }
+        assert_eq!(host.until("notifications/cancelled").await["params"]["requestId"], asked["id"]);
+        host.answer(&asked, task(json!({"resultType": "task"}))).await;
+        let cancel = host.until("tasks/cancel").await;
+        assert_eq!(cancel["params"]["taskId"], "one", "{way}");
+        assert!(cancel["params"]["_meta"].is_object(), "{cancel}");
+        // Another answer is none, and neither is one that is no task.
+        host.answer(&asked, task(json!({"resultType": "task"}))).await;
+        host.is_quiet(&client).await;
+    }
+}
+
+/// It is cancelled in the instant between its answer and the first look at it.
+#[tokio::test]
+async fn a_task_that_nobody_has_looked_at_is_cancelled_with_its_call() {
+    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+    let call = client.call_tool("t", json!({})).start();
+    let asked = host.until("tools/call").await;
+    host.answer(&asked, task(json!({"resultType": "task"}))).await;
+    // Behind it, so it is there.
+    host.is_quiet(&client).await;
+    call.canceller().cancel();
+    let error = soon(call).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Cancelled, Outcome::Unknown));
+    assert_eq!(host.until("tasks/cancel").await["params"]["taskId"], "one");
+}
+
 #[tokio::test]
 async fn the_older_tasks_are_neither_declared_nor_asked_for() {
     let (client, mut host) = Host::connected(OLDER, taking_tasks).await;
@@ -269,5 +311,24 @@ async fn a_task_of_2025_that_nobody_waits_for_is_cancelled_where_it_can_be() {
             host.read_to_the_end().await;
             assert!(host.heard.iter().all(|heard| heard["method"] != "tasks/cancel"), "{:?}", host.heard);
         }
+    }
+}
+
+/// In 2025-11-25 what is to become a task is cancelled as one, and in no other way.
+#[tokio::test]
+async fn a_call_of_2025_that_is_given_up_before_its_task_is_known_is_cancelled_as_a_task() {
+    for way in ["dropped", "too late"] {
+        let (client, mut host) = of_2025(runs_calls()).await;
+        let timeout = Duration::from_millis(if way == "too late" { 1 } else { 60_000 });
+        let call = client.call_tool("required", json!({})).timeout(timeout).start();
+        let asked = host.until("tools/call").await;
+        match way {
+            "dropped" => drop(call),
+            _ => assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::TimedOut),
+        }
+        host.is_quiet(&client).await;
+        host.answer(&asked, json!({"task": older_task("working")})).await;
+        assert_eq!(host.until("tasks/cancel").await["params"]["taskId"], "one", "{way}");
+        assert!(host.heard.iter().all(|heard| heard["method"] != "notifications/cancelled"), "{:?}", host.heard);
     }
 }

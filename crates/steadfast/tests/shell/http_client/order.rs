@@ -1,5 +1,6 @@
 //! What must not overtake what, though each message is a request of its own (L9); and the end of it all (L5).
 
+use std::collections::BTreeSet;
 use std::task::{Context, Poll, Waker};
 
 use serde_json::{Value, json};
@@ -196,6 +197,60 @@ async fn none_of_many_cancellations_overtakes_its_request() {
     assert_eq!(all.iter().filter(|method| *method == "tools/call").count(), 201, "all of them arrived");
 }
 
+/// The ids that cancellations on their way name.
+type OnTheirWay = Arc<watch::Sender<BTreeSet<u64>>>;
+
+/// A cancellation that is never taken.
+struct Untaken(OnTheirWay, u64);
+
+impl Untaken {
+    fn new(all: &OnTheirWay, message: &Value) -> Self {
+        let id = message["params"]["requestId"].as_u64().unwrap();
+        all.send_modify(|all| all.extend([id]));
+        Self(Arc::clone(all), id)
+    }
+}
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        self.0.send_modify(|all| all.retain(|id| *id != self.1));
+    }
+}
+
+/// L7: as many calls as may be are given up, at a server that takes no cancellations.
+#[tokio::test]
+async fn cancellations_that_are_not_taken_are_bounded_in_number() {
+    let (untaken, calls) = (OnTheirWay::default(), OnTheirWay::default());
+    let (cancelled, called) = (Arc::clone(&untaken), Arc::clone(&calls));
+    let fetch = Near(move |_: &FetchRequest, message: &Value| -> Before {
+        if message["params"]["name"] == "park" {
+            called.send_modify(|all| all.extend(message["id"].as_u64()));
+            return Box::pin(std::future::pending());
+        }
+        if message["method"] != CANCELLED {
+            return nothing_before();
+        }
+        let here = Untaken::new(&cancelled, message);
+        Box::pin(async move {
+            std::future::pending::<()>().await;
+            drop(here);
+        })
+    });
+    let clock = Frozen::new();
+    let runtime: Arc<dyn Runtime> = clock.clone();
+    let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).era(OLDER);
+    let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+    let parked: Vec<_> = (0..1_100).map(|_| client.call_tool("park", json!({})).start()).collect();
+    let all = soon(calls.subscribe().wait_for(|all| all.len() == 1_100)).await.unwrap().clone();
+    // They have had the time to arrive.
+    clock.leap(Duration::from_secs(1));
+    for call in parked {
+        drop(call);
+    }
+    let newest: BTreeSet<u64> = all.into_iter().rev().take(1_024).collect();
+    soon(untaken.subscribe().wait_for(|all| *all == newest)).await.unwrap();
+}
+
 /// A `Fetch` need not keep to the time that it was given.
 #[tokio::test]
 async fn a_handshake_that_is_never_accepted_does_not_hold_up_what_follows() {
@@ -325,4 +380,45 @@ async fn a_client_that_is_dropped_does_not_wait_for_a_subscription_to_be_taken_b
     drop(client);
     let left = tokio::time::timeout(Duration::from_secs(5), arrived.wait("DELETE"));
     left.await.expect("the session is kept by somebody who waits");
+}
+
+/// L5: in 2025-11-25 what is to become a task is cancelled when it has become one.
+#[tokio::test]
+async fn a_call_that_is_given_up_before_its_task_is_known_is_heard_to_its_end_and_cancelled_as_a_task() {
+    let (asked, answer, arrived) = (Signal::default(), Arc::new(Notify::new()), Arrived::new());
+    let (begun, open, noted) = (asked.clone(), Arc::clone(&answer), arrived.clone());
+    let url = by_hand(move |came, mut stream| {
+        let (begun, open, noted) = (begun.clone(), Arc::clone(&open), noted.clone());
+        async move {
+            noted.note(&came.body);
+            let task = json!({"taskId": "one", "status": "working", "createdAt": "2025-11-25T00:00:00Z",
+                "lastUpdatedAt": "2025-11-25T00:00:00Z", "ttl": 1000});
+            let result = match came.body["method"].as_str() {
+                Some("initialize") => json!({"protocolVersion": "2025-11-25",
+                    "serverInfo": {"name": "raw", "version": "1"},
+                    "capabilities": {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}}),
+                Some("tools/list") => json!({"tools": [{"name": "long", "inputSchema": {"type": "object"},
+                    "execution": {"taskSupport": "required"}}]}),
+                Some("tools/call") => {
+                    begun.set();
+                    open.notified().await;
+                    json!({ "task": task })
+                }
+                Some("tasks/cancel") => task,
+                _ => return drop(stream.write_all(&response("405 No", &[], "")).await),
+            };
+            // The client may have hung up.
+            let _ = stream.write_all(&json_answer(&came, &result)).await;
+        }
+    })
+    .await;
+    let client = connect(&url, OLDER).await;
+    soon(client.list_tools()).await.unwrap();
+    let call = client.call_tool("long", json!({})).start();
+    soon(asked.wait()).await;
+    drop(call);
+    soon(client.list_tools()).await.unwrap();
+    answer.notify_one();
+    arrived.wait("tasks/cancel").await;
+    assert_eq!(arrived.place(CANCELLED), None, "{:?}", arrived.0.borrow());
 }

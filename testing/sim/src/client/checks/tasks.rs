@@ -1,14 +1,20 @@
 //! Calls that became tasks: what is asked of a task is answered once, and one that nobody waits for is cancelled.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
+use steadfast::ErrorKind;
+use steadfast_proto::Moment;
 
 use super::first_answer;
 use crate::client::journal::{End, Facts, Said, Way};
 use crate::client::script::Over;
 use crate::law::Law;
 use crate::message::Id;
+
+/// How long a client waits for the answer to a call that was given up.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A task of the server's.
 #[derive(Default)]
@@ -89,10 +95,55 @@ pub(super) fn note_followed(facts: &mut Facts, way: &dyn Way, tag: u64) {
 /// A call has ended: its task is to be cancelled, unless it is known to be over.
 pub(super) fn at_end(facts: &mut Facts, tag: u64, said: Option<Said>, end: &End) {
     let over = said.is_some_and(|said| said.decides() && said != Said::Unreadable);
-    // Who has as many calls as there may be cannot say so.
-    let crowded = facts.waiting() >= facts.most_calls;
+    let crowded = is_crowded(facts);
     if let Some(call) = facts.calls.get_mut(&tag) {
         call.unwanted = call.task.clone().filter(|_| !over && !crowded && !matches!(end, End::Done(_)));
+    }
+}
+
+/// Who has twice as many calls as there may be cannot say anything any more.
+fn is_crowded(facts: &Facts) -> bool {
+    facts.waiting() >= facts.most_calls.saturating_mul(2)
+}
+
+/// L5: a task that comes into being when its call has been given up is cancelled. Over HTTP nobody hears of it.
+pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) {
+    if facts.over == Over::Http || is_crowded(facts) {
+        return;
+    }
+    let late = facts.calls.iter().find(|(_, call)| {
+        let given_up = match call.ended {
+            Some((_, End::Done(_) | End::Failed(ErrorKind::Decode, _))) | None => false,
+            Some((when, _)) => now < when + PATIENCE,
+        };
+        let task = call.ids.last().and_then(|last| call.tasks.iter().find(|(request, _)| request == last));
+        let task = task.and_then(|(_, task)| facts.tasks.get(task));
+        given_up && first_answer(facts, way, call).0 == Some(Said::Task) && task.is_some_and(|task| !task.cancelled)
+    });
+    if let Some((tag, _)) = late {
+        facts.broken(Law::Closing, format!("call {tag} was given up, has become a task, and that is not cancelled"));
+    }
+}
+
+/// The program closes the client: the tasks that it follows go with it.
+pub(in crate::client) fn at_close(facts: &mut Facts, way: &dyn Way) {
+    let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
+    if is_crowded(facts) || facts.trouble {
+        return;
+    }
+    for tag in open {
+        let Some(call) = facts.calls.get(&tag) else { continue };
+        let over = first_answer(facts, way, call).0.is_some_and(Said::decides);
+        let task = call.task.clone().filter(|_| !over);
+        facts.left_behind.extend(task);
+    }
+}
+
+/// L5: it is closed, and they are cancelled.
+pub(in crate::client) fn at_closed(facts: &mut Facts) {
+    let goes_on = facts.left_behind.iter().find(|task| facts.tasks.get(*task).is_some_and(|task| !task.cancelled));
+    if let Some(task) = goes_on.cloned().filter(|_| !facts.trouble) {
+        facts.broken(Law::Closing, format!("the client was closed, and the task {task} goes on"));
     }
 }
 
