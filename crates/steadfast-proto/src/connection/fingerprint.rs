@@ -21,8 +21,7 @@ impl Connection {
             self.executions.keys().enumerate().map(|(rank, key)| (*key, rank)).collect();
         let calls: BTreeMap<CallKey, usize> =
             self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
-        let late: BTreeMap<CallKey, usize> =
-            self.late.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
+        let late: BTreeMap<CallKey, usize> = self.late.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
         self.hash_stage(now, &mut hasher);
         for (key, execution) in &self.executions {
             (requests.get(key), &execution.id, execution.bytes, execution.told).hash(&mut hasher);

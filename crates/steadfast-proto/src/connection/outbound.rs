@@ -328,9 +328,7 @@ impl Connection {
     }
 
     pub(super) fn end_overdue_call(&mut self, now: Moment, call: CallKey) {
-        if let Some(given_up) =
-            self.end_given_up(call, Some("no answer in time"), |sent| Outcome::TimedOut { sent })
-        {
+        if let Some(given_up) = self.end_given_up(call, Some("no answer in time"), |sent| Outcome::TimedOut { sent }) {
             self.heed_late(now, call, &given_up);
         }
     }
@@ -340,7 +338,9 @@ impl Connection {
         let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
         let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
         for call in calls {
-            self.end_given_up(call, Some("the request that it belongs to has ended"), |sent| Outcome::Cancelled { sent });
+            self.end_given_up(call, Some("the request that it belongs to has ended"), |sent| Outcome::Cancelled {
+                sent,
+            });
         }
         self.settle();
     }

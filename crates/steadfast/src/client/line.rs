@@ -70,7 +70,13 @@ impl Line {
             streak: Streak::default(),
             closed: false,
         };
-        Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false), followed: Arc::default() })
+        Arc::new(Self {
+            opener,
+            policy,
+            state: Mutex::new(state),
+            closing: watch::Sender::new(false),
+            followed: Arc::default(),
+        })
     }
 
     /// The newest link, whether it lives or not.

@@ -126,6 +126,11 @@ impl Following {
             // Whatever went wrong with asking says nothing about the task.
             let DetailedTask { task, input_requests, result, error, .. } =
                 asked.map_err(Error::with_outcome_unknown)?;
+            if task.task_id != self.task.task_id {
+                let other =
+                    format!("asked of the task {:?}, the server speaks of {:?}", self.task.task_id, task.task_id);
+                return Err(Error::unreadable(Method::GetTask, other));
+            }
             self.task.poll_interval_ms = task.poll_interval_ms.or(self.task.poll_interval_ms);
             self.over = task.status.is_final();
             match (self.tasks, task.status) {

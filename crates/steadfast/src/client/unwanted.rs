@@ -73,12 +73,7 @@ pub(super) async fn cancel_all(client: &Client) {
 }
 
 /// Cancels a task over this connection, if the server lets it.
-fn cancel_over(
-    mailbox: &Arc<Mailbox>,
-    peer: &Peer,
-    decoration: &Decoration,
-    task_id: &str,
-) -> Option<PendingCall> {
+fn cancel_over(mailbox: &Arc<Mailbox>, peer: &Peer, decoration: &Decoration, task_id: &str) -> Option<PendingCall> {
     let params = takes_cancellations(peer).then(|| TaskParams::new(task_id))?;
     let text = era::params_text(peer.revision, &params, decoration).ok()?;
     let options = CallOptions { timeout: Some(CANCELLING), ..CallOptions::default() };

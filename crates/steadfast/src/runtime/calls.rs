@@ -81,7 +81,9 @@ impl Slot {
     pub(super) fn end(&self, ending: CallEnding) -> Option<Box<str>> {
         let mut unseen = None;
         self.change(|state| match ending {
-            CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.heeded_late => unseen = Some(result),
+            CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.heeded_late => {
+                unseen = Some(result)
+            }
             ending => state.ending = Some(ending),
         });
         unseen

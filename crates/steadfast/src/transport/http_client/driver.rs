@@ -272,7 +272,10 @@ impl<S: Service> HttpDriver<S> {
     fn give_up(&mut self) {
         let (connection, full, now) = (&self.engine.connection, self.is_full(), self.engine.runtime.now());
         self.exchanges.retain(|call, (_, sent)| {
-            connection.is_waiting(*call) || connection.heeds(*call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
+            connection.is_waiting(*call)
+                || connection.heeds(*call)
+                || (full && sent.is_settling(now))
+                || mutant!(KeepResponses)
         });
     }
 

@@ -150,6 +150,21 @@ async fn a_task_is_not_asked_for_more_often_than_its_server_says() {
     with(client.call_tool("t", json!({})).into_future(), answering).await.unwrap();
 }
 
+#[tokio::test]
+async fn what_is_said_of_another_task_is_no_answer() {
+    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+    let answering = async {
+        let call = host.until("tools/call").await;
+        host.answer(&call, task(json!({"resultType": "task"}))).await;
+        let get = host.until("tasks/get").await;
+        let theirs = json!({"taskId": "two", "status": "completed", "result": {"content": []}});
+        host.answer(&get, task(theirs)).await;
+        assert_eq!(host.until("tasks/cancel").await["params"]["taskId"], "one");
+    };
+    let error = with(client.call_tool("t", json!({})).into_future(), answering).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown));
+}
+
 /// A client of 2025-11-25, and a server with these tasks, whose tools it has listed: each is called after how it runs as one.
 async fn of_2025(tasks: Value) -> (Client, Host) {
     let (connecting, mut host) = Host::new();

@@ -64,7 +64,7 @@ impl Server {
                 let asked = inquiry(crate::client::script::Question::Roots, &question);
                 (Said::AskBack, with("input_required", "inputRequests", asked))
             }
-            Turn::Renamed => (Said::TaskWorks, result(id, &shown("another", "complete", "working", pace))),
+            Turn::Renamed => (Said::Unreadable, result(id, &shown("another", "complete", "working", pace))),
             Turn::Vanished => (Said::Error, refusal(id, -32602)),
             Turn::WrongShape => (Said::Unreadable, result(id, &json!({ "taskId": 5 }))),
             Turn::Silent => return,
