@@ -52,6 +52,29 @@ async fn a_stream_that_does_not_know_the_session_ends_the_connection() {
     soon(client.closed()).await;
 }
 
+/// Who resumes a response learns of it too: the session is begun anew, and what does no harm twice is asked there.
+#[tokio::test]
+async fn a_session_that_is_unknown_where_a_response_is_resumed_is_lost() {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let sessions = Arc::clone(&begun);
+    let (url, _) = raw(move |_, came| {
+        if came.is("initialize") {
+            sessions.fetch_add(1, Ordering::SeqCst);
+        }
+        let again = sessions.load(Ordering::SeqCst) > 1;
+        older(came, || match (&*came.method, came.header("last-event-id")) {
+            ("GET", Some(_)) => response("404 Not Found", &[], ""),
+            ("GET", None) => response("405 No", &[], ""),
+            _ if came.is("tools/call") && !again => events("id: 1\nretry: 1\ndata:\n\n"),
+            _ => nothing(came),
+        })
+    })
+    .await;
+    let client = connect(&url, OLDER).await;
+    soon(client.call_tool("any", json!({})).idempotent().into_future()).await.unwrap();
+    assert_eq!(begun.load(Ordering::SeqCst), 2);
+}
+
 #[tokio::test]
 async fn a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_unknown() {
     for body in ["", ": nothing\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"] {
