@@ -84,21 +84,6 @@ async fn until_it_was_asked(requests: &Mutex<Vec<Value>>, method: &str) {
     .await;
 }
 
-#[tokio::test]
-async fn a_call_that_is_given_up_has_its_task_cancelled() {
-    let (connecting, requests) = one_task(json!({"resultType": "complete"}));
-    let client = connecting.capabilities(capabilities()).await.unwrap();
-    let mut call = Box::pin(client.call_tool("any", json!({})).start());
-    tokio::select! {
-        ended = &mut call => panic!("{ended:?}"),
-        () = until_it_was_asked(&requests, "tasks/get") => {}
-    }
-    drop(call);
-    until_it_was_asked(&requests, "tasks/cancel").await;
-    let requests = requests.lock().unwrap();
-    assert_eq!(requests.last().unwrap()["params"]["taskId"], "one");
-}
-
 /// A call that is followed as a task, and its client.
 async fn followed() -> (Client, Pin<Box<PendingResult<request::CallTool>>>, Arc<Mutex<Vec<Value>>>) {
     let (connecting, requests) = one_task(json!({"resultType": "complete"}));
@@ -113,6 +98,15 @@ async fn followed() -> (Client, Pin<Box<PendingResult<request::CallTool>>>, Arc<
 
 fn cancellations(requests: &Mutex<Vec<Value>>) -> usize {
     requests.lock().unwrap().iter().filter(|request| request["method"] == "tasks/cancel").count()
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_has_its_task_cancelled() {
+    let (_client, call, requests) = followed().await;
+    drop(call);
+    until_it_was_asked(&requests, "tasks/cancel").await;
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests.last().unwrap()["params"]["taskId"], "one");
 }
 
 #[tokio::test]

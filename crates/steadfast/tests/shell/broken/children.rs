@@ -8,6 +8,7 @@ use steadfast::client::{Connecting, Era, Reconnect};
 use steadfast::transport::child::{Child, Command};
 use steadfast::{ErrorKind, Outcome};
 
+use crate::coming_back::child::SCRIPT;
 use crate::*;
 
 fn shell(script: &str) -> Command {
@@ -40,22 +41,12 @@ async fn until_all_are_gone(started: &Started) {
     .await;
 }
 
-const ANSWERS: &str = r#"
-while read -r line; do
-  id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
-  case "$line" in
-    *server/discover*) printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}\n' "$id" ;;
-    *'"die"'*) exit 1 ;;
-  esac
-done
-"#;
-
 /// L5: however far an opening has come when it is dropped, its process ends.
 #[tokio::test]
 async fn an_opening_that_is_dropped_after_any_number_of_polls_leaves_no_process() {
     let started = Started::default();
     for polls in 0..12 {
-        let mut connecting = starting(&started, ANSWERS).era(Era::Modern).into_future();
+        let mut connecting = starting(&started, SCRIPT).era(Era::Modern).into_future();
         for _ in 0..polls {
             let mut cx = Polling::from_waker(Waker::noop());
             if connecting.as_mut().poll(&mut cx).is_ready() {
@@ -105,7 +96,7 @@ async fn a_process_that_dies_in_the_opening_is_reported_though_its_lines_are_hel
 /// L5, L10: nobody reads what the process says, and its end is told all the same.
 #[tokio::test]
 async fn a_process_whose_standard_error_is_ours_or_nobodys_is_mourned_all_the_same() {
-    for command in [shell(ANSWERS).stderr_inherit(), shell(ANSWERS).stderr_null()] {
+    for command in [shell(SCRIPT).stderr_inherit(), shell(SCRIPT).stderr_null()] {
         let client = soon(Client::connect(command).era(Era::Modern).into_future()).await.unwrap();
         let error = soon(client.call_tool("die", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));

@@ -7,7 +7,7 @@ use super::*;
 use crate::text;
 
 /// Says its number when it is called, or dies of it.
-const SCRIPT: &str = r#"
+pub(crate) const SCRIPT: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case "$line" in

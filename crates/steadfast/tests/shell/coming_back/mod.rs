@@ -2,7 +2,7 @@
 
 mod calls;
 #[cfg(unix)]
-mod child;
+pub(crate) mod child;
 #[cfg(all(feature = "http", feature = "http-client"))]
 mod http;
 mod line;

@@ -12,6 +12,7 @@ use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::{CLIENT_SHORT_MS, PATIENCE};
+use crate::subject::Subject;
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -66,28 +67,44 @@ fn hangs(bench: &mut Bench, take_back: bool) -> Verdict {
     let mut subject = start(bench, &door)?;
     let name = subject.connect_to(&door.url(), &json!({}))?;
     for (number, way) in WAYS.into_iter().enumerate() {
-        let more = if take_back { json!({}) } else { json!({ "deadline_ms": CLIENT_SHORT_MS }) };
-        let call = subject.call_with(&name, "hang", json!({ "way": way }), &more)?;
-        let came = door.wait("the call", |came| came.mark() == call)?;
-        subject.works(&name)?;
-        if take_back {
-            subject.take_back(&call)?;
-        } else {
-            subject.ended(&call)?.is("Unknown", &["TimedOut"]).map_err(|failure| failure.at(way))?;
-        }
+        let came = give_up_hanging(&mut subject, &door, &name, way, take_back)?;
         let start = Instant::now();
         while let_go.load(Ordering::SeqCst) <= number {
             ensure!(start.elapsed() < PATIENCE, "{way}: the client does not let go of the connection");
             std::thread::sleep(Duration::from_millis(1));
         }
         if !bench.era.is_stateless() {
-            let of =
-                |said: &Came| said.is("notifications/cancelled") && said.body["params"]["requestId"] == came.body["id"];
-            door.wait("the cancellation", of)?;
+            wait_for_cancellation(&door, &came)?;
         }
         subject.works(&name)?;
     }
     subject.finish(bench)
+}
+
+/// Makes a call that hangs, while others work, and has it end: by its deadline, or taken back. Returns how it came.
+pub(super) fn give_up_hanging(
+    subject: &mut Subject,
+    door: &Door,
+    name: &str,
+    way: &str,
+    take_back: bool,
+) -> Verdict<Came> {
+    let more = if take_back { json!({}) } else { json!({ "deadline_ms": CLIENT_SHORT_MS }) };
+    let call = subject.call_with(name, "hang", json!({ "way": way }), &more)?;
+    let came = door.wait("the call", |came| came.mark() == call)?;
+    subject.works(name)?;
+    if take_back {
+        subject.take_back(&call)?;
+    } else {
+        subject.ended(&call)?.is("Unknown", &["TimedOut"]).map_err(|failure| failure.at(way))?;
+    }
+    Ok(came)
+}
+
+/// Waits until the server is told in words that nobody waits for a call any more.
+pub(super) fn wait_for_cancellation(door: &Door, call: &Came) -> Verdict<Came> {
+    let of = |said: &Came| said.is("notifications/cancelled") && said.body["params"]["requestId"] == call.body["id"];
+    door.wait("the cancellation", of)
 }
 
 fn many_at_once(bench: &mut Bench) -> Verdict {

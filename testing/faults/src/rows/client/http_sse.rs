@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use super::door::{Came, Door, EVENTS, Guest, response, text};
 use super::http_deaths::start;
+use super::http_hangs::{give_up_hanging, wait_for_cancellation};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};
-use crate::limits::{CLIENT_SHORT_MS, PATIENCE};
+use crate::limits::PATIENCE;
 use crate::table::{Check, Row};
 
 const OLDEST: &[Era] = &[Era::V2024_11_05];
@@ -261,18 +262,8 @@ fn never_answers(bench: &mut Bench) -> Verdict {
     let name = subject.connect_to(&door.url(), &json!({}))?;
     for way in ["accepted", "a_comment", "no_word"] {
         for take_back in [false, true] {
-            let more = if take_back { json!({}) } else { json!({ "deadline_ms": CLIENT_SHORT_MS }) };
-            let call = subject.call_with(&name, "hang", json!({ "way": way }), &more)?;
-            let came = door.wait("the call", |came| came.mark() == call)?;
-            subject.works(&name)?;
-            if take_back {
-                subject.take_back(&call)?;
-            } else {
-                subject.ended(&call)?.is("Unknown", &["TimedOut"]).map_err(|failure| failure.at(way))?;
-            }
-            let of =
-                |said: &Came| said.is("notifications/cancelled") && said.body["params"]["requestId"] == came.body["id"];
-            door.wait("the cancellation", of).map_err(|failure| failure.at(way))?;
+            let came = give_up_hanging(&mut subject, &door, &name, way, take_back)?;
+            wait_for_cancellation(&door, &came).map_err(|failure| failure.at(way))?;
             subject.works(&name)?;
         }
     }
