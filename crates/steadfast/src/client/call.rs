@@ -27,6 +27,11 @@ const TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Call<R: Request> {
     pub(super) client: Client,
     pub(super) params: Result<R::Params, Error>,
+    pub(super) settings: Settings,
+}
+
+/// How a call is to be made.
+pub(super) struct Settings {
     pub(super) timeout: Option<Duration>,
     pub(super) total_timeout: Option<Duration>,
     pub(super) on_progress: Option<OnProgress>,
@@ -34,60 +39,51 @@ pub struct Call<R: Request> {
     pub(super) fresh: bool,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        let (timeout, total_timeout) = (Some(TIMEOUT), Some(TOTAL_TIMEOUT));
+        Self { timeout, total_timeout, on_progress: None, idempotent: false, fresh: false }
+    }
+}
+
 impl<R: Request> Call<R> {
     pub(super) fn new(client: Client, params: R::Params) -> Self {
-        Self {
-            client,
-            params: Ok(params),
-            timeout: Some(TIMEOUT),
-            total_timeout: Some(TOTAL_TIMEOUT),
-            on_progress: None,
-            idempotent: false,
-            fresh: false,
-        }
+        Self { client, params: Ok(params), settings: Settings::default() }
     }
 
     pub(super) fn failed(client: Client, error: Error) -> Self {
-        Self {
-            client,
-            params: Err(error),
-            timeout: None,
-            total_timeout: None,
-            on_progress: None,
-            idempotent: false,
-            fresh: false,
-        }
+        Self { client, params: Err(error), settings: Settings::default() }
     }
 
     /// How long to wait without an answer or progress. Five minutes unless told; with `None` only the
     /// total time ends it.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeout = timeout.into();
+        self.settings.timeout = timeout.into();
         self
     }
 
     /// How long to wait in all, whatever progress is reported and whatever has to be waited for: connections, questions,
     /// tasks. A day unless told; `None` for ever.
     pub fn total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.total_timeout = timeout.into();
+        self.settings.total_timeout = timeout.into();
         self
     }
 
     /// Asks for progress, and has `callback` called with it where the call is awaited.
     pub fn on_progress(mut self, callback: impl FnMut(ProgressParams) + Send + 'static) -> Self {
-        self.on_progress = Some(Box::new(callback));
+        self.settings.on_progress = Some(Box::new(callback));
         self
     }
 
     /// Says that it does no harm if the server does this twice: if it is lost, it is made again.
     pub fn idempotent(mut self) -> Self {
-        self.idempotent = true;
+        self.settings.idempotent = true;
         self
     }
 
     /// Asks the server, also if an answer is kept that has not expired. The new one takes its place.
     pub fn fresh(mut self) -> Self {
-        self.fresh = true;
+        self.settings.fresh = true;
         self
     }
 
@@ -97,7 +93,7 @@ impl<R: Request> Call<R> {
             Ok(params) => params,
             Err(error) => return PendingResult::failed(error),
         };
-        let token = self.on_progress.is_some().then(|| self.client.inner.next_token());
+        let token = self.settings.on_progress.is_some().then(|| self.client.inner.next_token());
         PendingResult::begin(Box::new(Course::new(self, params, token)))
     }
 

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use steadfast_model::era;
@@ -17,7 +16,7 @@ use steadfast_proto::{Moment, mutant};
 use super::Client;
 use super::asking::Asking;
 use super::attempts::Attempts;
-use super::call::Call;
+use super::call::{Call, Settings};
 use super::canceller::Canceller;
 use super::ending::{Loss, Lost, complete, text_of};
 use super::kept::Keeping;
@@ -28,7 +27,7 @@ use super::rounds::Rounds;
 use super::tasks::{self, Tasks};
 use crate::error::{Error, Outcome};
 use crate::runtime::waiting::{before, unless};
-use crate::runtime::{CallEnding, CallOptions, OnProgress, PendingCall, Runtime};
+use crate::runtime::{CallEnding, CallOptions, PendingCall, Runtime};
 
 /// One call, over all the requests that it takes.
 pub(super) struct Course<R: Request> {
@@ -38,12 +37,8 @@ pub(super) struct Course<R: Request> {
     link: Arc<Link>,
     asked: Moment,
     params: R::Params,
-    timeout: Option<Duration>,
-    total_timeout: Option<Duration>,
-    idempotent: bool,
-    fresh: bool,
+    settings: Settings,
     token: Option<ProgressToken>,
-    on_progress: Option<OnProgress>,
     bounds: Bounds,
     rounds: Rounds,
     lookup: Lookup,
@@ -89,13 +84,13 @@ enum Came<R: Request> {
 impl<R: Request> Course<R> {
     /// The course of a call that is about to be made.
     pub(super) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
-        let Call { client, timeout, total_timeout, on_progress, idempotent, fresh, .. } = call;
+        let Call { client, settings, .. } = call;
         let inner = &client.inner;
         let trusted = inner.trusts_annotations && inner.kept().may_repeat::<R>(&params);
-        let harmless = idempotent || trusted || R::METHOD.only_asks();
+        let harmless = settings.idempotent || trusted || R::METHOD.only_asks();
         let runtime = Arc::clone(inner.runtime());
         let asked = runtime.now();
-        let end = total_timeout.map(|total| asked + total);
+        let end = settings.total_timeout.map(|total| asked + total);
         Self {
             link: inner.line.link(),
             attempts: Attempts::new(inner.line.policy().most(), harmless),
@@ -103,12 +98,8 @@ impl<R: Request> Course<R> {
             client,
             asked,
             params,
-            timeout,
-            total_timeout,
-            idempotent,
-            fresh,
+            settings,
             token,
-            on_progress,
             rounds: Rounds::default(),
             lookup: Lookup::default(),
             tasks: None,
@@ -124,7 +115,7 @@ impl<R: Request> Course<R> {
 
     /// The answer, if it is kept and nobody insists on another.
     pub(super) fn kept(&mut self) -> Option<Arc<str>> {
-        if self.fresh {
+        if self.settings.fresh {
             return None;
         }
         let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
@@ -139,9 +130,9 @@ impl<R: Request> Course<R> {
         let params = self.params_text()?;
         self.asked = self.bounds.runtime.now();
         let options = CallOptions {
-            timeout: self.timeout,
+            timeout: self.settings.timeout,
             total_timeout: self.bounds.end.map(|end| end.since(self.asked)),
-            progress: self.token.clone().zip(self.on_progress.take()),
+            progress: self.token.clone().zip(self.settings.on_progress.take()),
             heeded_late: self.tasks.is_some(),
             // In 2025-11-25 what is to become a task is taken back as one.
             keep_when_given_up: self.tasks == Some(Tasks::Experiment),
@@ -182,7 +173,7 @@ impl<R: Request> Course<R> {
 
     /// Takes back what the next request needs.
     pub(super) fn take_back(&mut self, mut request: Asking<R>) {
-        self.on_progress = request.take_on_progress();
+        self.settings.on_progress = request.take_on_progress();
     }
 
     /// Looks at how a request ended.
@@ -292,8 +283,8 @@ impl<R: Request> Course<R> {
 
     /// The same call, to be made once more.
     pub(super) fn into_call(self) -> Call<R> {
-        let Self { client, params, timeout, total_timeout, on_progress, idempotent, fresh, .. } = self;
-        Call { client, params: Ok(params), timeout, total_timeout, on_progress, idempotent, fresh }
+        let Self { client, params, settings, .. } = self;
+        Call { client, params: Ok(params), settings }
     }
 }
 

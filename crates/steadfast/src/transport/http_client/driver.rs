@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::HttpTarget;
 use super::above::Above;
+use super::carried::Carried;
 use super::events::Events;
 use super::exchange::{Exchange, Incoming};
 use super::headers::Kind;
@@ -22,7 +23,6 @@ use super::listening::listen;
 use super::passage::{Passage, Sent};
 use super::request::Wanted;
 use super::shared::Shared;
-use super::tasks::Carried;
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.

@@ -18,6 +18,7 @@ use steadfast_proto::mutant;
 use tokio::sync::mpsc;
 
 use self::refusal::{lost, unsent};
+use super::carried::Carried;
 use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, body_of};
 use super::headers::Kind;
@@ -25,7 +26,6 @@ use super::pace::Pace;
 use super::passage::{Passage, Sent};
 use super::request::{Unsent, Wanted};
 use super::shared::Shared;
-use super::tasks::Carried;
 use crate::runtime::Task;
 use crate::runtime::waiting::{before, sleep};
 

@@ -17,6 +17,7 @@
 mod above;
 mod admission;
 mod authorize;
+mod carried;
 mod driver;
 mod events;
 mod exchange;
@@ -32,7 +33,6 @@ mod reserved;
 mod session;
 mod shared;
 mod target;
-mod tasks;
 
 pub(crate) use above::Above;
 pub use authorize::{Attempt, Authorize, Authorizing};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use steadfast_proto::Moment;
 use tokio::sync::watch;
 
-use super::tasks::Carried;
+use super::carried::Carried;
 use crate::runtime::Runtime;
 use crate::runtime::waiting::{before, unless};
 
