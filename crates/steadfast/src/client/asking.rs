@@ -46,11 +46,14 @@ impl<R: Request> Future for Asking<R> {
 /// A task must not go on for nobody.
 impl<R: Request> Drop for Asking<R> {
     fn drop(&mut self) {
+        let Some(tasks) = self.tasks.filter(|_| !self.request.has_ended()) else { return };
+        // Before it is known whether there is one: whoever closes the client waits for this.
+        let cancelling = self.client.inner.line.followed.begin_cancelling();
         if let Some(ending) = self.request.abandon()
             && let Ok(text) = text_of(ending, R::METHOD.name())
-            && let Some(task) = self.tasks.and_then(|tasks| tasks.begun_by(&text))
+            && let Some(task) = tasks.begun_by(&text)
         {
-            unwanted::cancel(&self.client, &task.task_id);
+            unwanted::cancel(&self.client, &task.task_id, cancelling);
         }
     }
 }

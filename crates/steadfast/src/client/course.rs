@@ -129,6 +129,13 @@ impl<R: Request> Course<R> {
         self.tasks = Tasks::of::<R>(&self.client, &self.link.peer, &self.params)?;
         let params = self.params_text()?;
         self.asked = self.bounds.runtime.now();
+        let inner = &self.client.inner;
+        let over = inner.over(self.link.peer.revision);
+        let mut keeping = Keeping::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
+        if self.rounds.is_later() {
+            keeping.note_round();
+        }
+        self.keeping = Some(keeping);
         let options = CallOptions {
             timeout: self.settings.timeout,
             total_timeout: self.bounds.end.map(|end| end.since(self.asked)),
@@ -138,13 +145,6 @@ impl<R: Request> Course<R> {
             keep_when_given_up: self.tasks == Some(Tasks::Experiment),
             ..CallOptions::default()
         };
-        let inner = &self.client.inner;
-        let over = inner.over(self.link.peer.revision);
-        let mut keeping = Keeping::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
-        if self.rounds.is_later() {
-            keeping.note_round();
-        }
-        self.keeping = Some(keeping);
         let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
         self.bounds.canceller.follow(&request);
         Ok(Asking::new(self.client.clone(), request, self.tasks))
@@ -266,7 +266,8 @@ impl<R: Request> Course<R> {
             Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
             Next::Follow(tasks, task) => {
                 // Few calls become tasks, and the others need not be as large.
-                let following = Box::pin(tasks::follow(self.client.clone(), tasks, R::METHOD, task));
+                let following =
+                    Box::pin(tasks::follow(self.client.clone(), tasks, R::METHOD, task, self.settings.timeout));
                 let result = self.bounds.during(Outcome::Unknown, following).await??;
                 return Ok(Came::Result(Value::Object(result)));
             }

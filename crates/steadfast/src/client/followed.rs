@@ -44,7 +44,7 @@ impl Followed {
         std::mem::take(&mut self.lock().tasks).into_values().collect()
     }
 
-    /// A cancellation is on its way from here on.
+    /// A cancellation is about to be sent.
     pub(super) fn begin_cancelling(self: &Arc<Self>) -> Cancelling {
         self.cancelling.send_modify(|count| *count += 1);
         Cancelling(Arc::clone(self))
@@ -62,9 +62,11 @@ impl Followed {
 }
 
 impl Place {
-    /// It is followed no more. False if somebody else sees to its end.
-    pub(super) fn leave(&self) -> bool {
-        self.followed.lock().tasks.remove(&self.number).is_some()
+    /// It is followed no more, and is to be cancelled; `None` if somebody else sees to its end. In one step: whoever closes the
+    /// client between the two would find nothing to wait for.
+    pub(super) fn leave(&self) -> Option<Cancelling> {
+        let mut state = self.followed.lock();
+        state.tasks.remove(&self.number).map(|_| self.followed.begin_cancelling())
     }
 }
 

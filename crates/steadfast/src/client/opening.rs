@@ -1,7 +1,8 @@
 //! How a connection begins: it is opened, and it is found out which revision the server speaks.
 //!
 //! 2026-07-28 is asked for first with `server/discover`, which older servers refuse or do not answer; then comes their
-//! handshake. A server that is come back to is asked first for what it spoke before.
+//! handshake. Some hang up on it: they are opened once more, and have the handshake at once. A server that is come back to is
+//! asked first for what it spoke before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,19 +71,35 @@ impl Opener {
         &self,
         known: Option<Revision>,
         deadline: Moment,
-        begun: impl FnOnce(watch::Receiver<bool>),
+        begun: impl Fn(watch::Receiver<bool>),
     ) -> Result<Link, Error> {
         let unsent = |error| Error::transport(Outcome::NotSent, error);
         // What may fail here fails before there is anything to end.
         let apart = self.apart.then(io_handle).transpose().map_err(unsent)?;
-        let carrier = before(&*self.runtime, Some(deadline), self.way.open()).await;
-        let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
-        let driven = Driven::begin(self, carrier, apart).map_err(unsent)?;
-        begun(driven.closed());
-        match self.greet(&driven.mailbox, known, deadline).await {
-            Ok(opened) => Ok(self.join(driven, opened)),
-            Err(error) => Err(self.give_up(driven, error).await),
+        let mut known = known;
+        loop {
+            let carrier = before(&*self.runtime, Some(deadline), self.way.open()).await;
+            let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
+            let driven = Driven::begin(self, carrier, apart).map_err(unsent)?;
+            begun(driven.closed());
+            let error = match self.greet(&driven.mailbox, known, deadline).await {
+                Ok(opened) => return Ok(self.join(driven, opened)),
+                Err(error) => error,
+            };
+            let once_more = known.is_none() && self.may_have_hung_up_on_the_probe(&error);
+            let error = self.give_up(driven, error).await;
+            if !once_more {
+                return Err(error);
+            }
+            known = Some(Revision::LATEST_LEGACY);
         }
+    }
+
+    /// Whether it may be a server of the older revisions that takes nothing before their handshake, and ends. Over HTTP those
+    /// refuse it.
+    fn may_have_hung_up_on_the_probe(&self, error: &Error) -> bool {
+        let hung_up = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
+        hung_up && self.era == Era::Any && self.way.opens_again() && !self.way.is_http()
     }
 
     fn join(&self, driven: Driven, opened: Opened) -> Link {
@@ -123,8 +140,13 @@ impl Opener {
     async fn find(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Opened, Error> {
         match self.era {
             Era::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
-            Era::Modern => self.negotiate(mailbox, deadline).await,
+            Era::Modern => match self.negotiate(mailbox, deadline).await? {
+                Found::Opened(opened) => Ok(opened),
+                Found::Older(revision) => Err(speaks_nothing_of_ours(revision)),
+            },
             Era::Any => match self.negotiate(mailbox, self.halfway_to(deadline)).await {
+                Ok(Found::Opened(opened)) => Ok(opened),
+                Ok(Found::Older(revision)) => self.handshake(mailbox, revision, deadline).await,
                 Err(error) if is_of_an_older_server(&error) => {
                     self.handshake(mailbox, Revision::LATEST_LEGACY, deadline).await
                 }
@@ -132,33 +154,32 @@ impl Opener {
                     Some(revision) => self.handshake(mailbox, revision, deadline).await,
                     None => Err(error),
                 },
-                opened => opened,
             },
         }
     }
 
     /// Asks, and asks again if the server refuses the revision and names one that we speak too.
-    async fn negotiate(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Opened, Error> {
+    async fn negotiate(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Found, Error> {
         match self.discover(mailbox, deadline).await {
             Err(error) if spoken(&error).contains(&Revision::LATEST) => self.discover(mailbox, deadline).await,
-            opened => opened,
+            found => found,
         }
     }
 
-    async fn discover(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Opened, Error> {
+    async fn discover(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Found, Error> {
         let ending = self.ask_who_is_there(mailbox, deadline)?.await;
         let result: DiscoverResult = result_of::<request::Discover>(ending)?;
-        let revision = result.known_versions().filter(|revision| revision.is_modern()).max();
-        let Some(revision) = revision else {
-            let offered = result.supported_versions.join(", ");
-            return Err(Error::incompatible(format!("the server speaks {offered}, and nothing that we speak")));
+        let revision = match result.known_versions().max() {
+            Some(revision) if revision.is_modern() => revision,
+            Some(older) => return Ok(Found::Older(older)),
+            None => return Err(Error::incompatible("the server names no revision that this client speaks")),
         };
         let mut peer = Peer::new(revision);
         peer.info = result.meta.as_ref().and_then(steadfast_model::Meta::server_info);
         peer.server_capabilities = result.capabilities;
         // If the connection is closed, the first call says so.
         let _ = mailbox.post(Letter::SpeakModern(Box::new(peer.clone())));
-        Ok(Opened { peer, instructions: result.instructions })
+        Ok(Found::Opened(Opened { peer, instructions: result.instructions }))
     }
 
     fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<PendingCall, Error> {
@@ -205,6 +226,20 @@ impl Opener {
         let now = self.runtime.now();
         now + deadline.since(now) / 2
     }
+}
+
+/// What a server says when it is asked which revisions it speaks.
+enum Found {
+    /// That of the question, so that is what is spoken.
+    Opened(Opened),
+    /// This, and nothing newer: it wants a handshake.
+    Older(Revision),
+}
+
+fn speaks_nothing_of_ours(revision: Revision) -> Error {
+    Error::incompatible(format!(
+        "the server speaks nothing newer than {revision}, which this client was told not to speak"
+    ))
 }
 
 /// What a server turned out to be.

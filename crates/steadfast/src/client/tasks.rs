@@ -100,9 +100,11 @@ pub(super) fn follow(
     tasks: Tasks,
     method: Method,
     task: Task,
+    timeout: Option<Duration>,
 ) -> impl Future<Output = Result<JsonObject, Error>> {
     let place = client.inner.line.followed.enter(&task.task_id);
-    let mut following = Following { client, tasks, method, task, place, answered: Answered::default(), over: false };
+    let answered = Answered::default();
+    let mut following = Following { client, tasks, method, task, timeout, place, answered, over: false };
     async move { following.until_the_end().await }
 }
 
@@ -111,6 +113,8 @@ struct Following {
     tasks: Tasks,
     method: Method,
     task: Task,
+    /// How long to wait for each answer.
+    timeout: Option<Duration>,
     place: Place,
     answered: Answered,
     /// The task has ended.
@@ -120,9 +124,12 @@ struct Following {
 impl Following {
     async fn until_the_end(&mut self) -> Result<JsonObject, Error> {
         loop {
-            self.pause().await;
+            // One that was over when it began can be asked at once.
+            if !self.task.status.is_final() {
+                self.pause().await;
+            }
             let params = TaskParams::new(&self.task.task_id);
-            let asked = self.client.call::<request::GetTask>(params).await;
+            let asked = self.client.call::<request::GetTask>(params).timeout(self.timeout).await;
             // Whatever went wrong with asking says nothing about the task.
             let DetailedTask { task, input_requests, result, error, .. } =
                 asked.map_err(Error::with_outcome_unknown)?;
@@ -184,7 +191,7 @@ impl Following {
         self.answered.note(new.keys())?;
         let responses = Questions::put(&self.client.inner.line.opener.handlers, new)?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
-        self.client.call::<request::UpdateTask>(params).await.map(drop)
+        self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }
 
     /// Waits until it is time to ask, or until there is nobody to be asked: that is found out then, not a minute later.
@@ -230,8 +237,11 @@ impl Answered {
 /// Has the task cancelled when nobody waits for it any more.
 impl Drop for Following {
     fn drop(&mut self) {
-        if self.place.leave() && !self.over && !mutant!(KeepDroppedTasks) {
-            unwanted::cancel(&self.client, &self.task.task_id);
+        if let Some(cancelling) = self.place.leave()
+            && !self.over
+            && !mutant!(KeepDroppedTasks)
+        {
+            unwanted::cancel(&self.client, &self.task.task_id, cancelling);
         }
     }
 }

@@ -12,6 +12,7 @@ use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
 
 use super::Client;
+use super::followed::Cancelling;
 use super::tasks::{Tasks, are_fetched};
 use crate::runtime::waiting::before;
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
@@ -23,13 +24,12 @@ const CANCELLING: Duration = Duration::from_secs(10);
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// Has a task cancelled, over whichever connection there is.
-pub(super) fn cancel(client: &Client, task_id: &str) {
+pub(super) fn cancel(client: &Client, task_id: &str, cancelling: Cancelling) {
     if !takes_cancellations(&client.inner.line.link().peer) {
         return;
     }
     let call = client.call::<request::CancelTask>(TaskParams::new(task_id));
     let cancel = call.timeout(CANCELLING).total_timeout(CANCELLING).start();
-    let cancelling = client.inner.line.followed.begin_cancelling();
     client.inner.runtime().spawn(Box::pin(async move {
         // Nobody is left to be told how it went.
         drop(cancel.await);

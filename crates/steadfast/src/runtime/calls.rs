@@ -194,6 +194,11 @@ impl PendingCall {
         (Arc::clone(&self.mailbox), self.key)
     }
 
+    /// Whether somebody has looked at how it ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Nobody will look at it any more. Gives how it ended, if it has and nobody has looked.
     pub(crate) fn abandon(&mut self) -> Option<CallEnding> {
         let mut state = self.slot.lock();

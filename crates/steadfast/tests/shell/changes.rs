@@ -68,9 +68,9 @@ async fn a_stream_ends_with_its_connection() {
         let mut changes = client.changes(wanted());
         next(&mut changes).await;
         served.abort();
-        // Those of 2026-07-28 have a call that fails; the others just hear nothing more.
         let end = soon(changes.next()).await;
-        assert!(end.is_none_or(|end| end.is_err()), "{era:?}");
+        // A server of 2026-07-28 may have ended the stream before it was gone. Of the others nothing more is heard, and that is said.
+        assert!(end.map_or(era == Era::Modern, |end| end.is_err()), "{era:?}");
         assert!(soon(changes.next()).await.is_none(), "{era:?}");
     }
 }

@@ -24,7 +24,7 @@ use super::ending::{Loss, Lost, result_of};
 use super::line::Failed;
 use super::link::Link;
 use super::reconnect::Streak;
-use crate::error::Error;
+use crate::error::{Error, Outcome};
 use crate::runtime::waiting::{sleep_until, unless};
 use crate::runtime::{CallOptions, PendingCall};
 use subscribe::hear;
@@ -211,7 +211,15 @@ impl Source {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
         Poll::Ready(match self {
             Self::Call(call) => match std::task::ready!(call.poll_notice(cx)) {
-                Ok((method, params)) => Change::read(method, &params).map_or(Heard::Nothing, Heard::Change),
+                Ok((method, params)) => match Change::read(method, &params) {
+                    Some(change) => Heard::Change(change),
+                    // Nothing that comes behind it would be told.
+                    None if method == Method::SubscriptionAcknowledged => {
+                        let why = "it is not said what is listened to";
+                        Heard::Ended(Some(Error::unreadable(Method::Listen, why)), None)
+                    }
+                    None => Heard::Nothing,
+                },
                 Err(ending) => {
                     let loss = Loss::of(&ending);
                     Heard::Ended(result_of::<request::Listen>(ending).err(), loss)
@@ -220,7 +228,7 @@ impl Source {
             Self::Told(listener) => match std::task::ready!(listener.poll(cx)) {
                 Some(Ok(change)) => Heard::Change(change),
                 Some(Err(Failure { error, loss })) => Heard::Ended(Some(error), loss),
-                None => Heard::Ended(None, Some(Loss { sent: true, of: Lost::Link })),
+                None => Heard::Ended(Some(Error::closed(Outcome::Unknown)), Some(Loss { sent: true, of: Lost::Link })),
             },
             Self::Returning(returning) => match std::task::ready!(returning.as_mut().poll(cx)) {
                 Ok(link) => Heard::Back(link),

@@ -181,9 +181,15 @@ impl Fetch {
     /// Keeps the answer, if nothing has changed since it was asked for. Its time counts from there: the server may have
     /// made it at any moment since, and whoever waits may have looked at it late.
     pub(super) fn keep(&self, text: &str, said: Cache) {
+        if said.ttl_ms == 0 {
+            self.cache.lock().fetches.remove(&self.number);
+            return;
+        }
         let until = self.begun + Duration::from_millis(said.ttl_ms);
+        // Drivers wait for the lock: what is long is copied without it.
+        let entry = Entry { text: text.into(), until, fetch: self.number };
         let mut state = self.cache.lock();
-        if state.fetches.remove(&self.number).is_none() || said.ttl_ms == 0 {
+        if state.fetches.remove(&self.number).is_none() {
             return;
         }
         let reader = (said.scope == CacheScope::Private).then_some(self.reader);
@@ -192,7 +198,7 @@ impl Fetch {
             return;
         }
         let bytes = text.len() + self.asked.bytes();
-        state.entries.insert(key, Entry { text: text.into(), until, fetch: self.number }, bytes);
+        state.entries.insert(key, entry, bytes);
     }
 }
 

@@ -83,12 +83,14 @@ impl KnownTools {
 
     /// Takes note of what was listed, if the list has not changed since it was asked for.
     pub(super) fn note(&self, generation: u64, listed: &[Tool]) {
+        // Drivers wait for the lock: schemas are read without it.
+        let listed: Vec<(Box<str>, KnownTool)> =
+            listed.iter().map(|tool| (Box::from(tool.name.as_str()), KnownTool::new(tool))).collect();
         let mut state = self.lock();
         if state.generation != generation {
             return;
         }
-        for tool in listed {
-            let (name, known) = (Box::from(tool.name.as_str()), KnownTool::new(tool));
+        for (name, known) in listed {
             // What was compiled for it stays.
             if state.tools.get(&name).is_some_and(|before| **before == known) {
                 continue;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::command::Patience;
-use super::report::Tail;
+use super::report::{Cause, Tail};
 use super::{keeper, report};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) ending: bool,
     /// It was sent a signal by us.
     pub(super) forced: bool,
+    /// Whoever has its handle killed it.
+    killed: bool,
     /// How it ended. Stays empty when somebody else in this process reaped it.
     pub(super) status: Option<ExitStatus>,
     /// What the keeper needs to reach the process.
@@ -55,6 +57,7 @@ impl Life {
             phase: Phase::Running,
             ending: false,
             forced: false,
+            killed: false,
             status: None,
             reach,
             waiting: BTreeMap::new(),
@@ -71,10 +74,14 @@ impl Life {
     /// How it ended, for people.
     pub(super) fn obituary(&self) -> String {
         let state = self.lock();
-        let (status, forced) = (state.status, state.forced);
+        let cause = match (state.status, state.forced) {
+            _ if state.killed => Cause::Killed,
+            (_, true) => Cause::ClosedPipes,
+            (status, false) => Cause::Itself(status),
+        };
         drop(state);
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        report::obituary(&self.program, status, forced, &said)
+        report::obituary(&self.program, cause, &said)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -127,6 +134,9 @@ impl Handle {
 
     /// Kills the process and its whole group at once.
     pub fn kill(&self) {
+        let mut state = self.life.lock();
+        state.killed |= state.phase == Phase::Running;
+        drop(state);
         keeper::kill(&self.life);
     }
 

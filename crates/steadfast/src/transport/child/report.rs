@@ -44,13 +44,23 @@ impl Tail {
     }
 }
 
-/// How a process ended that was not asked to, in a line, and what it said last in those below. `forced` is whether that took a
-/// signal of ours.
-pub(super) fn obituary(program: &str, status: Option<ExitStatus>, forced: bool, said: &Tail) -> String {
-    let mut text = match status {
-        Some(status) if !forced => format!("`{program}` has ended ({status})"),
-        None if !forced => format!("`{program}` has ended"),
-        _ => format!("`{program}` closed its standard input or output, and was ended"),
+/// Why a process ended that was not asked to.
+pub(super) enum Cause {
+    /// By itself, in this way.
+    Itself(Option<ExitStatus>),
+    /// It had closed its pipes, so we ended it.
+    ClosedPipes,
+    /// This program killed it.
+    Killed,
+}
+
+/// How a process ended, in a line, and what it said last in those below.
+pub(super) fn obituary(program: &str, cause: Cause, said: &Tail) -> String {
+    let mut text = match cause {
+        Cause::Itself(Some(status)) => format!("`{program}` has ended ({status})"),
+        Cause::Itself(None) => format!("`{program}` has ended"),
+        Cause::ClosedPipes => format!("`{program}` closed its standard input or output, and was ended"),
+        Cause::Killed => format!("`{program}` was killed by this program"),
     };
     let lines = said.lines();
     if !lines.is_empty() {

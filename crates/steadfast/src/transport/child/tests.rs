@@ -474,6 +474,14 @@ async fn a_process_that_hangs_up_and_stays_is_not_said_to_have_died_of_our_signa
 }
 
 #[tokio::test]
+async fn who_is_killed_is_said_to_have_been() {
+    let mut child = Child::spawn(shell("cat")).unwrap();
+    child.handle().kill();
+    assert_eq!(read_to_end(&mut child).await, b"");
+    assert_eq!(obituary(&mut child).await.as_deref(), Some("`sh` was killed by this program"));
+}
+
+#[tokio::test]
 async fn a_callback_that_never_returns_keeps_nobody_from_the_end() {
     let (held, hold) = mpsc::channel::<()>();
     let command = shell("echo stuck >&2; exit 3").on_stderr_line(move |_| {

@@ -1,7 +1,7 @@
 //! Subscriptions of 2026-07-28, over one channel.
 
-use steadfast::SubscriptionFilter;
 use steadfast::client::Change;
+use steadfast::{ErrorKind, SubscriptionFilter};
 
 use super::*;
 
@@ -48,4 +48,17 @@ async fn the_caller_is_told_which_of_its_wishes_were_granted() {
     host.tell("notifications/subscriptions/acknowledged", params).await;
     let Some(Ok(Change::Listening(granted))) = soon(changes.next()).await else { panic!("nothing was granted") };
     assert!(granted.prompts() && !granted.tools(), "{granted:?}");
+}
+
+/// Nothing that comes behind it could be told.
+#[tokio::test]
+async fn a_stream_that_is_acknowledged_unreadably_ends_with_an_error() {
+    let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
+    let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
+    let request = host.until("subscriptions/listen").await;
+    host.tell("notifications/subscriptions/acknowledged", json!({"_meta": of(&request["id"])})).await;
+    let error = soon(changes.next()).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert!(soon(changes.next()).await.is_none());
+    assert_eq!(host.until("notifications/cancelled").await["params"]["requestId"], request["id"]);
 }

@@ -151,6 +151,33 @@ async fn a_task_is_not_asked_for_more_often_than_its_server_says() {
 }
 
 #[tokio::test]
+async fn a_call_waits_no_longer_for_what_its_task_is_asked_than_for_its_own_answer() {
+    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+    let answering = async {
+        let call = host.until("tools/call").await;
+        host.answer(&call, task(json!({"resultType": "task"}))).await;
+        host.until("tasks/get").await;
+        host.until("tasks/cancel").await;
+    };
+    let call = client.call_tool("t", json!({})).timeout(Duration::from_millis(500));
+    let error = with(call.into_future(), answering).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
+}
+
+#[tokio::test]
+async fn a_task_that_is_over_when_it_begins_is_asked_at_once() {
+    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+    let answering = async {
+        let call = host.until("tools/call").await;
+        let over = json!({"resultType": "task", "status": "completed", "pollIntervalMs": 60_000});
+        host.answer(&call, task(over)).await;
+        let get = host.until("tasks/get").await;
+        host.answer(&get, task(json!({"status": "completed", "result": {"content": []}}))).await;
+    };
+    with(client.call_tool("t", json!({})).into_future(), answering).await.unwrap();
+}
+
+#[tokio::test]
 async fn what_is_said_of_another_task_is_no_answer() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let answering = async {
