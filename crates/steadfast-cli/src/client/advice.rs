@@ -1,12 +1,15 @@
 //! What may help somebody whose request failed: what there is instead, and what it takes.
 
 use steadfast::{ErrorObject, JsonObject};
+use steadfast_auth::client::Url;
 
 use super::layout::{Page, Row};
 use super::{harmless, schema, terminal};
 
 /// How many names are shown at most.
 const NAMES: usize = 30;
+/// Where most servers are that speak HTTP.
+const USUAL_PATH: &str = "/mcp";
 
 /// There is no such thing: what there is. `things` is what they are called, together.
 pub(super) fn what_there_is(things: &str, wanted: &str, names: &[&str]) -> Option<String> {
@@ -60,6 +63,13 @@ pub(super) fn what_it_needs(refusal: &ErrorObject) -> Option<String> {
     Some(advice.to_owned())
 }
 
+/// There is a web server at a URL, and no MCP server: another path may be meant.
+pub(super) fn where_it_may_be(url: &str) -> String {
+    let usual = Url::parse(url).ok().and_then(|url| url.join(USUAL_PATH).ok()).filter(|usual| usual.as_str() != url);
+    let usual = usual.map_or_else(String::new, |usual| format!(" Many servers are at {USUAL_PATH}: {usual}"));
+    format!("there is no MCP server at {}: is the path right?{usual}", harmless::line(url))
+}
+
 /// An argument of a tool, as a row below it.
 pub(super) fn row(parameter: &schema::Parameter<'_>) -> Row {
     Row { name: harmless::line(parameter.name), about: harmless::paragraph(&parameter.in_words()), inner: true }
@@ -108,6 +118,19 @@ mod tests {
         assert_eq!(advice, "the tools of the server: add, echo");
         assert_eq!(what_there_is("tools", "add", &["add"]), None);
         assert_eq!(what_there_is("tools", "add", &[]).as_deref(), Some("the server has no tools"));
+    }
+
+    #[test]
+    fn the_usual_path_is_proposed_unless_it_was_tried() {
+        assert_eq!(
+            where_it_may_be("http://127.0.0.1:3000"),
+            "there is no MCP server at http://127.0.0.1:3000: is the path right? Many servers are at /mcp: http://127.0.0.1:3000/mcp"
+        );
+        assert!(where_it_may_be("https://a.example/mcp/").ends_with("https://a.example/mcp"));
+        assert_eq!(
+            where_it_may_be("https://a.example/mcp"),
+            "there is no MCP server at https://a.example/mcp: is the path right?"
+        );
     }
 
     #[test]

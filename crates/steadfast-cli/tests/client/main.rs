@@ -119,6 +119,19 @@ fn who_asks_for_what_is_not_there_is_told_what_is() {
 }
 
 #[test]
+fn who_asks_at_the_wrong_path_is_told_where_servers_usually_are() {
+    let served = Served::new();
+    let wrong = served.url.replace("/mcp", "/mpc");
+    for revision in [&[][..], &["--revision", "2026-07-28"], &["--revision", "2025-11-25"]] {
+        let asked = run(&[&["list", &wrong], revision].concat());
+        let said = text(&asked.stderr);
+        assert_eq!(asked.status.code(), Some(4), "{said}");
+        assert!(said.contains(&format!("there is no MCP server at {wrong}: is the path right?")), "{said}");
+        assert!(said.contains(&format!("at /mcp: {}\n", served.url)), "{said}");
+    }
+}
+
+#[test]
 fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
     for arguments in
         [&["call", "no-such-program-anywhere serve", "add"][..], &["list", "--", "no-such-program-anywhere"]]
