@@ -7,6 +7,7 @@ mod arguments;
 mod ask;
 mod builder;
 mod catalog;
+mod complaint;
 mod completer;
 mod contents;
 mod context;
