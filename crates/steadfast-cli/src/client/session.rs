@@ -73,8 +73,7 @@ pub(super) async fn with<T>(
     }
     match ended {
         Ok(ended) => Ok(ended),
-        // One that refused something has said why.
-        Err(failure) if !failure.is_loss() && failure.kind() != Some(ErrorKind::TimedOut) => Err(failed(failure)),
+        Err(failure) if !failure.leaves_questions() => Err(failed(failure)),
         Err(failure) => Err(explained(failed(patient(failure, connect.timeout())), &process)),
     }
 }

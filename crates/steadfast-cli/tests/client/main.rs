@@ -154,6 +154,18 @@ fn the_last_words_of_a_server_that_dies_are_shown() {
     assert!(!said.contains('\u{1b}'), "{said:?}");
 }
 
+#[test]
+fn the_panic_of_a_handler_is_shown_to_who_runs_the_server() {
+    let called = run(&["call", &serve(), "panic"]);
+    let said = text(&called.stderr);
+    assert_eq!(called.status.code(), Some(4), "{said}");
+    assert!(said.contains("the last that it wrote to standard error:\n  | "), "{said}");
+    assert!(said.contains("a panic was caught") && said.contains("trouble.rs"), "{said}");
+    // One that says why it refused has said it all.
+    let refused = run(&["call", &serve(), "nothing"]);
+    assert!(!text(&refused.stderr).contains("standard error"), "{}", text(&refused.stderr));
+}
+
 #[cfg(unix)]
 #[test]
 fn the_last_words_of_a_server_that_hangs_are_shown_and_not_that_we_ended_it() {
