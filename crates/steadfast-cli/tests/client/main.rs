@@ -87,6 +87,38 @@ fn an_argument_is_text_where_the_tool_takes_text() {
 }
 
 #[test]
+fn an_argument_that_the_tool_does_not_have_is_sent_with_a_warning() {
+    let served = Served::new();
+    for target in [serve(), served.url.clone()] {
+        let called = run(&["call", &target, "progress", "--arg", "steps=1", "--arg", "mss=7", "--json"]);
+        let said = text(&called.stderr);
+        assert!(
+            said.contains("`progress` has no argument `mss`: did you mean `ms`? (it is sent all the same)"),
+            "{said}"
+        );
+        let result: Value = serde_json::from_slice(&called.stdout).expect("it is JSON, and nothing else");
+        assert_eq!((called.status.code(), &result["content"][0]["text"]), (Some(0), &"1 steps".into()));
+    }
+    let known = run(&["call", &serve(), "echo", "--arg", "text=a"]);
+    assert_eq!(text(&known.stderr), "");
+}
+
+#[test]
+fn a_tool_is_not_called_with_an_argument_that_its_schema_refuses() {
+    let counted = |target: &str| text(&run(&["read", target, "steadfast://counter"]).stdout);
+    let served = Served::new();
+    let refused = run(&["call", &served.url, "count", "--arg", "twice=true"]);
+    let said = text(&refused.stderr);
+    assert_eq!((refused.status.code(), &*text(&refused.stdout)), (Some(2), ""), "{said}");
+    assert!(said.contains("`count` has no argument `twice`") && said.contains("it was not called"), "{said}");
+    assert_eq!(counted(&served.url), "0\n");
+    // What is JSON already is sent as it is.
+    let sent = run(&["call", &served.url, "count", "--arguments-json", r#"{"twice": true}"#]);
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
+    assert_eq!(counted(&served.url), "1\n");
+}
+
+#[test]
 fn arguments_may_be_in_files() {
     let folder = kit::Scratch::new("arguments");
     let (words, all) = (folder.path("words.txt"), folder.path("all.json"));
