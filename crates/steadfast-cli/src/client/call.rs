@@ -5,6 +5,7 @@ use steadfast::model::Tool;
 use steadfast::{CallToolResult, Client, Error, ErrorKind, JsonObject, code};
 
 use super::arguments::{Arguments, Typed};
+use super::listening::Listening;
 use super::progress::Progress;
 use super::schema::{self, Others};
 use super::session::Ended;
@@ -25,6 +26,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     arguments: Arguments,
     #[command(flatten)]
+    listening: Listening,
+    #[command(flatten)]
     launch: Launch,
 }
 
@@ -43,7 +46,8 @@ pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
         let arguments = typed.settle(input_schema);
         let shown = bar.clone();
         let call = client.call_tool(&tool, &arguments).timeout(timeout);
-        let called = call.on_progress(move |progress| shown.show(&progress)).await;
+        let call = call.on_progress(move |progress| shown.show(&progress));
+        let called = options.listening.during(client, call).await;
         bar.clear();
         match called {
             Ok(result) => {

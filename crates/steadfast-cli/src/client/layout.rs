@@ -2,6 +2,8 @@
 //!
 //! Columns are counted as terminals count them: an ideograph takes two, a mark on a letter none.
 
+use super::terminal;
+
 /// One entry. Both of its texts are lines, made harmless by whoever wrote them here.
 pub(super) struct Row {
     pub(super) name: String,
@@ -32,9 +34,7 @@ impl Page {
             return Self { width: None, bold: false };
         }
         let width = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let plain = set("NO_COLOR").is_some() || set("TERM").is_none_or(|terminal| terminal == "dumb");
-        Self { width: width.filter(|width| *width > 0), bold: !plain }
+        Self { width: width.filter(|width| *width > 0), bold: terminal::is_styled(&std::io::stdout()) }
     }
 
     pub(super) fn heading(self, words: &str) -> String {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast::transport::child::{Child, Command, Handle};
 
-use super::harmless;
+use super::{harmless, progress};
 
 /// How many lines are kept to be shown if something fails.
 const LINES: usize = 10;
@@ -46,7 +46,7 @@ impl Process {
         let mut inner = self.inner();
         if inner.verbose {
             drop(inner);
-            crate::output::say(format_args!("server: {}", harmless::line(line)));
+            progress::say_above(format_args!("server: {}", harmless::line(line)));
             return;
         }
         if inner.lines.len() == LINES {

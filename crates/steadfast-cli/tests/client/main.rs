@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod kit;
+mod listening;
 mod login;
 mod pipes;
 mod site;
