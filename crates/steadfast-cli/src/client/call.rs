@@ -95,7 +95,9 @@ fn check_names(tool: &str, input_schema: &JsonObject, typed: &Typed) -> Result<(
         Others::Taken => Ok(()),
         _ if unknown.is_empty() => Ok(()),
         Others::Unspoken => {
-            unknown.iter().for_each(|line| say(format_args!("steadfast: {line} (it is sent all the same)")));
+            for line in unknown {
+                say(format_args!("steadfast: {line} (it is sent all the same)"));
+            }
             Ok(())
         }
         Others::Refused => {
