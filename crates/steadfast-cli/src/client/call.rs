@@ -101,9 +101,9 @@ fn check_names(tool: &str, input_schema: &JsonObject, typed: &Typed) -> Result<(
             Ok(())
         }
         Others::Refused => {
-            let mut failure = Failure::from(Error::usage(unknown.join("; ")));
             let given = typed.names().map(|name| (name.to_owned(), serde_json::Value::Null)).collect();
-            failure = failure.with_note(advice::what_it_takes(tool, input_schema, &given, false));
+            let takes = advice::what_it_takes(tool, input_schema, &given, false);
+            let failure = Failure::from(Error::usage(unknown.join("; "))).with_note(takes);
             Err(failure.with_note("it was not called; --arguments-json sends whatever it holds".to_owned()))
         }
     }
