@@ -49,6 +49,10 @@ impl Process {
             progress::say_above(format_args!("server: {}", harmless::line(line)));
             return;
         }
+        // Among the last few, one that says nothing takes the place of one that does.
+        if line.trim().is_empty() {
+            return;
+        }
         if inner.lines.len() == LINES {
             inner.lines.pop_front();
         }

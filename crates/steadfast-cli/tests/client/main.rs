@@ -202,10 +202,10 @@ fn the_panic_of_a_handler_is_shown_to_who_runs_the_server() {
 #[cfg(unix)]
 #[test]
 fn the_last_words_of_a_server_that_hangs_are_shown_and_not_that_we_ended_it() {
-    let script = "echo 'listening on port 80' >&2; cat >/dev/null";
+    let script = "echo >&2; echo 'listening on port 80' >&2; cat >/dev/null";
     let hangs = run(&["call", "add", "--revision", "2025-11-25", "--timeout", "1", "--", "sh", "-c", script]);
     let said = text(&hangs.stderr);
-    assert_eq!(said.matches("\n  | listening on port 80\n").count(), 1, "{said}");
+    assert_eq!(said.matches("standard error:\n  | listening on port 80\n").count(), 1, "{said}");
     assert!(!said.contains("has ended"), "{said}");
 }
 
