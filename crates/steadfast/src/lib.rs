@@ -30,7 +30,7 @@
 //! - [`client`]: clients, in the same process, over a child process, any stream, or HTTP;
 //! - [`transport`]: how bytes travel;
 //! - [`runtime`]: the shell that drives connections, for those who want to run it in a simulator;
-//! - [`model`]: the types of the protocol, re-exported here at the root.
+//! - `model`: the types of the protocol, re-exported here at the root.
 //!
 //! # Features
 //!

@@ -1,12 +1,15 @@
 //! What may help somebody whose request failed: what there is instead, and what it takes.
 
 use steadfast::{ErrorObject, JsonObject};
+use steadfast_auth::client::Url;
 
 use super::layout::{Page, Row};
 use super::{harmless, schema, terminal};
 
 /// How many names are shown at most.
 const NAMES: usize = 30;
+/// Where most servers are that speak HTTP.
+const USUAL_PATH: &str = "/mcp";
 
 /// There is no such thing: what there is. `things` is what they are called, together.
 pub(super) fn what_there_is(things: &str, wanted: &str, names: &[&str]) -> Option<String> {
@@ -16,13 +19,35 @@ pub(super) fn what_there_is(things: &str, wanted: &str, names: &[&str]) -> Optio
     if names.is_empty() {
         return Some(format!("the server has no {things}"));
     }
-    let nearest = names.iter().min_by_key(|name| distance(wanted, name));
-    let similar = nearest.filter(|name| distance(wanted, name) <= wanted.chars().count() / 3 + 1);
-    let meant = similar.map_or_else(String::new, |name| format!("did you mean `{}`? ", harmless::line(name)));
+    let meant = what_was_meant(wanted, names).map_or_else(String::new, |meant| format!("{meant} "));
     let shown: Vec<String> = names.iter().take(NAMES).map(|name| harmless::line(name)).collect();
     let more = names.len().saturating_sub(NAMES);
     let more = if more == 0 { String::new() } else { format!(", and {more} more") };
     Some(format!("{meant}the {things} of the server: {}{more}", shown.join(", ")))
+}
+
+/// What is called almost the same.
+fn what_was_meant(wanted: &str, names: &[&str]) -> Option<String> {
+    let nearest = names.iter().min_by_key(|name| distance(wanted, name));
+    let similar = nearest.filter(|name| distance(wanted, name) <= wanted.chars().count() / 3 + 1);
+    similar.map(|name| format!("did you mean `{}`?", harmless::line(name)))
+}
+
+/// Arguments that a tool does not have: a line for each.
+pub(super) fn what_it_does_not_take<'a>(
+    tool: &str,
+    input_schema: &JsonObject,
+    given: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
+    let names: Vec<&str> = schema::parameters(input_schema).iter().map(|parameter| parameter.name).collect();
+    let (known, unknown): (Vec<&str>, Vec<&str>) = given.partition(|name| names.contains(name));
+    // What is there already was not meant.
+    let rest: Vec<&str> = names.into_iter().filter(|name| !known.contains(name)).collect();
+    let line = |name: &str| {
+        let meant = what_was_meant(name, &rest).map_or_else(String::new, |meant| format!(": {meant}"));
+        format!("`{}` has no argument `{}`{meant}", harmless::line(tool), harmless::line(name))
+    };
+    unknown.into_iter().map(line).collect()
 }
 
 /// What a tool takes, if what it was given cannot be that. `wrong` is for when the server says so.
@@ -36,7 +61,7 @@ pub(super) fn what_it_takes(tool: &str, input_schema: &JsonObject, given: &JsonO
     let mut complaints: Vec<String> = missing.collect();
     let has_missing = !complaints.is_empty();
     complaints.extend(unknown);
-    if !wrong && !has_missing && (complaints.is_empty() || !schema::is_closed(input_schema)) {
+    if !wrong && !has_missing && (complaints.is_empty() || schema::others(input_schema) != schema::Others::Refused) {
         return None;
     }
     let complaints = if complaints.is_empty() { String::new() } else { format!(" ({})", complaints.join(", ")) };
@@ -58,6 +83,13 @@ pub(super) fn what_it_needs(refusal: &ErrorObject) -> Option<String> {
         "it needs a client that can do more than this one: a model, or folders to look at"
     };
     Some(advice.to_owned())
+}
+
+/// There is a web server at a URL, and no MCP server: another path may be meant.
+pub(super) fn where_it_may_be(url: &str) -> String {
+    let usual = Url::parse(url).ok().and_then(|url| url.join(USUAL_PATH).ok()).filter(|usual| usual.as_str() != url);
+    let usual = usual.map_or_else(String::new, |usual| format!(" Many servers are at {USUAL_PATH}: {usual}"));
+    format!("there is no MCP server at {}: is the path right?{usual}", harmless::line(url))
 }
 
 /// An argument of a tool, as a row below it.
@@ -108,6 +140,29 @@ mod tests {
         assert_eq!(advice, "the tools of the server: add, echo");
         assert_eq!(what_there_is("tools", "add", &["add"]), None);
         assert_eq!(what_there_is("tools", "add", &[]).as_deref(), Some("the server has no tools"));
+    }
+
+    #[test]
+    fn the_usual_path_is_proposed_unless_it_was_tried() {
+        assert_eq!(
+            where_it_may_be("http://127.0.0.1:3000"),
+            "there is no MCP server at http://127.0.0.1:3000: is the path right? Many servers are at /mcp: http://127.0.0.1:3000/mcp"
+        );
+        assert!(where_it_may_be("https://a.example/mcp/").ends_with("https://a.example/mcp"));
+        assert_eq!(
+            where_it_may_be("https://a.example/mcp"),
+            "there is no MCP server at https://a.example/mcp: is the path right?"
+        );
+    }
+
+    #[test]
+    fn an_argument_that_a_tool_does_not_have_is_named_with_the_nearest() {
+        let schema = json!({ "properties": { "path": {}, "recursive": {} } });
+        let said = |given: &[&str]| what_it_does_not_take("read", schema.as_object().unwrap(), given.iter().copied());
+        assert_eq!(said(&["pth", "recursive"]), ["`read` has no argument `pth`: did you mean `path`?"]);
+        assert_eq!(said(&["pth", "path"]), ["`read` has no argument `pth`"]);
+        assert_eq!(said(&["depth_of_it"]), ["`read` has no argument `depth_of_it`"]);
+        assert!(said(&["path"]).is_empty());
     }
 
     #[test]

@@ -11,14 +11,14 @@ use super::schema;
 /// What a tool is called with.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// An argument. JSON is taken as JSON, unless the tool wants text there; anything else is text. May be given more than
-    /// once
+    /// An argument. JSON is taken as JSON, unless the tool wants text there; anything else is text. One that the tool does
+    /// not have is sent with a warning, or not at all if the tool's schema refuses others. May be given more than once
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     pairs: Vec<String>,
     /// An argument whose text is in a file; `-` is standard input. May be given more than once
     #[arg(long = "arg-file", value_name = "NAME=PATH")]
     files: Vec<String>,
-    /// All arguments: a JSON object, @PATH for one in a file, or - for standard input
+    /// All arguments: a JSON object, @PATH for one in a file, or - for standard input. They are sent as they are
     #[arg(long = "arguments-json", value_name = "JSON", conflicts_with_all = ["pairs", "files"])]
     whole: Option<String>,
 }
@@ -27,15 +27,18 @@ pub(crate) struct Arguments {
 pub(super) struct Typed {
     /// Each with its text, if it was typed as one.
     arguments: Vec<(String, Value, Option<String>)>,
+    /// They were given one by one, and not as an object that is sent as it is.
+    named: bool,
 }
 
 impl Arguments {
     pub(super) fn read(&self) -> Result<Typed, Error> {
         if let Some(text) = &self.whole {
             let object = object(text)?;
-            return Ok(Typed { arguments: object.into_iter().map(|(name, value)| (name, value, None)).collect() });
+            let arguments = object.into_iter().map(|(name, value)| (name, value, None)).collect();
+            return Ok(Typed { arguments, named: false });
         }
-        let mut typed = Typed { arguments: Vec::new() };
+        let mut typed = Typed { arguments: Vec::new(), named: true };
         for argument in &self.pairs {
             let (name, text) = pair(argument)?;
             let value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
@@ -58,9 +61,10 @@ impl Typed {
         Ok(())
     }
 
-    /// Whether the tool's schema would make a difference: something could be text or something else.
-    pub(super) fn is_ambiguous(&self) -> bool {
-        self.arguments.iter().any(|(_, value, text)| text.is_some() && !value.is_string())
+    /// The names that were typed one by one. With any the tool's schema makes a difference: a name may not be one of its,
+    /// and a value may be text or something else.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.arguments.iter().filter(|_| self.named).map(|(name, ..)| name.as_str())
     }
 
     /// The arguments. What looks like a number is text where the tool takes text and no numbers.
@@ -153,9 +157,10 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_asked_for_only_where_it_makes_a_difference() {
-        assert!(!typed(&["a=text", "b="]).unwrap().is_ambiguous());
-        assert!(typed(&["a=text", "b=7"]).unwrap().is_ambiguous());
+    fn an_object_is_sent_as_it_is_and_what_is_named_is_looked_at() {
+        assert_eq!(typed(&["a=text", "b=7"]).unwrap().names().collect::<Vec<_>>(), ["a", "b"]);
+        let whole = Arguments { pairs: Vec::new(), files: Vec::new(), whole: Some(r#"{"a":"7"}"#.to_owned()) };
+        assert_eq!(whole.read().unwrap().names().count(), 0);
     }
 
     #[test]

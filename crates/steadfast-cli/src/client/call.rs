@@ -2,10 +2,12 @@
 
 use clap::Args;
 use steadfast::model::Tool;
-use steadfast::{CallToolResult, Client, ErrorKind, JsonObject, code};
+use steadfast::{CallToolResult, Client, Error, ErrorKind, JsonObject, code};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Typed};
+use super::listening::Listening;
 use super::progress::Progress;
+use super::schema::{self, Others};
 use super::session::Ended;
 use super::{Connect, Ending, Failure, LISTING, Launch, advice, ending, session, show};
 use crate::output::say;
@@ -24,6 +26,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     arguments: Arguments,
     #[command(flatten)]
+    listening: Listening,
+    #[command(flatten)]
     launch: Launch,
 }
 
@@ -34,11 +38,16 @@ pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
     let bar = Progress::new();
     let called = session::with(&options.connect, &options.launch, async |client| {
         let mut tools = Tools::default();
-        let known = if typed.is_ambiguous() { tools.find(client, &tool).await } else { None };
-        let arguments = typed.settle(known.map(|tool| &tool.input_schema));
+        let known = if typed.names().next().is_some() { tools.find(client, &tool).await } else { None };
+        let input_schema = known.map(|tool| &tool.input_schema);
+        if let Some(input_schema) = input_schema {
+            check_names(&tool, input_schema, &typed)?;
+        }
+        let arguments = typed.settle(input_schema);
         let shown = bar.clone();
         let call = client.call_tool(&tool, &arguments).timeout(timeout);
-        let called = call.on_progress(move |progress| shown.show(&progress)).await;
+        let call = call.on_progress(move |progress| shown.show(&progress));
+        let called = options.listening.during(client, call).await;
         bar.clear();
         match called {
             Ok(result) => {
@@ -76,6 +85,28 @@ pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
         say(format_args!("steadfast: {advice}"));
     }
     Ok(if result.is_error == Some(true) { Ending::ToolFailed } else { Ending::Done })
+}
+
+/// Warns of arguments that the tool does not have: one by a wrong name is as good as left out, and most servers do not say so.
+/// Those that the schema refuses are not sent.
+fn check_names(tool: &str, input_schema: &JsonObject, typed: &Typed) -> Result<(), Failure> {
+    let unknown = advice::what_it_does_not_take(tool, input_schema, typed.names());
+    match schema::others(input_schema) {
+        Others::Taken => Ok(()),
+        _ if unknown.is_empty() => Ok(()),
+        Others::Unspoken => {
+            for line in unknown {
+                say(format_args!("steadfast: {line} (it is sent all the same)"));
+            }
+            Ok(())
+        }
+        Others::Refused => {
+            let given = typed.names().map(|name| (name.to_owned(), serde_json::Value::Null)).collect();
+            let takes = advice::what_it_takes(tool, input_schema, &given, false);
+            let failure = Failure::from(Error::usage(unknown.join("; "))).with_note(takes);
+            Err(failure.with_note("it was not called; --arguments-json sends whatever it holds".to_owned()))
+        }
+    }
 }
 
 /// The server's tools, as far as they were listed. Where they cannot be listed there are none to speak of.

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use steadfast::{Error, ErrorKind, Outcome};
+use steadfast::{Error, ErrorKind, Outcome, code};
 
 use super::harmless;
 use super::interrupts::Interrupt;
@@ -102,6 +102,17 @@ impl Failure {
     /// The way to the server failed, or the server itself.
     pub(super) fn is_loss(&self) -> bool {
         matches!(self.kind(), Some(ErrorKind::Closed | ErrorKind::Transport))
+    }
+
+    /// The server refused, and does not say why: something went wrong inside of it.
+    fn is_internal(&self) -> bool {
+        let Why::Failed(error) = &self.why else { return false };
+        error.refusal().is_some_and(|refusal| refusal.code == code::INTERNAL_ERROR)
+    }
+
+    /// What the server's process wrote last may say more than this does: it is gone, it is late, or it broke inside.
+    pub(super) fn leaves_questions(&self) -> bool {
+        self.is_loss() || self.is_internal() || self.kind() == Some(ErrorKind::TimedOut)
     }
 
     /// It says why that happened: of a process, how it ended and what it wrote last.

@@ -2,6 +2,8 @@
 //!
 //! Columns are counted as terminals count them: an ideograph takes two, a mark on a letter none.
 
+use super::terminal;
+
 /// One entry. Both of its texts are lines, made harmless by whoever wrote them here.
 pub(super) struct Row {
     pub(super) name: String,
@@ -32,9 +34,7 @@ impl Page {
             return Self { width: None, bold: false };
         }
         let width = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let plain = set("NO_COLOR").is_some() || set("TERM").is_none_or(|terminal| terminal == "dumb");
-        Self { width: width.filter(|width| *width > 0), bold: !plain }
+        Self { width: width.filter(|width| *width > 0), bold: terminal::is_styled(&std::io::stdout()) }
     }
 
     pub(super) fn heading(self, words: &str) -> String {
@@ -86,36 +86,55 @@ impl Row {
 }
 
 /// The words in lines of at most so many columns. A word that is longer is broken.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Lines { width, full: Vec::new(), last: String::new(), used: 0 };
     for word in text.split_whitespace() {
-        let long = columns(word);
-        if used > 0 && used + 1 + long <= width {
-            line.push(' ');
-            line.push_str(word);
-            used += 1 + long;
-            continue;
-        }
-        if used > 0 {
-            lines.push(std::mem::take(&mut line));
-            used = 0;
-        }
-        for letter in word.chars() {
-            let wide = columns_of(letter);
-            if used > 0 && used + wide > width {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
-            }
-            line.push(letter);
-            used += wide;
+        if columns(word) <= width {
+            lines.put(" ", word);
+        } else {
+            lines.end_last();
+            word.chars().for_each(|letter| lines.put("", letter.encode_utf8(&mut [0; 4])));
         }
     }
-    lines.push(line);
-    lines
+    lines.full.push(lines.last);
+    lines.full
+}
+
+/// Lines of at most so many columns, of which the last is being written.
+struct Lines {
+    width: usize,
+    full: Vec<String>,
+    last: String,
+    /// The columns of the last.
+    used: usize,
+}
+
+impl Lines {
+    /// Puts a piece behind what there is and a gap, or at the beginning of a line if there is no room for it.
+    fn put(&mut self, gap: &str, piece: &str) {
+        let (before, long) = (columns(gap), columns(piece));
+        if self.used + before + long > self.width {
+            self.end_last();
+        }
+        if self.used > 0 {
+            self.last.push_str(gap);
+            self.used += before;
+        }
+        self.last.push_str(piece);
+        self.used += long;
+    }
+
+    /// The last line is full, unless there is nothing on it.
+    fn end_last(&mut self) {
+        if self.used > 0 {
+            self.full.push(std::mem::take(&mut self.last));
+            self.used = 0;
+        }
+    }
 }
 
 /// How many columns a terminal needs for a text.
-pub(super) fn columns(text: &str) -> usize {
+fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
@@ -193,6 +212,13 @@ mod tests {
             let longest = table.lines().map(columns).max().unwrap();
             assert!(longest <= width, "{longest} > {width}:\n{table}");
         }
+    }
+
+    #[test]
+    fn a_word_that_fits_no_line_is_broken_on_lines_of_its_own() {
+        assert_eq!(wrapped("one two abcdefghijkl x", 10), ["one two", "abcdefghij", "kl x"]);
+        assert_eq!(wrapped("日本語", 5), ["日本", "語"]);
+        assert_eq!(wrapped("", 5), [""]);
     }
 
     #[test]

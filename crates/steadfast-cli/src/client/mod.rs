@@ -14,6 +14,7 @@ mod ending;
 mod harmless;
 mod interrupts;
 mod layout;
+mod listening;
 mod login;
 mod process;
 mod progress;

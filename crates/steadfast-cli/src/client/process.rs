@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast::transport::child::{Child, Command, Handle};
 
-use super::harmless;
+use super::{harmless, progress};
 
 /// How many lines are kept to be shown if something fails.
 const LINES: usize = 10;
@@ -46,7 +46,11 @@ impl Process {
         let mut inner = self.inner();
         if inner.verbose {
             drop(inner);
-            crate::output::say(format_args!("server: {}", harmless::line(line)));
+            progress::say_above(format_args!("server: {}", harmless::line(line)));
+            return;
+        }
+        // Among the last few, one that says nothing takes the place of one that does.
+        if line.trim().is_empty() {
             return;
         }
         if inner.lines.len() == LINES {

@@ -1,5 +1,6 @@
 //! How far a call is: a bar at a terminal, lines elsewhere. Both on standard error.
 
+use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -83,6 +84,15 @@ impl Progress {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Says something on standard error, in a line above the bar if one is shown.
+pub(super) fn say_above(words: impl fmt::Display) {
+    let bar = Shown::lock().bar.clone();
+    match bar {
+        Some(bar) => bar.suspend(|| say(words)),
+        None => say(words),
     }
 }
 

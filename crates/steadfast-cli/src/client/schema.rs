@@ -28,9 +28,28 @@ pub(super) fn parameters(root: &JsonObject) -> Vec<Parameter<'_>> {
     parameters.map(|(name, schema)| Parameter { name, required: required(name), root, schema }).collect()
 }
 
-/// Whether arguments that the schema does not speak of are refused.
-pub(super) fn is_closed(root: &JsonObject) -> bool {
-    root.get("additionalProperties") == Some(&Value::Bool(false))
+/// What becomes of arguments that a schema does not speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    /// They are wanted too, or may be.
+    Taken,
+    /// Nothing is said of them. Most servers do not look at them.
+    Unspoken,
+    Refused,
+}
+
+/// What becomes of arguments that the schema does not speak of.
+pub(super) fn others(root: &JsonObject) -> Others {
+    // Arguments may be spoken of in these, which are not looked into.
+    const ELSEWHERE: [&str; 8] =
+        ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "unevaluatedProperties"];
+    let lists = root.get("properties").is_some_and(Value::is_object);
+    match root.get("additionalProperties") {
+        _ if root.contains_key("patternProperties") => Others::Taken,
+        Some(Value::Bool(false)) => Others::Refused,
+        None if lists && !ELSEWHERE.iter().any(|keyword| root.contains_key(*keyword)) => Others::Unspoken,
+        _ => Others::Taken,
+    }
 }
 
 impl Parameter<'_> {
@@ -227,6 +246,23 @@ mod tests {
     fn what_has_to_be_given_says_so() {
         let root = json!({ "properties": { "a": { "type": "number", "default": 1 } }, "required": ["a"] });
         assert_eq!(parameters(root.as_object().unwrap()).first().unwrap().in_words(), "number, required");
+    }
+
+    #[test]
+    fn a_schema_says_what_becomes_of_other_arguments_or_leaves_it_open() {
+        let of = |root: Value| others(root.as_object().unwrap());
+        assert_eq!(of(json!({ "properties": {} })), Others::Unspoken);
+        assert_eq!(of(json!({ "properties": {}, "additionalProperties": false })), Others::Refused);
+        assert_eq!(of(json!({ "properties": {}, "allOf": [], "additionalProperties": false })), Others::Refused);
+        for taken in [
+            json!({ "type": "object" }),
+            json!({ "properties": {}, "additionalProperties": true }),
+            json!({ "properties": {}, "additionalProperties": { "type": "string" } }),
+            json!({ "properties": {}, "patternProperties": { "^x": {} }, "additionalProperties": false }),
+            json!({ "properties": {}, "anyOf": [{ "properties": { "a": {} } }] }),
+        ] {
+            assert_eq!(of(taken.clone()), Others::Taken, "{taken}");
+        }
     }
 
     #[test]

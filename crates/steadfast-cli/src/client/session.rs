@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use steadfast::{Client, Error, ErrorKind, Outcome};
+use steadfast::{Client, Error, ErrorKind, Outcome, code};
 
+use super::admission::Admission;
 use super::interrupts::{Interrupt, Interrupts};
 use super::process::Process;
 use super::target::{Approach, Connect, Launch};
-use super::{Failure, harmless};
+use super::{Failure, advice, harmless};
 use crate::output::say;
 
 /// How long the server may take to say which revision it speaks, while nobody logs in.
@@ -52,7 +53,7 @@ pub(super) async fn with<T>(
     let client = match opened {
         Ok(client) => client,
         Err(error) => {
-            let note = unopened(&error, connect);
+            let note = unopened(&error, connect, &admission);
             let failure = Failure::from(error).while_unopened().with_note(note);
             return Err(explained(failed(failure), &process));
         }
@@ -72,20 +73,26 @@ pub(super) async fn with<T>(
     }
     match ended {
         Ok(ended) => Ok(ended),
-        // One that refused something has said why.
-        Err(failure) if !failure.is_loss() && failure.kind() != Some(ErrorKind::TimedOut) => Err(failed(failure)),
+        Err(failure) if !failure.leaves_questions() => Err(failed(failure)),
         Err(failure) => Err(explained(failed(patient(failure, connect.timeout())), &process)),
     }
 }
 
 /// What may help where the server could not be opened.
-fn unopened(error: &Error, connect: &Connect) -> Option<String> {
+fn unopened(error: &Error, connect: &Connect, admission: &Admission) -> Option<String> {
     match (error.kind(), connect.url()) {
         (ErrorKind::TimedOut, _) => {
             Some("it never said that it is there: is it an MCP server? --verbose shows more".to_owned())
         }
         (ErrorKind::Transport, Some(url)) if error.outcome() == Outcome::NotSent => {
             Some(format!("is there a server at {}?", harmless::line(url)))
+        }
+        // One that has no such method is an MCP server.
+        (ErrorKind::Refused, Some(url))
+            if admission.found_nobody()
+                && error.refusal().is_some_and(|refusal| refusal.code != code::METHOD_NOT_FOUND) =>
+        {
+            Some(advice::where_it_may_be(url))
         }
         _ => None,
     }

@@ -3,7 +3,7 @@
 //! Lines are read by a thread of their own, because a read cannot be given up: a question that nobody needs an answer to any
 //! more just stops to wait. The thread ends with the process.
 
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::{BufRead as _, IsTerminal};
 use std::sync::OnceLock;
 
 use tokio::sync::{Mutex, MutexGuard, mpsc};
@@ -15,6 +15,13 @@ use crate::output;
 /// Whether there is a person to be asked.
 pub(super) fn somebody_is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Whether what is written there may be bold or dim.
+pub(super) fn is_styled(stream: &impl IsTerminal) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let plain = set("NO_COLOR").is_some() || set("TERM").is_none_or(|terminal| terminal == "dumb");
+    stream.is_terminal() && !plain
 }
 
 /// The person, who has time for one at a time.

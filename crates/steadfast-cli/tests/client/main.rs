@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod kit;
+mod listening;
 mod login;
 mod pipes;
 mod site;
@@ -87,6 +88,38 @@ fn an_argument_is_text_where_the_tool_takes_text() {
 }
 
 #[test]
+fn an_argument_that_the_tool_does_not_have_is_sent_with_a_warning() {
+    let served = Served::new();
+    for target in [serve(), served.url.clone()] {
+        let called = run(&["call", &target, "progress", "--arg", "steps=1", "--arg", "mss=7", "--json"]);
+        let said = text(&called.stderr);
+        assert!(
+            said.contains("`progress` has no argument `mss`: did you mean `ms`? (it is sent all the same)"),
+            "{said}"
+        );
+        let result: Value = serde_json::from_slice(&called.stdout).expect("it is JSON, and nothing else");
+        assert_eq!((called.status.code(), &result["content"][0]["text"]), (Some(0), &"1 steps".into()));
+    }
+    let known = run(&["call", &serve(), "echo", "--arg", "text=a"]);
+    assert_eq!(text(&known.stderr), "");
+}
+
+#[test]
+fn a_tool_is_not_called_with_an_argument_that_its_schema_refuses() {
+    let counted = |target: &str| text(&run(&["read", target, "steadfast://counter"]).stdout);
+    let served = Served::new();
+    let refused = run(&["call", &served.url, "count", "--arg", "twice=true"]);
+    let said = text(&refused.stderr);
+    assert_eq!((refused.status.code(), &*text(&refused.stdout)), (Some(2), ""), "{said}");
+    assert!(said.contains("`count` has no argument `twice`") && said.contains("it was not called"), "{said}");
+    assert_eq!(counted(&served.url), "0\n");
+    // What is JSON already is sent as it is.
+    let sent = run(&["call", &served.url, "count", "--arguments-json", r#"{"twice": true}"#]);
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
+    assert_eq!(counted(&served.url), "1\n");
+}
+
+#[test]
 fn arguments_may_be_in_files() {
     let folder = kit::Scratch::new("arguments");
     let (words, all) = (folder.path("words.txt"), folder.path("all.json"));
@@ -119,6 +152,19 @@ fn who_asks_for_what_is_not_there_is_told_what_is() {
 }
 
 #[test]
+fn who_asks_at_the_wrong_path_is_told_where_servers_usually_are() {
+    let served = Served::new();
+    let wrong = served.url.replace("/mcp", "/mpc");
+    for revision in [&[][..], &["--revision", "2026-07-28"], &["--revision", "2025-11-25"]] {
+        let asked = run(&[&["list", &wrong], revision].concat());
+        let said = text(&asked.stderr);
+        assert_eq!(asked.status.code(), Some(4), "{said}");
+        assert!(said.contains(&format!("there is no MCP server at {wrong}: is the path right?")), "{said}");
+        assert!(said.contains(&format!("at /mcp: {}\n", served.url)), "{said}");
+    }
+}
+
+#[test]
 fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
     for arguments in
         [&["call", "no-such-program-anywhere serve", "add"][..], &["list", "--", "no-such-program-anywhere"]]
@@ -141,13 +187,25 @@ fn the_last_words_of_a_server_that_dies_are_shown() {
     assert!(!said.contains('\u{1b}'), "{said:?}");
 }
 
+#[test]
+fn the_panic_of_a_handler_is_shown_to_who_runs_the_server() {
+    let called = run(&["call", &serve(), "panic"]);
+    let said = text(&called.stderr);
+    assert_eq!(called.status.code(), Some(4), "{said}");
+    assert!(said.contains("the last that it wrote to standard error:\n  | "), "{said}");
+    assert!(said.contains("a panic was caught") && said.contains("trouble.rs"), "{said}");
+    // One that says why it refused has said it all.
+    let refused = run(&["call", &serve(), "nothing"]);
+    assert!(!text(&refused.stderr).contains("standard error"), "{}", text(&refused.stderr));
+}
+
 #[cfg(unix)]
 #[test]
 fn the_last_words_of_a_server_that_hangs_are_shown_and_not_that_we_ended_it() {
-    let script = "echo 'listening on port 80' >&2; cat >/dev/null";
+    let script = "echo >&2; echo 'listening on port 80' >&2; cat >/dev/null";
     let hangs = run(&["call", "add", "--revision", "2025-11-25", "--timeout", "1", "--", "sh", "-c", script]);
     let said = text(&hangs.stderr);
-    assert_eq!(said.matches("\n  | listening on port 80\n").count(), 1, "{said}");
+    assert_eq!(said.matches("standard error:\n  | listening on port 80\n").count(), 1, "{said}");
     assert!(!said.contains("has ended"), "{said}");
 }
 

@@ -250,6 +250,42 @@ fn progress_is_a_bar_at_a_terminal() {
     assert!(said.contains('█') || said.contains('░'), "{said}");
 }
 
+/// One of 2025-11-25 that reports, and logs when it is told to.
+const SPEAKING: &str = r#"
+    ask() { read line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
+    answer() { printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$1"; }
+    tell() { printf '{"jsonrpc":"2.0","method":"notifications/%s","params":{%s}}\n' "$1" "$2"; }
+    ask; answer '"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"s","version":"1"}'
+    read line
+    ask; answer ''
+    ask; token=$(printf %s "$line" | sed 's/.*"progressToken":\([^,}]*\).*/\1/')
+    tell progress "\"progressToken\":$token,\"progress\":1,\"total\":2,\"message\":\"half\""
+    read go < "$GO"
+    tell message '"level":"warning","logger":"pump","data":"careful\u001b[2J"'
+    answer '"content":[{"type":"text","text":"done"}]'
+    cat > /dev/null
+"#;
+
+#[test]
+fn what_a_server_logs_is_dimmed_and_above_the_bar() {
+    let folder = Scratch::new("above");
+    let go = folder.path("go");
+    assert!(Command::new("mkfifo").arg(&go).status().expect("there is mkfifo").success());
+    let variable = format!("GO={go}");
+    let arguments = ["call", "any", "--revision", "2025-11-25", "--env", &variable, "--", "sh", "-c", SPEAKING];
+    let mut terminal = Terminal::with(&arguments, |command| {
+        command.env_remove("NO_COLOR");
+    });
+    // The bar is there.
+    terminal.wait_for("half");
+    std::fs::write(&go, "go\n").expect("somebody reads it");
+    let before = terminal.wait_for("server (warning, pump): careful\\u{1b}[2J\u{1b}[0m\r\n");
+    let (bar, _) = before.split_once("\u{1b}[2mserver").expect("it is dim");
+    assert!(bar.ends_with("\u{1b}[2K") || bar.ends_with('\r'), "the bar is wiped first: {before:?}");
+    let (code, printed, said) = terminal.spoken.end();
+    assert_eq!((code, printed.trim()), (Some(0), "done"), "{said}");
+}
+
 #[test]
 fn a_browser_is_opened_only_if_somebody_says_so() {
     let site = Site::locked();

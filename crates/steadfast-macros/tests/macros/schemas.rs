@@ -93,9 +93,9 @@ async fn a_bad_member_of_a_member_is_named() {
     let tool = forecast();
     assert_eq!(
         complaint(&tool, json!({ "place": { "city": 1 } })).await,
-        "Bad argument `place.city`: invalid type: integer `1`, expected a string"
+        "Bad argument `place.city`: it must be a string, and is 1"
     );
-    assert_eq!(complaint(&tool, json!({ "place": {} })).await, "Bad argument `place`: missing field `city`");
+    assert_eq!(complaint(&tool, json!({ "place": {} })).await, "Bad argument `place`: `city` is missing");
     let unit = complaint(&tool, json!({ "place": { "city": "Ulm" }, "unit": "kelvin" })).await;
-    assert_eq!(unit, "Bad argument `unit`: unknown variant `kelvin`, expected `celsius` or `fahrenheit`");
+    assert_eq!(unit, "Bad argument `unit`: it must be `celsius` or `fahrenheit`, and is `kelvin`");
 }

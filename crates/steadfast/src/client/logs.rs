@@ -85,6 +85,27 @@ pub struct Logs {
 }
 
 impl Logs {
+    /// Waits until the server has taken the level: one of the older revisions may tell of what it is asked before that as
+    /// it did until then. Since 2026-07-28 there is nothing to wait for. An error is the end of the stream.
+    pub async fn ready(&mut self) -> Result<(), Error> {
+        std::future::poll_fn(|cx| self.poll_ready(cx)).await
+    }
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if let Some(asking) = &mut self.asking {
+            let Poll::Ready(asked) = Pin::new(asking).poll(cx) else { return Poll::Pending };
+            self.asking = None;
+            self.failed = asked.err();
+        }
+        match self.failed.take() {
+            Some(error) => {
+                self.over = true;
+                Poll::Ready(Err(error))
+            }
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
     /// The next message; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<LoggingMessageParams, Error>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
@@ -99,14 +120,8 @@ impl Stream for Logs {
         if logs.over {
             return Poll::Ready(None);
         }
-        if let Some(asking) = &mut logs.asking
-            && let Poll::Ready(asked) = Pin::new(asking).poll(cx)
-        {
-            logs.asking = None;
-            logs.failed = asked.err();
-        }
-        if let Some(error) = logs.failed.take() {
-            logs.over = true;
+        // What the server says meanwhile is heard.
+        if let Poll::Ready(Err(error)) = logs.poll_ready(cx) {
             return Poll::Ready(Some(Err(error)));
         }
         logs.hearer.backlog.poll(cx).map(|message| message.map(Ok))

@@ -80,8 +80,8 @@ fn mirrors_well(tool: &Tool) -> bool {
     }
 }
 
-/// The items of a list, fetched page by page as they are taken: a [`Stream`], with [`next`](Items::next) for programs that
-/// have no use for one, and [`all`](Items::all).
+/// The items of a list, fetched page by page as they are taken: a `Stream` of `futures_core`, with [`next`](Items::next) for
+/// programs that have no use for one, and [`all`](Items::all).
 ///
 /// After an error it is at its end.
 ///

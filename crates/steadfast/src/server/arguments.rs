@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
+use super::complaint;
 use super::failure::ToolError;
 
 /// The text of `params.arguments`, with the message that it is part of.
@@ -69,10 +70,8 @@ impl fmt::Debug for Arguments {
 
 /// What a model is told, so that it can mend the call.
 fn explanation(path: &str, error: &serde_json::Error) -> ToolError {
-    let text = error.to_string();
-    // The position is of no use to who wrote an object, not a text.
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    let reason = shortened(text.strip_suffix(&position).unwrap_or(&text));
+    let reason = complaint::of_json(error);
+    let reason = shortened(&reason);
     if path == "." {
         return ToolError::new(format!("Bad arguments: {reason}"));
     }
@@ -161,14 +160,14 @@ mod tests {
     fn a_failure_names_the_argument_and_the_reason() {
         assert_eq!(
             complaint(r#"{"city":"Ulm","days":300}"#),
-            "Bad argument `days`: invalid value: integer `300`, expected u8"
+            "Bad argument `days`: it must be an integer from 0 to 255, and is 300"
         );
-        assert_eq!(complaint(r#"{"city":7}"#), "Bad argument `city`: invalid type: integer `7`, expected a string");
+        assert_eq!(complaint(r#"{"city":7}"#), "Bad argument `city`: it must be a string, and is 7");
         assert_eq!(
             complaint(r#"{"city":"Ulm","stops":[{"hour":1},{"hour":"two"}]}"#),
-            "Bad argument `stops[1].hour`: invalid type: string \"two\", expected u8"
+            "Bad argument `stops[1].hour`: it must be an integer from 0 to 255, and is the string \"two\""
         );
-        assert_eq!(complaint("{}"), "Bad arguments: missing field `city`");
+        assert_eq!(complaint("{}"), "Bad arguments: `city` is missing");
     }
 
     #[test]
@@ -176,8 +175,9 @@ mod tests {
         let long = format!(r#"{{"city":"Ulm","days":"{}"}}"#, "ü".repeat(100_000));
         let complaint = complaint(&long);
         assert!(complaint.len() < 500, "{}", complaint.len());
-        assert!(complaint.starts_with("Bad argument `days`: invalid type: string \"ü"), "{complaint}");
-        assert!(complaint.ends_with("ü\", expected u8"), "{complaint}");
+        let beginning = "Bad argument `days`: it must be an integer from 0 to 255, and is the string \"ü";
+        assert!(complaint.starts_with(beginning), "{complaint}");
+        assert!(complaint.contains(" [..] ") && complaint.ends_with("ü\""), "{complaint}");
     }
 
     #[test]

@@ -34,6 +34,7 @@ impl ServerBuilder {
             instructions: None,
             cache: Cache::default(),
             page_size: PAGE_SIZE,
+            expects_prompts: false,
             expects_resources: false,
             extensions: JsonObject::new(),
             limits: Limits::default(),
@@ -157,8 +158,15 @@ impl ServerBuilder {
         self
     }
 
-    /// Declares resources to clients although there are none yet: they may come at run time. A server that has some
-    /// declares them by itself.
+    /// Declares prompts, and that their arguments are completed, to clients although there are none yet: they may come at
+    /// run time. A server that has some declares them by itself.
+    pub fn expect_prompts(mut self) -> Self {
+        self.profile.expects_prompts = true;
+        self
+    }
+
+    /// Declares resources, and that variables of templates are completed, to clients although there are none yet: they may
+    /// come at run time. A server that has some declares them by itself.
     pub fn expect_resources(mut self) -> Self {
         self.profile.expects_resources = true;
         self

@@ -181,6 +181,11 @@ impl Completers {
         self.0.push((name, Arc::new(move |typed, filled, ctx| completer.complete(typed, filled, ctx))));
     }
 
+    /// Nothing is completed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What they complete.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())

@@ -7,6 +7,7 @@ mod arguments;
 mod ask;
 mod builder;
 mod catalog;
+mod complaint;
 mod completer;
 mod contents;
 mod context;
@@ -137,6 +138,8 @@ struct Profile {
     cache: Cache,
     /// How many items a page of a list has.
     page_size: usize,
+    /// Prompts are declared although there may be none yet.
+    expects_prompts: bool,
     /// Resources are declared although there may be none yet.
     expects_resources: bool,
     /// Extensions that it declares, beside that of tasks, with their settings.
@@ -174,20 +177,28 @@ impl Server {
         self.tool_list().find(name).cloned()
     }
 
-    /// What it can do, as clients are told. Tools and prompts may come at run time, so they are always declared; tasks and
-    /// resources if there are any when a connection begins, or are expected.
+    /// What it can do, as clients are told. Tools may come at run time, so they are always declared; tasks, prompts and
+    /// resources if there are any when a connection begins, or are expected; completions if one of these completes, or may.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
-        let mut all = ServerCapabilities::new().with_tools(true).with_prompts(true).with_completions().with_logging();
+        let mut all = ServerCapabilities::new().with_tools(true).with_logging();
         if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
             all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
         for (name, settings) in &self.inner.profile.extensions {
             all = all.with_extension(name, settings.as_object().cloned().unwrap_or_default());
         }
-        let resources = self.inner.profile.expects_resources
-            || !self.resource_list().is_empty()
-            || !self.resource_template_list().is_empty();
-        if resources { all.with_resources(true, true) } else { all }
+        let (prompts, templates) = (self.prompt_list(), self.resource_template_list());
+        let Profile { expects_prompts, expects_resources, .. } = self.inner.profile;
+        if expects_prompts || !prompts.is_empty() {
+            all = all.with_prompts(true);
+        }
+        if expects_resources || !templates.is_empty() || !self.resource_list().is_empty() {
+            all = all.with_resources(true, true);
+        }
+        let completes = prompts.iter().any(|prompt| !prompt.completers().is_empty())
+            || templates.iter().any(|template| !template.completers().is_empty());
+        // What is expected may complete.
+        if completes || expects_prompts || expects_resources { all.with_completions() } else { all }
     }
 
     /// Its tasks.

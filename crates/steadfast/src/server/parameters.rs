@@ -185,7 +185,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         assert_eq!(
             read::<(u8, Vec<u8>)>(r#"{"a":1,"b":[1,2,-3]}"#, &["a", "b"]),
-            Err("Bad argument `b[2]`: invalid value: integer `-3`, expected u8".to_owned())
+            Err("Bad argument `b[2]`: it must be an integer from 0 to 255, and is -3".to_owned())
         );
     }
 

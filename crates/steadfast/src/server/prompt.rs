@@ -399,7 +399,7 @@ mod tests {
     async fn arguments_that_are_not_strings_are_refused() {
         let error = greeting().fill(json!({ "name": 7 })).await.unwrap_err();
         assert_eq!(error.object().code, code::INVALID_PARAMS);
-        assert_eq!(error.object().message, "Bad argument `name`: invalid type: integer `7`, expected a string");
+        assert_eq!(error.object().message, "Bad argument `name`: it must be a string, and is 7");
     }
 
     #[tokio::test]

@@ -52,10 +52,13 @@ impl Server {
     /// Adds a prompt, also while clients are connected: they are told that the list has changed. A prompt of the same
     /// name is replaced, and given back.
     ///
+    /// Prompts are declared to clients that connect while there are any. For a server that begins without see
+    /// [`ServerBuilder::expect_prompts`](super::ServerBuilder::expect_prompts).
+    ///
     /// ```
     /// use steadfast::{Prompt, Server};
     ///
-    /// let server = Server::builder("growing", "1.0.0").build();
+    /// let server = Server::builder("growing", "1.0.0").expect_prompts().build();
     /// server.add_prompt(Prompt::new("hello").handler(|| async { "Say hello." }));
     /// assert!(server.prompt("hello").is_some());
     /// assert!(server.remove_prompt("hello"));

@@ -14,6 +14,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::arguments::shortened;
+use super::complaint;
 use super::parameters::Parameters;
 use crate::error::Error;
 
@@ -59,7 +60,8 @@ impl Complaint {
 
 impl fmt::Display for Complaint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = shortened(&self.reason);
+        let reason = complaint::in_words(&self.reason);
+        let reason = shortened(&reason);
         match &self.name {
             Some(name) => write!(formatter, "Bad argument `{}`: {reason}", shortened(name)),
             None => write!(formatter, "Bad arguments: {reason}"),
@@ -168,7 +170,11 @@ impl<'de> Text<'de> {
     fn json<T>(self, read: impl FnOnce(&mut Json<'de>) -> serde_json::Result<T>) -> Result<T, Complaint> {
         let mut reader = serde_json::Deserializer::from_str(self.0);
         let value = read(&mut reader).and_then(|value| reader.end().map(|()| value));
-        value.map_err(|error| Complaint::custom_text(format!("it is read as JSON: {error}")))
+        value.map_err(|error| {
+            // Where a text is no JSON, the position is what helps.
+            let reason = if error.is_data() { complaint::of_json(&error) } else { error.to_string() };
+            Complaint::custom_text(format!("it is read as JSON: {reason}"))
+        })
     }
 }
 
@@ -324,16 +330,20 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named() {
         let cases = [
-            ("days", "many", "Bad argument `days`: invalid value: string \"many\", expected u8"),
-            ("days", "300", "Bad argument `days`: invalid value: integer `300`, expected u8"),
-            ("by_night", "yes", "Bad argument `by_night`: invalid value: string \"yes\", expected `true` or `false`"),
-            ("unit", "kelvin", "Bad argument `unit`: unknown variant `kelvin`, expected `celsius` or `fahrenheit`"),
-            ("budget", "much", "Bad argument `budget`: invalid value: string \"much\", expected f64"),
+            ("days", "many", "Bad argument `days`: it must be an integer from 0 to 255, and is the string \"many\""),
+            ("days", "300", "Bad argument `days`: it must be an integer from 0 to 255, and is 300"),
+            ("by_night", "yes", "Bad argument `by_night`: it must be `true` or `false`, and is the string \"yes\""),
+            ("unit", "kelvin", "Bad argument `unit`: it must be `celsius` or `fahrenheit`, and is `kelvin`"),
+            ("budget", "much", "Bad argument `budget`: it must be a number, and is the string \"much\""),
         ];
         for (name, text, expected) in cases {
             assert_eq!(complaint([(name, text)]), expected);
         }
         assert!(complaint([("stops", "Bonn")]).starts_with("Bad argument `stops`: it is read as JSON: "));
+        assert_eq!(
+            complaint([("stops", "[7]")]),
+            "Bad argument `stops`: it is read as JSON: it must be a string, and is 7"
+        );
     }
 
     #[test]

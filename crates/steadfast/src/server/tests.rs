@@ -68,7 +68,7 @@ async fn a_named_function_is_a_handler() {
     assert_eq!(complaint(&tool, json!({ "a": i64::MAX, "b": 3 })).await, "too large");
     assert_eq!(
         complaint(&tool, json!({ "a": "2", "b": 3 })).await,
-        "Bad argument `a`: invalid type: string \"2\", expected i64"
+        "Bad argument `a`: it must be an integer, and is the string \"2\""
     );
 }
 

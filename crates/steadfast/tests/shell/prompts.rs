@@ -179,7 +179,7 @@ async fn a_prompt_that_is_not_waited_for_is_dropped() {
 
 #[tokio::test]
 async fn prompts_come_and_go() {
-    let server = server([]);
+    let server = Server::builder("test", "1.0.0").expect_prompts().build();
     let (here, there) = memory::pair(1 << 16);
     tokio::spawn(server.clone().serve(there).into_future());
     let mut peer = Raw::new(here);

@@ -35,8 +35,36 @@ async fn what_a_server_can_do_is_declared_in_both_eras() {
 }
 
 #[tokio::test]
+async fn what_a_server_has_not_is_not_declared() {
+    let prompt = || Prompt::new("p").argument("x", "", true);
+    let template = || ResourceTemplate::new("note://{x}", "n");
+    let only = || Server::builder("test", "1").tool(echo());
+    for (server, expected) in [
+        (only(), &["logging", "tools"][..]),
+        (only().prompt(prompt().handler(|| async { "" })), &["logging", "prompts", "tools"]),
+        (
+            only().prompt(prompt().complete("x", ["a"]).handler(|| async { "" })),
+            &["completions", "logging", "prompts", "tools"],
+        ),
+        (only().resource_template(template().handler(|| async { "" })), &["logging", "resources", "tools"]),
+        (
+            only().resource_template(template().complete("x", ["a"]).handler(|| async { "" })),
+            &["completions", "logging", "resources", "tools"],
+        ),
+        (only().expect_prompts(), &["completions", "logging", "prompts", "tools"]),
+    ] {
+        for mut peer in Peer::of_both_eras(&server.build(), json!({})).await {
+            let declared = peer.declared().await;
+            let mut declared: Vec<&String> = declared.as_object().expect("it is an object").keys().collect();
+            declared.sort();
+            assert_eq!(declared, expected);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_list_without_items_is_an_answer() {
-    let server = Server::builder("bare", "1").expect_resources().build();
+    let server = Server::builder("bare", "1").expect_prompts().expect_resources().build();
     for mut peer in Peer::of_both_eras(&server, json!({})).await {
         for (method, member) in LISTS {
             assert_eq!(peer.ask(method, json!({})).await["result"][member], json!([]), "{method}");

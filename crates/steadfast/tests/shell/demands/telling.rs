@@ -21,7 +21,7 @@ fn change(server: &Server, list: &str) {
 
 #[tokio::test]
 async fn a_change_of_a_list_is_told_to_every_older_client() {
-    let server = Server::builder("test", "1").expect_resources().build();
+    let server = Server::builder("test", "1").expect_prompts().expect_resources().build();
     let mut peers = [Peer::handshake(&server, json!({})).await, Peer::handshake(&server, json!({})).await];
     for (list, method) in LISTS {
         change(&server, list);
@@ -34,7 +34,7 @@ async fn a_change_of_a_list_is_told_to_every_older_client() {
 #[tokio::test]
 async fn a_change_of_a_list_is_told_to_those_who_listen_for_it_and_to_nobody_else() {
     for (wanted, method) in LISTS {
-        let server = Server::builder("test", "1").expect_resources().build();
+        let server = Server::builder("test", "1").expect_prompts().expect_resources().build();
         let mut deaf = Peer::modern(&server, json!({}));
         deaf.ask("tools/list", json!({})).await;
         let mut peer = Peer::modern(&server, json!({}));

@@ -83,6 +83,28 @@ async fn a_server_that_refuses_or_has_no_log_is_an_error_of_the_stream() {
 }
 
 #[tokio::test]
+async fn who_waits_for_the_level_waits_until_the_server_has_taken_it() {
+    let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
+    let mut logs = client.logs(LoggingLevel::Info);
+    let request = puppet.asked("logging/setLevel").await;
+    let early = tokio::select! {
+        biased;
+        _ = logs.ready() => true,
+        () = std::future::ready(()) => false,
+    };
+    assert!(!early, "nobody has answered yet");
+    puppet.answer(&request, json!({})).await;
+    soon(logs.ready()).await.unwrap();
+    let mut refused = client.logs(LoggingLevel::Debug);
+    let request = puppet.asked("logging/setLevel").await;
+    puppet.refuse(&request, -32602).await;
+    assert_eq!(soon(refused.ready()).await.unwrap_err().kind(), ErrorKind::Refused);
+    assert!(soon(refused.next()).await.is_none());
+    let (client, _puppet) = Puppet::modern(|connecting| connecting).await;
+    soon(client.logs(LoggingLevel::Info).ready()).await.unwrap();
+}
+
+#[tokio::test]
 async fn whoever_does_not_keep_up_loses_the_oldest() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Debug);

@@ -1,0 +1,67 @@
+//! What a server logs for its clients.
+
+use serde_json::Value;
+
+use crate::kit::{Served, run, serve, text};
+
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// What is said, and printed, of a call that logs at four levels.
+fn logged(target: &str, options: &[&str]) -> (String, String) {
+    let called = run(&[&["call", target, "log", "--arg", "text=careful"], options].concat());
+    assert_eq!(called.status.code(), Some(0), "{}", text(&called.stderr));
+    (text(&called.stderr), text(&called.stdout))
+}
+
+#[test]
+fn what_a_server_warns_of_is_shown_in_every_era() {
+    let served = Served::new();
+    for revision in REVISIONS {
+        for target in [serve(), served.url.clone()] {
+            let (said, printed) = logged(&target, &["--revision", revision]);
+            assert_eq!(said, "server (warning): careful\nserver (error): careful\n", "{revision} {target}");
+            assert_eq!(printed, "logged\n");
+        }
+    }
+}
+
+#[test]
+fn who_wants_to_hear_more_or_less_says_so() {
+    let all: String =
+        ["debug", "info", "warning", "error"].map(|level| format!("server ({level}): careful\n")).concat();
+    for revision in REVISIONS {
+        let heard = |level: &str| logged(&serve(), &["--revision", revision, "--log-level", level]).0;
+        assert_eq!(heard("debug"), all, "{revision}");
+        assert_eq!(heard("error"), "server (error): careful\n", "{revision}");
+        assert_eq!(heard("none"), "", "{revision}");
+    }
+    assert_eq!(run(&["call", &serve(), "log", "--log-level", "loud"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_a_server_logs_is_not_in_the_json() {
+    let (said, printed) = logged(&serve(), &["--json", "--log-level", "info"]);
+    let result: Value = serde_json::from_str(&printed).expect("it is JSON, and nothing else");
+    assert_eq!(result["content"][0]["text"], "logged");
+    assert_eq!(said.lines().count(), 3, "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn who_asks_to_hear_a_server_without_a_log_is_told_so() {
+    let script = r#"
+        ask() { read line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
+        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$1"; }
+        ask; answer '"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"mute","version":"1"}'
+        read line
+        ask; answer '"content":[]'
+        cat > /dev/null"#;
+    let call = |options: &[&str]| {
+        let arguments = [&["call", "any", "--revision", "2025-11-25"], options, &["--", "sh", "-c", script]].concat();
+        let called = run(&arguments);
+        assert_eq!(called.status.code(), Some(0), "{}", text(&called.stderr));
+        text(&called.stderr)
+    };
+    assert_eq!(call(&["--log-level", "info"]), "steadfast: the server has no log for its clients\n");
+    assert_eq!(call(&[]), "");
+}
