@@ -103,7 +103,7 @@ async fn a_client_that_is_not_known_any_more_registers_again() {
 
 /// A user who comes back once, and then stays where they are.
 #[derive(Default)]
-struct Once(AtomicBool);
+pub(crate) struct Once(AtomicBool);
 
 impl UserAgent for Once {
     fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {

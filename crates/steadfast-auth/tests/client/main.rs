@@ -6,4 +6,5 @@ mod refresh;
 mod secrecy;
 mod shown;
 mod site;
+mod step_up;
 mod wire;

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base64::Engine as _;
@@ -87,6 +88,8 @@ pub(crate) struct Site {
     pub(crate) refreshes: Arc<Semaphore>,
     /// How many codes may be redeemed.
     pub(crate) redemptions: Arc<Semaphore>,
+    /// Whether users say no.
+    denies: Arc<AtomicBool>,
     /// What refreshes are answered with, if not with tokens.
     refusal: Arc<Mutex<Option<(u16, &'static str)>>>,
 }
@@ -97,8 +100,9 @@ impl Site {
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let refreshes = Arc::new(Semaphore::new(1000));
         let redemptions = Arc::new(Semaphore::new(1000));
+        let denies = Arc::new(AtomicBool::new(habits.denies));
         let (habits, refusal) = (Arc::new(habits), Arc::default());
-        let site = Self { origin, habits, seen: Arc::default(), refreshes, redemptions, refusal };
+        let site = Self { origin, habits, seen: Arc::default(), refreshes, redemptions, denies, refusal };
         let serving = site.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -148,6 +152,11 @@ impl Site {
     /// From now on refreshes are refused like this, or not any more.
     pub(crate) fn refuse_refreshes(&self, refusal: Option<(u16, &'static str)>) {
         *self.refusal.lock().unwrap() = refusal;
+    }
+
+    /// From now on users say no, or yes.
+    pub(crate) fn deny(&self, denies: bool) {
+        self.denies.store(denies, Ordering::Relaxed);
     }
 
     /// An authorizer whose user says yes at once, by a browser that follows the redirect.
@@ -238,7 +247,8 @@ impl Site {
         assert_eq!(asked["resource"], format!("{}{}", self.origin, self.habits.resource_suffix));
         let code = format!("code-{}", self.seen().authorizations.len());
         let iss = self.habits.iss.unwrap_or(&self.origin);
-        let outcome = if self.habits.denies { ("error", "access_denied") } else { ("code", code.as_str()) };
+        let outcome =
+            if self.denies.load(Ordering::Relaxed) { ("error", "access_denied") } else { ("code", code.as_str()) };
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs([outcome, ("state", asked["state"].as_str()), ("iss", iss)])
             .finish();

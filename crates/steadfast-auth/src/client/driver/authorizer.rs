@@ -12,6 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use url::Url;
 
+use super::refusals::Refusals;
 use super::{AssertionSource, Attempt, UserAgent, Visit};
 use crate::client::challenge::Challenge;
 use crate::client::flow::{Command, Event, Flow, Forgotten, Outcome, Situation};
@@ -23,7 +24,7 @@ use crate::client::scope::is_step_up;
 use crate::client::store::{Key, Lock, TokenStore};
 use crate::client::token::Tokens;
 use crate::client::{Error, Secret};
-use crate::{HttpClient, HttpError};
+use crate::{HttpClient, HttpError, Scopes};
 
 /// No document or token is longer.
 const LONGEST: usize = 256 * 1024;
@@ -62,6 +63,7 @@ pub(super) struct Held {
     /// How many flows have ended, and how the last one failed: those who waited for it fail likewise.
     ended: u64,
     failure: Option<Error>,
+    refusals: Refusals,
 }
 
 /// What a server named the last time.
@@ -77,6 +79,15 @@ struct Unsaved {
     outcome: Outcome,
     /// The tokens that these are in place of, if they are kept elsewhere.
     instead_of: Option<Key>,
+}
+
+/// Why other tokens are needed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// The server does not take the token. Refreshing it may help, unless that was tried.
+    Another { may_refresh: bool },
+    /// The server wants more scopes, which refreshing would not bring.
+    MoreScopes,
 }
 
 /// How far a flow came without the user.
@@ -103,6 +114,7 @@ impl Authorizer {
             let mut held = self.held();
             held.unproven = false;
             held.unsaved = None;
+            held.refusals.clear();
             held.tokens.take()
         };
         // Another process may have got some since.
@@ -165,13 +177,13 @@ impl Authorizer {
         &self,
         used: Option<&Arc<Tokens>>,
         challenge: Option<Challenge>,
-        may_refresh: bool,
+        need: Need,
     ) -> Result<(), Error> {
         let before = self.held().ended;
         let turn = Arc::clone(&self.0.turn).lock_owned().await;
         self.load().await?;
         self.failed_since(before)?;
-        {
+        let question = {
             let held = self.held();
             let others = held.ended != before;
             let same = match (held.tokens.as_ref(), used) {
@@ -188,32 +200,48 @@ impl Authorizer {
             if same && held.unproven && used.is_some() {
                 return Err(Error::Rejected);
             }
+            let question = wanted.filter(|_| need == Need::MoreScopes).cloned();
+            question.map(|wanted| wanted.union(requested.cloned().unwrap_or_default()))
+        };
+        if let Some(answer) = question.as_ref().and_then(|question| self.answer_before(question)) {
+            return Err(answer);
         }
+        let may_refresh = need == Need::Another { may_refresh: true };
         let this = self.clone();
         let begun = async move { this.without_user(challenge, may_refresh).await };
         let (mut turn, mut progress) = apart(turn, begun).await?;
-        let mut visit = None;
+        let (mut visit, mut was_asked) = (None, false);
         let result = loop {
             let (mut flow, command) = match progress {
                 Ok(Progress::NeedsUser(paused)) => *paused,
                 Ok(Progress::Done) => break Ok(()),
                 Err(error) => break Err(error),
             };
+            was_asked |= matches!(command, Command::Visit(_));
             // With the user it is the caller's own time: dropping the caller closes the listener.
             let event = match self.ask(command, &mut visit).await {
                 Ok(event) => event,
                 Err(error) => {
                     flow.unanswered();
-                    self.forget(flow.forgotten()).await?;
-                    break Err(error);
+                    break self.forget(flow.forgotten()).await.and(Err(error));
                 }
             };
             let command = flow.handle(event, SystemTime::now());
             let this = self.clone();
             (turn, progress) = apart(turn, async move { this.drive(flow, command).await }).await?;
         };
+        if let (Some(question), Err(error)) = (question, &result)
+            && (was_asked || is_refusal(error))
+        {
+            self.held().refusals.note(question, error.clone(), Instant::now());
+        }
         self.ended(result.as_ref().err(), turn);
         result
+    }
+
+    /// What came of asking for these scopes, if that was a short while ago and nobody has logged in since.
+    fn answer_before(&self, question: &Scopes) -> Option<Error> {
+        self.held().refusals.answer(question, Instant::now())
     }
 
     /// Tells those who wait for this turn what came of it.
@@ -395,6 +423,9 @@ impl Authorizer {
         let before = self.held().tokens.as_deref().map(key);
         let instead_of = before.filter(|before| *before != key(&tokens));
         self.adopt(tokens, !outcome.refreshed);
+        if !outcome.refreshed {
+            self.held().refusals.clear();
+        }
         self.held().unsaved = Some(Box::new(Unsaved { outcome, instead_of }));
         self.save().await
     }
@@ -482,6 +513,11 @@ async fn apart<T: Send + 'static>(
         (turn, done)
     });
     done.await.map_err(|_| Error::Misuse("the runtime is shutting down"))
+}
+
+/// Whether an authorization server said no, and not only nothing.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Denied(_) | Error::TokenRefused(_) | Error::RegistrationRefused(_))
 }
 
 fn key(tokens: &Tokens) -> Key {

@@ -7,6 +7,7 @@ mod builder;
 mod carried;
 mod loopback;
 mod page;
+mod refusals;
 
 pub use attempt::{Attempt, Verdict};
 pub use authorizer::Authorizer;
