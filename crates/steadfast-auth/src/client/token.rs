@@ -71,6 +71,15 @@ impl Tokens {
         })
     }
 
+    /// Whether all the scopes of others were asked for with these, and more.
+    pub(super) fn asks_more_than(&self, other: &Self) -> bool {
+        let all = |these: &Self, those: &Self| {
+            let those = those.requested.iter().flat_map(Scopes::iter);
+            those.into_iter().all(|scope| these.requested.as_ref().is_some_and(|these| these.contains(scope)))
+        };
+        all(self, other) && !all(other, self)
+    }
+
     /// Whether they can be refreshed.
     pub fn is_refreshable(&self) -> bool {
         self.refresh_token.is_some()

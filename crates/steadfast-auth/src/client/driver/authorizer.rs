@@ -81,6 +81,12 @@ struct Unsaved {
     instead_of: Option<Key>,
 }
 
+/// The lock of tokens in the store. One at a time is held: who waits for one while having another may wait for ever.
+struct Locked {
+    key: Key,
+    _lock: Lock,
+}
+
 /// Why other tokens are needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
@@ -122,8 +128,8 @@ impl Authorizer {
         let (held, stored) = (tokens.as_deref().map(key), stored.as_ref().map(key));
         for key in [stored.filter(|stored| held.as_ref() != Some(stored)), held].into_iter().flatten() {
             // Who is about to refresh them would bring them back.
-            let _lock = self.0.store.lock(&key).await?;
-            self.0.store.remove(&key).await?;
+            let locked = self.lock(key).await?;
+            self.0.store.remove(&locked.key).await?;
         }
         Ok(())
     }
@@ -228,7 +234,7 @@ impl Authorizer {
             };
             let command = flow.handle(event, SystemTime::now());
             let this = self.clone();
-            (turn, progress) = apart(turn, async move { this.drive(flow, command).await }).await?;
+            (turn, progress) = apart(turn, async move { this.drive(flow, command, &mut None).await }).await?;
         };
         if let (Some(question), Err(error)) = (question, &result)
             && (was_asked || is_refusal(error))
@@ -265,14 +271,14 @@ impl Authorizer {
     /// All of a flow that needs no user, with refreshing kept from others.
     async fn without_user(&self, challenge: Option<Challenge>, may_refresh: bool) -> Result<Progress, Error> {
         let mut old = self.held().tokens.clone();
-        let mut lock: Option<Lock> = None;
+        let mut lock = None;
         if may_refresh {
-            self.save().await?;
+            self.save(&mut None).await?;
             let (mut stored, _) = self.stored().await?;
             // Those in the store count: another process may have got or refreshed them since.
             let newest = stored.as_ref().or(old.as_deref());
             if let Some(newest) = newest.filter(|tokens| tokens.is_refreshable()) {
-                lock = Some(self.0.store.lock(&key(newest)).await?);
+                lock = Some(self.lock(key(newest)).await?);
                 (stored, _) = self.stored().await?;
             }
             let is_other = |stored: &Tokens| old.as_ref().is_none_or(|old| stored.access_token != old.access_token);
@@ -289,16 +295,14 @@ impl Authorizer {
         let tokens = old.map(|tokens| (*tokens).clone());
         let mut flow = self.flow(Situation { challenge, tokens, may_refresh, issuer })?;
         let first = flow.begin();
-        let progress = self.drive(flow, first).await;
-        drop(lock);
-        progress
+        self.drive(flow, first, &mut lock).await
     }
 
     /// New tokens for these, which are over, or those that somebody else got meanwhile.
     async fn refresh(&self, old: &Arc<Tokens>) -> Result<Option<Arc<Tokens>>, Error> {
         let key = key(old);
-        let _lock = self.0.store.lock(&key).await?;
-        self.save().await?;
+        self.save(&mut None).await?;
+        let mut lock = Some(self.lock(key.clone()).await?);
         let Some(stored) = self.load_value::<Tokens>(&key).await? else {
             // Somebody signed out.
             self.held().tokens = None;
@@ -315,7 +319,7 @@ impl Authorizer {
         let registration = self.load_value(&Key::Client { issuer: stored.issuer.clone() }).await?;
         let mut flow = self.flow(Situation { tokens: Some(stored.clone()), ..Situation::default() })?;
         let first = flow.begin_refresh(registration.as_ref(), SystemTime::now());
-        match self.drive(flow, first).await {
+        match self.drive(flow, first, &mut lock).await {
             Ok(_) => Ok(self.held().tokens.clone()),
             Err(Error::TokenRefused(_)) => Ok(None),
             Err(Error::Store(error)) => Err(Error::Store(error)),
@@ -339,7 +343,7 @@ impl Authorizer {
     }
 
     /// Does what a flow says, up to its end or to the user.
-    async fn drive(&self, mut flow: Flow, mut command: Command) -> Result<Progress, Error> {
+    async fn drive(&self, mut flow: Flow, mut command: Command, lock: &mut Option<Locked>) -> Result<Progress, Error> {
         let begun = Instant::now();
         loop {
             // Its debug form has nothing secret.
@@ -368,7 +372,7 @@ impl Authorizer {
                     Event::Assertion(assertion.map_err(late)??)
                 }
                 Command::Authorized(outcome) => {
-                    self.remember(*outcome).await?;
+                    self.remember(*outcome, lock).await?;
                     return Ok(Progress::Done);
                 }
                 Command::Failed(error) => return Err(error),
@@ -418,7 +422,7 @@ impl Authorizer {
     }
 
     /// Keeps what a flow brought. Here first, since a refresh token that was used up is worth nothing if its successor is lost.
-    async fn remember(&self, outcome: Outcome) -> Result<(), Error> {
+    async fn remember(&self, outcome: Outcome, lock: &mut Option<Locked>) -> Result<(), Error> {
         let tokens = Arc::new(outcome.tokens.clone());
         let before = self.held().tokens.as_deref().map(key);
         let instead_of = before.filter(|before| *before != key(&tokens));
@@ -427,14 +431,25 @@ impl Authorizer {
             self.held().refusals.clear();
         }
         self.held().unsaved = Some(Box::new(Unsaved { outcome, instead_of }));
-        self.save().await
+        self.save(lock).await
     }
 
-    /// Puts into the store what it does not have yet.
-    async fn save(&self) -> Result<(), Error> {
+    /// Puts into the store what it does not have yet, under the lock of the tokens: who refreshes them elsewhere would write over
+    /// these, not knowing them.
+    async fn save(&self, lock: &mut Option<Locked>) -> Result<(), Error> {
         let Some(unsaved) = self.held().unsaved.clone() else { return Ok(()) };
         let tokens = &unsaved.outcome.tokens;
-        self.save_value(&key(tokens), tokens).await?;
+        let key = key(tokens);
+        if lock.as_ref().is_none_or(|locked| locked.key != key) {
+            *lock = None;
+            *lock = Some(self.lock(key.clone()).await?);
+        }
+        if let Some(better) = self.better_than(tokens, &key).await? {
+            self.adopt(Arc::new(better), false);
+            self.held().unsaved = None;
+            return Ok(());
+        }
+        self.save_value(&key, tokens).await?;
         if let Some(registration) = &unsaved.outcome.registration {
             self.save_value(&Key::Client { issuer: tokens.issuer.clone() }, registration).await?;
         }
@@ -446,6 +461,21 @@ impl Authorizer {
         }
         self.held().unsaved = None;
         Ok(())
+    }
+
+    /// The tokens in the store, if somebody else asked for all the scopes of these and for more, and we can refresh them too.
+    async fn better_than(&self, tokens: &Tokens, key: &Key) -> Result<Option<Tokens>, Error> {
+        let stored: Option<Tokens> = self.load_value(key).await?;
+        let is_better = |stored: &Tokens| stored.asks_more_than(tokens) && !stored.is_over(SystemTime::now());
+        let Some(stored) = stored.filter(is_better) else { return Ok(None) };
+        let known: Option<Registration> = self.load_value(&Key::Client { issuer: stored.issuer.clone() }).await?;
+        let is_known = known.is_some_and(|known| known.client_id == stored.client_id);
+        Ok(Some(stored).filter(|stored| is_known || stored.client_id == tokens.client_id))
+    }
+
+    async fn lock(&self, key: Key) -> Result<Locked, Error> {
+        let lock = self.0.store.lock(&key).await?;
+        Ok(Locked { key, _lock: lock })
     }
 
     fn adopt(&self, tokens: Arc<Tokens>, unproven: bool) -> Arc<Tokens> {
