@@ -112,9 +112,34 @@ impl Authorizer {
         Ok(Attempt::new(self.clone(), method, url))
     }
 
-    /// Forgets the tokens of this server, here and in the store. What the client is called stays.
+    /// Forgets the tokens of this server, here and in the store. What the client is called at the authorization server stays for
+    /// the next login, and for other servers that have the same one.
     pub async fn sign_out(&self) -> Result<(), Error> {
         let _turn = self.0.turn.lock().await;
+        self.forget_tokens().await
+    }
+
+    /// Signs out, and forgets also who issues tokens for this server, and what the client is called there. True if it had
+    /// registered. The next login registers it anew.
+    ///
+    /// Other servers with the same authorization server share that name: their tokens serve until they are over, and then the
+    /// user is asked again. The authorization server is not told, since it lets few clients take themselves away.
+    pub async fn forget(&self) -> Result<bool, Error> {
+        let _turn = self.0.turn.lock().await;
+        self.forget_tokens().await?;
+        let (_, stored) = self.stored().await?;
+        let held = self.held().issuer.take();
+        let mut was_registered = false;
+        for issuer in [stored.filter(|stored| held.as_ref() != Some(stored)), held].into_iter().flatten() {
+            let key = Key::Client { issuer };
+            was_registered |= self.0.store.load(&key).await?.is_some();
+            self.0.store.remove(&key).await?;
+        }
+        self.0.store.remove(&self.server_key()).await?;
+        Ok(was_registered)
+    }
+
+    async fn forget_tokens(&self) -> Result<(), Error> {
         self.load().await?;
         let tokens = {
             let mut held = self.held();
@@ -229,7 +254,7 @@ impl Authorizer {
                 Ok(event) => event,
                 Err(error) => {
                     flow.unanswered();
-                    break self.forget(flow.forgotten()).await.and(Err(error));
+                    break self.discard(flow.forgotten()).await.and(Err(error));
                 }
             };
             let command = flow.handle(event, SystemTime::now());
@@ -348,7 +373,7 @@ impl Authorizer {
         loop {
             // Its debug form has nothing secret.
             tracing::debug!(?command, "authorization");
-            self.forget(flow.forgotten()).await?;
+            self.discard(flow.forgotten()).await?;
             let event = match command {
                 Command::Send(request) => {
                     // Metadata may be in several places; all of them together get no more time than one would.
@@ -399,7 +424,7 @@ impl Authorizer {
     }
 
     /// Forgets what an authorization server does not know any more.
-    async fn forget(&self, forgotten: Forgotten) -> Result<(), Error> {
+    async fn discard(&self, forgotten: Forgotten) -> Result<(), Error> {
         if let Some(tokens) = forgotten.refresh_token_of {
             self.spend(*tokens).await?;
         }
