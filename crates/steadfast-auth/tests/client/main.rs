@@ -2,6 +2,7 @@
 
 mod faults;
 mod flows;
+mod named;
 mod refresh;
 mod secrecy;
 mod shown;

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use http::Method;
+use http::{Method, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
@@ -24,7 +24,7 @@ use crate::client::scope::is_step_up;
 use crate::client::store::{Key, Lock, TokenStore};
 use crate::client::token::Tokens;
 use crate::client::{Error, Secret};
-use crate::{HttpClient, HttpError, Scopes};
+use crate::{HttpClient, HttpError, NamedBy, Payload, Scopes};
 
 /// No document or token is longer.
 const LONGEST: usize = 256 * 1024;
@@ -375,7 +375,8 @@ impl Authorizer {
             tracing::debug!(?command, "authorization");
             self.discard(flow.forgotten()).await?;
             let event = match command {
-                Command::Send(request) => {
+                Command::Send(mut request) => {
+                    self.say_who_named(&mut request);
                     // Metadata may be in several places; all of them together get no more time than one would.
                     let is_search = request.method() == Method::GET;
                     let end = if is_search { begun } else { Instant::now() } + PATIENCE;
@@ -403,6 +404,14 @@ impl Authorizer {
                 Command::Failed(error) => return Err(error),
             };
             command = flow.handle(event, SystemTime::now());
+        }
+    }
+
+    /// Lets the HTTP client know that it is the server who sends us there, unless the program does.
+    fn say_who_named(&self, request: &mut Request<Payload>) {
+        let host = request.uri().host().unwrap_or_default();
+        if let Some(server) = self.0.server.host_str().filter(|_| !self.0.profile.names(host)) {
+            request.extensions_mut().insert(NamedBy::new(server));
         }
     }
 
