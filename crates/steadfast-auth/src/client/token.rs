@@ -29,6 +29,8 @@ pub struct Tokens {
     pub(super) issuer: String,
     pub(super) resource: String,
     pub(super) token_endpoint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revocation_endpoint: Option<String>,
     pub(super) client_id: String,
     pub(super) method: Method,
     #[serde(serialize_with = "reveal")]
@@ -240,7 +242,7 @@ fn is_busy(status: StatusCode, code: &str) -> bool {
 
 /// What of a token request is secret; the rest may be repeated to people.
 fn is_secret(name: &str) -> bool {
-    let given = matches!(name, "code" | "code_verifier" | "refresh_token" | "assertion" | "subject_token");
+    let given = matches!(name, "code" | "code_verifier" | "refresh_token" | "token" | "assertion" | "subject_token");
     given || matches!(name, "client_assertion" | "client_secret")
 }
 
@@ -399,6 +401,7 @@ mod tests {
             issuer: String::from("https://auth.example.com"),
             resource: String::from("https://mcp.example.com"),
             token_endpoint: String::from("https://auth.example.com/token"),
+            revocation_endpoint: None,
             client_id: String::from("me"),
             method: Method::None,
             access_token: Secret::new("s3cr3t"),

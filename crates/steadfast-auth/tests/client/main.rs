@@ -6,6 +6,7 @@ mod named;
 mod refresh;
 mod secrecy;
 mod shown;
+mod sign_out;
 mod site;
 mod step_up;
 mod wire;

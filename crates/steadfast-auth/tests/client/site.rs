@@ -41,6 +41,8 @@ pub(crate) struct Habits {
     pub(crate) dpop: bool,
     pub(crate) takes_nothing: bool,
     pub(crate) denies: bool,
+    /// Tokens can be taken back.
+    pub(crate) revokes: bool,
     /// Tokens come alone, without one to refresh them by.
     pub(crate) gives_no_refresh_token: bool,
 }
@@ -60,6 +62,7 @@ impl Default for Habits {
             dpop: false,
             takes_nothing: false,
             denies: false,
+            revokes: false,
             gives_no_refresh_token: false,
         }
     }
@@ -71,6 +74,7 @@ pub(crate) struct Seen {
     pub(crate) paths: Vec<String>,
     pub(crate) authorizations: Vec<Form>,
     pub(crate) grants: Vec<Form>,
+    pub(crate) revocations: Vec<Form>,
     codes: HashMap<String, Form>,
     /// Access tokens, and the scopes and the key of each.
     tokens: HashMap<String, (String, Option<String>)>,
@@ -183,6 +187,12 @@ impl Site {
                 respond(201, &json!({"client_id": format!("client-{count}"), "client_secret": secret}))
             }
             "/authorize" => self.authorize(form(query.as_bytes())),
+            "/revoke" => {
+                let form = form(body);
+                self.check_client(&parts.headers, &form, Some(&String::from("client-1")));
+                self.seen().revocations.push(form);
+                respond(200, &Value::Null)
+            }
             "/token" => self.token(&parts.headers, form(body)).await,
             path if path == self.habits.resource_path => {
                 let resource = format!("{}{}", self.origin, self.habits.resource_suffix);
@@ -204,6 +214,9 @@ impl Site {
             "token_endpoint_auth_methods_supported": ["none"],
             "authorization_response_iss_parameter_supported": true,
         });
+        if self.habits.revokes {
+            metadata["revocation_endpoint"] = endpoint("/revoke").into();
+        }
         for (name, value) in self.habits.more.as_object().unwrap() {
             metadata[name] = value.clone();
         }
