@@ -38,7 +38,10 @@ async fn no_token_code_or_secret_is_logged_or_printed() {
     let heard = Heard::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    // With one subscriber alone, what another test says first on its own thread is taken to interest nobody, for good.
+    let listening = tracing::Dispatch::new(subscriber);
+    let _other = tracing::Dispatch::new(tracing_subscriber::registry());
+    let _guard = tracing::dispatcher::set_default(&listening);
 
     let more = json!({"token_endpoint_auth_methods_supported": ["client_secret_basic"]});
     let secret = Some("s3cr3t");
