@@ -98,6 +98,7 @@ mod place;
 mod reqwest_client;
 pub mod resource_server;
 mod scope;
+mod shown;
 
 pub use http_client::{HttpClient, HttpError, InsecureEndpoint, NamedBy, Payload, Reply};
 #[cfg(feature = "reqwest")]
