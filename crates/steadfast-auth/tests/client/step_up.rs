@@ -203,3 +203,35 @@ async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile(
     assert_eq!(call(&one, &format!("{}?admin", site.url())).await.unwrap().0, 200);
     assert_eq!(site.count("/authorize"), 3);
 }
+
+#[tokio::test]
+async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
+    let store = Watched::default();
+    let site = Site::start(Habits::default()).await;
+    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(Straight);
+    let (one, other) = (builder().build(), builder().build());
+    for authorizer in [&one, &other] {
+        call(authorizer, &site.url()).await.unwrap();
+    }
+    for authorizer in [&one, &other] {
+        assert_eq!(call(authorizer, &format!("{}?write", site.url())).await.unwrap().0, 200);
+    }
+    assert_eq!(site.count("/authorize"), 2);
+    assert_eq!(step_up(&one, &site, "admin").await, Ok(Verdict::Again));
+    assert_eq!(step_up(&other, &site, "delete").await, Ok(Verdict::Again));
+    assert_eq!(kept(&store, &site).await, "admin basic delete write", "nothing that was granted is lost");
+}
+
+#[tokio::test]
+async fn what_a_user_refused_here_and_granted_elsewhere_is_taken_up() {
+    let store = Watched::default();
+    let site = Site::start(Habits::default()).await;
+    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(Straight);
+    let (one, other) = (builder().build(), builder().build());
+    call(&one, &site.url()).await.unwrap();
+    site.deny(true);
+    assert!(matches!(step_up(&one, &site, "write").await, Err(Error::Denied(_))));
+    site.deny(false);
+    assert_eq!(step_up(&other, &site, "write").await, Ok(Verdict::Again));
+    assert_eq!(call(&one, &format!("{}?write", site.url())).await.unwrap().0, 200);
+}

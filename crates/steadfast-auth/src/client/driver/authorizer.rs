@@ -169,7 +169,8 @@ impl Authorizer {
             self.0.store.remove(&locked.key).await?;
             let ours = tokens.as_deref().filter(|tokens| self::key(tokens) == locked.key);
             if let Some(last) = last.or_else(|| ours.cloned()) {
-                revocations.extend(self.revocation(last).await?);
+                // That nobody can be told is no reason to stay.
+                revocations.extend(self.revocation(last).await.unwrap_or_default());
             }
         }
         Ok(revocations)
@@ -252,6 +253,10 @@ impl Authorizer {
         let turn = Arc::clone(&self.0.turn).lock_owned().await;
         self.load().await?;
         self.failed_since(before)?;
+        if need == Need::MoreScopes {
+            // The user may have granted them elsewhere, and what they granted there is not to be lost.
+            self.catch_up().await?;
+        }
         let question = {
             let held = self.held();
             let others = held.ended != before;
@@ -573,6 +578,17 @@ impl Authorizer {
         held.loaded = true;
         held.tokens = tokens.map(Arc::new);
         held.issuer = issuer;
+        Ok(())
+    }
+
+    /// Takes up the tokens in the store, if somebody else has put others there.
+    async fn catch_up(&self) -> Result<(), Error> {
+        self.save(&mut None).await?;
+        let (Some(stored), _) = self.stored().await? else { return Ok(()) };
+        let is_same = self.held().tokens.as_ref().is_some_and(|held| held.access_token == stored.access_token);
+        if !is_same {
+            self.adopt(Arc::new(stored), false);
+        }
         Ok(())
     }
 
