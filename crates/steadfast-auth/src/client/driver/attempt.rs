@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::Url;
 
 use super::Authorizer;
-use super::authorizer::Need;
+use super::renew::Need;
 use crate::client::Error;
 use crate::client::challenge::{Challenge, Scheme};
 use crate::client::dpop::{PROOF, Proof, ProofKey, USE_NONCE};
