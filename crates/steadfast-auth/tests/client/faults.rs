@@ -21,7 +21,7 @@ pub(crate) struct Watched {
     kept: MemoryStore,
     /// The keys whose locks somebody wanted, in order.
     pub(crate) locked: Arc<Mutex<Vec<Key>>>,
-    is_full: Arc<AtomicBool>,
+    pub(crate) is_full: Arc<AtomicBool>,
 }
 
 impl TokenStore for Watched {

@@ -1,5 +1,6 @@
 //! Who signs out has no tokens any more, and where it wants to know, their issuer is told.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -7,7 +8,8 @@ use serde_json::json;
 use steadfast_auth::client::{Authorizer, Key, MemoryStore, Profile, Secret, TokenStore as _};
 use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
 
-use crate::refresh::Straight;
+use crate::faults::Watched;
+use crate::refresh::{Straight, authorize};
 use crate::site::{Habits, Site, call};
 
 const SERVER: &str = "https://mcp.example.com/mcp";
@@ -34,6 +36,21 @@ async fn the_last_tokens_are_the_ones_that_are_taken_back() {
     let seen = site.seen();
     let revoked: Vec<_> = seen.revocations.iter().map(|form| &*form["token"]).collect();
     assert_eq!(revoked, ["refresh-1", "access-1"], "by the client that is then forgotten");
+}
+
+#[tokio::test]
+async fn tokens_that_no_store_took_are_taken_back() {
+    let store = Watched::default();
+    let site = Site::start(Habits { revokes: true, lifetimes: vec![0], ..Habits::default() }).await;
+    let builder = site.authorizer(Profile::new("Test")).store(store.clone());
+    let authorizer = builder.user_agent(Straight).build();
+    authorize(&authorizer, &site).await;
+    store.is_full.store(true, Ordering::Relaxed);
+    assert!(call(&authorizer, &site.url()).await.is_err());
+    authorizer.sign_out().await.unwrap();
+    let seen = site.seen();
+    let revoked: Vec<_> = seen.revocations.iter().map(|form| &*form["token"]).collect();
+    assert_eq!(revoked, ["refresh-1", "access-1"]);
 }
 
 /// A store with tokens of a client that shows who it is in this way.

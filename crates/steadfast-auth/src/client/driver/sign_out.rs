@@ -53,12 +53,11 @@ impl Authorizer {
     /// What is left to do is to tell the authorization server.
     async fn forget_tokens(&self) -> Result<Vec<Request<Payload>>, Error> {
         self.load().await?;
-        let tokens = {
+        let (tokens, unsaved) = {
             let mut held = self.held();
             held.unproven = false;
-            held.unsaved = None;
             held.refusals.clear();
-            held.tokens.take()
+            (held.tokens.take(), held.unsaved.take())
         };
         // Another process may have got some since.
         let (stored, _) = self.stored().await?;
@@ -69,8 +68,10 @@ impl Authorizer {
             let locked = self.lock(key).await?;
             let last: Option<Tokens> = self.load_value(&locked.key).await?;
             self.0.store.remove(&locked.key).await?;
-            let ours = tokens.as_deref().filter(|tokens| self::key(tokens) == locked.key);
-            if let Some(last) = last.or_else(|| ours.cloned()) {
+            let ours = tokens.as_deref().filter(|tokens| self::key(tokens) == locked.key).cloned();
+            // What no store took is newer than what is there.
+            let last = if unsaved.is_some() { ours.or(last) } else { last.or(ours) };
+            if let Some(last) = last {
                 // That nobody can be told is no reason to stay.
                 revocations.extend(self.revocation(last).await.unwrap_or_default());
             }
