@@ -33,6 +33,8 @@ pub enum Verdict {
 /// One request to the server: signed before each time that it is sent, and asked about each answer.
 ///
 /// However the server behaves, it is sent a few times at most.
+///
+/// It is for one URL, and so is the proof of a token that needs one. Who follows a redirect begins another attempt.
 pub struct Attempt {
     authorizer: Authorizer,
     method: Method,
