@@ -14,7 +14,7 @@ pub type Reply<'a> = Pin<Box<dyn Future<Output = Result<Response<Payload>, HttpE
 ///
 /// An implementation checks certificates, follows no redirect (a redirected introspection would hand a token to somebody
 /// else), stops reading when the body has more than `limit` bytes, gives up after a while, and logs neither headers nor
-/// bodies.
+/// bodies. If it looks names up itself, it goes no further inside than the server in the request's extensions is ([`NamedBy`]).
 pub trait HttpClient: Send + Sync + 'static {
     /// Sends the request.
     fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_>;
@@ -23,6 +23,25 @@ pub trait HttpClient: Send + Sync + 'static {
 impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
     fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_> {
         (**self).send(request, limit)
+    }
+}
+
+/// In the extensions of a request: the host of the server that sent us there. What a server out on the internet writes into its
+/// metadata must not lead into a private network, and a URL does not say where its name leads.
+///
+/// It is not there if the program itself chose the URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedBy(String);
+
+impl NamedBy {
+    /// That server, by its name or its address.
+    pub fn new(host: impl Into<String>) -> Self {
+        Self(host.into())
+    }
+
+    /// The server.
+    pub fn host(&self) -> &str {
+        &self.0
     }
 }
 

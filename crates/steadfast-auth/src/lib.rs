@@ -91,11 +91,16 @@
 pub mod client;
 mod http_client;
 #[cfg(feature = "reqwest")]
+mod names;
+#[cfg(any(feature = "client", feature = "reqwest"))]
+mod place;
+#[cfg(feature = "reqwest")]
 mod reqwest_client;
 pub mod resource_server;
 mod scope;
+mod shown;
 
-pub use http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, Reply};
+pub use http_client::{HttpClient, HttpError, InsecureEndpoint, NamedBy, Payload, Reply};
 #[cfg(feature = "reqwest")]
 pub use reqwest_client::ReqwestClient;
 pub use steadfast_model::{InvalidScope, Scopes};

@@ -1,5 +1,6 @@
 //! An [`HttpClient`] that is reqwest, with rustls.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,23 +8,60 @@ use bytes::BytesMut;
 use http::{Request, Response};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
+use crate::names::{Names, Pinned};
 use crate::{HttpClient, HttpError, Payload, Reply};
 
-/// Requests with reqwest: certificates are checked with what the operating system trusts, and redirects are not followed.
-#[derive(Clone, Debug)]
-pub struct ReqwestClient(reqwest::Client);
+/// Requests with reqwest: certificates are checked with what the operating system trusts, and redirects are not followed. What a
+/// server names is not asked if its name leads further inside than the server is.
+#[derive(Clone)]
+pub struct ReqwestClient {
+    /// Goes where names lead.
+    client: reqwest::Client,
+    tls: rustls::ClientConfig,
+    names: Option<Arc<Names>>,
+}
 
 impl ReqwestClient {
     /// A client of its own, with timeouts that fit an authorization server.
     pub fn new() -> Result<Self, HttpError> {
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls()?)
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(5))
-            .timeout(Duration::from_secs(10))
-            .build();
-        client.map(Self).map_err(describe)
+        let tls = tls()?;
+        let client = builder(tls.clone()).build().map_err(describe)?;
+        Ok(Self { client, tls, names: Some(Names::new()) })
     }
+
+    /// Goes wherever names lead. For networks in which servers out on the internet rightly name what is inside: an organisation's
+    /// authorization server, say, that has a private address in its own network.
+    pub fn wherever_names_lead(mut self) -> Self {
+        self.names = None;
+        self
+    }
+
+    /// The client for a request, which goes nowhere else than it may.
+    async fn client(&self, request: &Request<Payload>) -> Result<reqwest::Client, HttpError> {
+        let Some(names) = &self.names else { return Ok(self.client.clone()) };
+        let Some(pinned) = names.pin(request).await? else { return Ok(self.client.clone()) };
+        self.pinned(&pinned)
+    }
+
+    /// One of its own: a connection that was made when the name led elsewhere is not used again.
+    fn pinned(&self, pinned: &Pinned) -> Result<reqwest::Client, HttpError> {
+        let builder = builder(self.tls.clone()).resolve_to_addrs(&pinned.name, &pinned.addresses);
+        builder.build().map_err(describe)
+    }
+}
+
+impl fmt::Debug for ReqwestClient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ReqwestClient")
+    }
+}
+
+fn builder(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(5))
+        .timeout(Duration::from_secs(10))
 }
 
 /// Named here and not taken from the process, where another crate may have installed something else, or nothing.
@@ -39,8 +77,9 @@ fn tls() -> Result<rustls::ClientConfig, HttpError> {
 impl HttpClient for ReqwestClient {
     fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_> {
         Box::pin(async move {
+            let client = self.client(&request).await?;
             let request = reqwest::Request::try_from(request.map(Payload::into_bytes)).map_err(describe)?;
-            let mut response = self.0.execute(request).await.map_err(describe)?;
+            let mut response = client.execute(request).await.map_err(describe)?;
             let mut body = BytesMut::new();
             while let Some(chunk) = response.chunk().await.map_err(describe)? {
                 if body.len().saturating_add(chunk.len()) > limit {
@@ -76,6 +115,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::NamedBy;
 
     /// Serves one request on loopback with this answer, and gives back what it read.
     async fn exchanged(answer: String, limit: usize) -> (Result<Response<Payload>, HttpError>, String) {
@@ -119,5 +159,41 @@ mod tests {
         let answer =
             "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n".to_owned();
         assert_eq!(exchanged(answer, 100).await.0.unwrap().status(), 307);
+    }
+
+    #[tokio::test]
+    async fn what_a_server_outside_names_is_not_asked_if_its_name_leads_inside() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let names = Names::looked_up(|name| {
+            let address = if name == "outside.example" { [192, 0, 2, 1] } else { [127, 0, 0, 1] };
+            Box::pin(async move { Ok(vec![address.into()]) })
+        });
+        let client = ReqwestClient { names: Some(names), ..ReqwestClient::new().unwrap() };
+        let request = |server: &str| {
+            let mut request = Request::get(format!("http://inside.example:{port}/")).body(Payload::default()).unwrap();
+            request.extensions_mut().insert(NamedBy::new(server));
+            request
+        };
+        let refused = client.send(request("outside.example"), 100).await.unwrap_err();
+        let expected = "inside.example leads further inside than outside.example, which named it";
+        assert_eq!(refused, HttpError::new(expected));
+        assert!(pending(listener.accept()).await, "nobody came");
+    }
+
+    #[tokio::test]
+    async fn a_name_is_connected_to_where_it_was_seen_to_lead() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let pinned = Pinned { name: String::from("auth.example"), addresses: vec![([127, 0, 0, 1], 0).into()] };
+        let client = ReqwestClient::new().unwrap().pinned(&pinned).unwrap();
+        let answered = tokio::spawn(client.get(format!("http://auth.example:{port}/")).send());
+        listener.accept().await.unwrap();
+        answered.abort();
+    }
+
+    async fn pending<T>(future: impl Future<Output = T>) -> bool {
+        let mut future = std::pin::pin!(future);
+        std::future::poll_fn(|context| std::task::Poll::Ready(future.as_mut().poll(context).is_pending())).await
     }
 }

@@ -117,7 +117,9 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
     let heard = Heard::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let listening = tracing::Dispatch::new(subscriber);
+    let _other = tracing::Dispatch::new(tracing_subscriber::registry());
+    let _guard = tracing::dispatcher::set_default(&listening);
 
     let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"]).unwrap();
     for verifier in verifiers(&heard) {
@@ -146,4 +148,41 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
     for secret in ENCODED {
         assert!(!heard.contains(secret), "{secret} in {heard}");
     }
+}
+
+/// Nobody answers.
+struct Silence;
+
+impl HttpClient for Silence {
+    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+        Box::pin(async { Err(HttpError::new("nobody is there")) })
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_people_hide_in_the_url_of_an_endpoint_is_not_printed_or_logged() {
+    let heard = Heard::default();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
+    // With one subscriber alone, what another test says first on its own thread is taken to interest nobody, for good.
+    let listening = tracing::Dispatch::new(subscriber);
+    let _other = tracing::Dispatch::new(tracing_subscriber::registry());
+    let _guard = tracing::dispatcher::set_default(&listening);
+
+    let url = format!("https://me:{SECRET}@auth.example.com/keys?key={SECRET}");
+    let keys = FetchedKeys::new(Silence, &url).unwrap();
+    heard.debug(&keys);
+    let introspection = Introspection::new(Silence, &url, "https://mcp.example.com").unwrap();
+    heard.debug(&introspection);
+    let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
+    let token = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.AA";
+    for verifier in [Arc::new(jwt) as Arc<dyn Verifier>, Arc::new(introspection)] {
+        assert!(verifier.verify(&Token::parse(token).unwrap()).await.is_err());
+    }
+
+    let heard = heard.text();
+    for expected in ["a token cannot be introspected", "keys cannot be fetched", "auth.example.com/keys"] {
+        assert!(heard.contains(expected), "nothing was heard of {expected:?} in {heard}");
+    }
+    assert!(!heard.contains(SECRET), "{heard}");
 }

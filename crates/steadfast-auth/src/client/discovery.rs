@@ -134,6 +134,7 @@ pub(super) struct AuthorizationServer {
     pub(super) authorization_endpoint: Option<Url>,
     pub(super) token_endpoint: Url,
     pub(super) registration_endpoint: Option<Url>,
+    pub(super) revocation_endpoint: Option<Url>,
     pub(super) token_auth_methods: Option<Vec<String>>,
     pub(super) has_pkce: bool,
     pub(super) sends_issuer: bool,
@@ -148,6 +149,7 @@ struct ServerDocument {
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
     registration_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     scopes_supported: Vec<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
@@ -184,6 +186,8 @@ impl AuthorizationServer {
             authorization_endpoint: endpoint(&document.authorization_endpoint)?,
             token_endpoint,
             registration_endpoint: endpoint(&document.registration_endpoint)?,
+            // Nobody has to be kept from logging in because there is no safe way out.
+            revocation_endpoint: endpoint(&document.revocation_endpoint).ok().flatten(),
             has_pkce: has(&document.code_challenge_methods_supported, "S256"),
             sends_issuer: document.authorization_response_iss_parameter_supported,
             reads_client_documents: document.client_id_metadata_document_supported,
@@ -208,6 +212,7 @@ impl AuthorizationServer {
             authorization_endpoint: Some(endpoint("/authorize")),
             token_endpoint: endpoint("/token"),
             registration_endpoint: Some(endpoint("/register")),
+            revocation_endpoint: None,
             token_auth_methods: None,
             has_pkce: true,
             sends_issuer: false,

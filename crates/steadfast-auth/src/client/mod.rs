@@ -35,7 +35,8 @@
 //! Under it is [`Flow`], the steps of OAuth as a machine that does no input or output, for those who want another shell.
 //!
 //! What is never done: a token is not sent to another origin than its server's; a URL that a server names is not asked unless
-//! it is encrypted (or on this machine), and not if it points inside from outside; redirects to other origins are not followed;
+//! it is encrypted (or on this machine), and not if it points inside from outside (where names lead is seen to by
+//! `ReqwestClient`, and has to be by any other [`HttpClient`](crate::HttpClient)); redirects to other origins are not followed;
 //! nothing secret is in an error, a log line or a debug form.
 
 mod authorize;

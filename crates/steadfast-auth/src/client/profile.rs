@@ -136,6 +136,17 @@ impl Profile {
         }
     }
 
+    /// Whether the program itself says that this host is to be asked.
+    pub(super) fn names(&self, host: &str) -> bool {
+        let issuer = self.registered.as_ref().and_then(|registered| registered.issuer.as_deref());
+        let issuer = issuer.and_then(|issuer| Url::parse(issuer).ok());
+        let provider = match &self.grant {
+            Grant::EnterpriseManaged(provider) => Some(&provider.token_endpoint),
+            _ => None,
+        };
+        issuer.as_ref().into_iter().chain(provider).any(|url| url.host_str() == Some(host))
+    }
+
     /// The home page of the client.
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());

@@ -2,21 +2,14 @@
 //!
 //! Metadata is written by servers that nobody vouches for, and the client asks whatever URL stands in it. So every URL is
 //! encrypted or on this machine, and a server out on the internet cannot point at addresses inside: what a literal address or
-//! the name `localhost` says is checked here. Names that resolve to inside addresses are for the HTTP client to refuse.
-
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+//! the name `localhost` says is checked here. Where other names lead is for the HTTP client to see, which is told who named them
+//! ([`NamedBy`](crate::NamedBy)).
 
 use url::{Host, Url};
 
 use super::Error;
-
-/// How far inside a URL points. The order matters: a server may point as far inside as it is itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Outside,
-    PrivateNetwork,
-    ThisMachine,
-}
+use crate::place::Place;
+pub(super) use crate::shown::shown;
 
 /// How far inside a server may point.
 #[derive(Clone, Copy, Debug)]
@@ -56,56 +49,11 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 
 fn place(url: &Url) -> Place {
     match url.host() {
-        Some(Host::Domain(name)) => {
-            let name = name.trim_end_matches('.');
-            if name == "localhost" || name.ends_with(".localhost") { Place::ThisMachine } else { Place::Outside }
-        }
-        Some(Host::Ipv4(address)) => place_of(address.into()),
-        Some(Host::Ipv6(address)) => place_of(address.into()),
+        Some(Host::Domain(name)) => Place::of_name(name),
+        Some(Host::Ipv4(address)) => Place::of(address.into()),
+        Some(Host::Ipv6(address)) => Place::of(address.into()),
         None => Place::Outside,
     }
-}
-
-fn place_of(address: IpAddr) -> Place {
-    match address {
-        IpAddr::V4(v4) if v4.is_loopback() => Place::ThisMachine,
-        IpAddr::V4(v4) => {
-            let [first, second, ..] = v4.octets();
-            // 100.64.0.0/10 is shared by the customers of a carrier; 0.0.0.0/8 is this network, often this machine.
-            let shared = first == 100 && (64..128).contains(&second);
-            let inside = v4.is_private() || v4.is_link_local() || v4.is_multicast();
-            // For protocols, for measurements, and for nothing yet.
-            let reserved = matches!(v4.octets(), [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..]);
-            if inside || shared || reserved || first == 0 { Place::PrivateNetwork } else { Place::Outside }
-        }
-        IpAddr::V6(v6) if v6 == Ipv6Addr::LOCALHOST => Place::ThisMachine,
-        IpAddr::V6(v6) => {
-            let site_local = matches!(v6.segments(), [0xfec0..=0xfeff, ..]);
-            let inside = v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast() || site_local;
-            let itself = if inside { Place::PrivateNetwork } else { Place::Outside };
-            embedded(v6).map_or(itself, |v4| place_of(v4.into()))
-        }
-    }
-}
-
-/// The older address that one of IPv6 stands for: mapped, compatible, translated (RFC 6052) or tunnelled (RFC 3056).
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let pair = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
-    match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-            Some(pair(high, low))
-        }
-        _ => None,
-    }
-}
-
-/// A URL for an error: without what comes after its path, and not too long.
-pub(super) fn shown(text: &str) -> String {
-    let end = text.find(['?', '#']).unwrap_or(text.len());
-    let text = text.get(..end).unwrap_or_default();
-    // Before an at sign there may be a password.
-    let text = text.rsplit('@').next().unwrap_or_default();
-    text.chars().filter(|character| !character.is_control()).take(200).collect()
 }
 
 #[cfg(test)]
@@ -164,8 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_and_queries_are_not_shown() {
+    fn urls_with_passwords_are_not_asked() {
         assert!(reach("https://a.example/").check("https://user:s3cr3t@a.example/").is_err());
-        assert_eq!(shown("https://user:s3cr3t@a.example/x?token=s3cr3t"), "a.example/x");
     }
 }

@@ -14,7 +14,7 @@ use super::discovery::{AuthorizationServer, or_default};
 use super::dpop::seconds;
 use super::error::Refusal;
 use super::profile::Profile;
-use super::reach::is_loopback;
+use super::reach::{is_loopback, shown};
 use super::scope::is_step_up;
 use super::secret::reveal_option;
 use super::token::scopes_text;
@@ -73,7 +73,7 @@ pub(super) fn known_client(
     if let Some(registered) = &profile.registered {
         let issuer = registered.issuer.as_deref().or(bound);
         if let Some(issuer) = issuer.filter(|issuer| *issuer != server.issuer) {
-            return Err(Error::IssuerChanged { registered: issuer.to_owned(), found: server.issuer.clone() });
+            return Err(Error::IssuerChanged { registered: shown(issuer), found: shown(&server.issuer) });
         }
         return Ok(Some(client(&registered.id, &registered.credential, server)));
     }
@@ -94,7 +94,7 @@ pub(super) fn request(
     bound_to_key: bool,
 ) -> Result<Request<Payload>, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
-        return Err(Error::NoClient { issuer: server.issuer.clone() });
+        return Err(Error::NoClient { issuer: shown(&server.issuer) });
     };
     let mut body = json!({
         "client_name": profile.name,
@@ -119,7 +119,7 @@ pub(super) fn request(
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json")
         .body(Payload::from(body.to_string()))
-        .map_err(|_| Error::UnsafeUrl(super::reach::shown(endpoint.as_str())))
+        .map_err(|_| Error::UnsafeUrl(shown(endpoint.as_str())))
 }
 
 /// A program on a user's machine keeps no secret, so it asks for none unless it has to have one.

@@ -29,6 +29,8 @@ pub struct Tokens {
     pub(super) issuer: String,
     pub(super) resource: String,
     pub(super) token_endpoint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revocation_endpoint: Option<String>,
     pub(super) client_id: String,
     pub(super) method: Method,
     #[serde(serialize_with = "reveal")]
@@ -69,6 +71,15 @@ impl Tokens {
             let leeway = LEEWAY.min(end.saturating_sub(self.issued_at) / 10);
             seconds(now).saturating_add(leeway) >= end
         })
+    }
+
+    /// Whether all the scopes of others were asked for with these, and more.
+    pub(super) fn asks_more_than(&self, other: &Self) -> bool {
+        let all = |these: &Self, those: &Self| {
+            let those = those.requested.iter().flat_map(Scopes::iter);
+            those.into_iter().all(|scope| these.requested.as_ref().is_some_and(|these| these.contains(scope)))
+        };
+        all(self, other) && !all(other, self)
     }
 
     /// Whether they can be refreshed.
@@ -231,7 +242,7 @@ fn is_busy(status: StatusCode, code: &str) -> bool {
 
 /// What of a token request is secret; the rest may be repeated to people.
 fn is_secret(name: &str) -> bool {
-    let given = matches!(name, "code" | "code_verifier" | "refresh_token" | "assertion" | "subject_token");
+    let given = matches!(name, "code" | "code_verifier" | "refresh_token" | "token" | "assertion" | "subject_token");
     given || matches!(name, "client_assertion" | "client_secret")
 }
 
@@ -390,6 +401,7 @@ mod tests {
             issuer: String::from("https://auth.example.com"),
             resource: String::from("https://mcp.example.com"),
             token_endpoint: String::from("https://auth.example.com/token"),
+            revocation_endpoint: None,
             client_id: String::from("me"),
             method: Method::None,
             access_token: Secret::new("s3cr3t"),

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::claims::{Clock, Expectations};
 use super::{HttpClient, InsecureEndpoint, Payload, Principal, Rejection, Token, Verdict, Verifier};
 use crate::http_client::endpoint;
+use crate::shown::shown;
 
 /// The longest answer that is read.
 const LONGEST: usize = 64 * 1024;
@@ -85,7 +86,7 @@ impl Introspection {
     async fn check(&self, token: &Token) -> Result<Principal, Rejection> {
         let asked = tokio::time::timeout(PATIENCE, self.ask(token)).await;
         let claims = asked.unwrap_or_else(|_| Err("no answer in time".to_owned())).map_err(|reason| {
-            tracing::warn!(uri = %self.uri, reason, "a token cannot be introspected");
+            tracing::warn!(uri = shown(&self.uri.to_string()), reason, "a token cannot be introspected");
             Rejection::Unavailable("the authorization server does not answer")
         })?;
         match claims.get("active") {
@@ -132,7 +133,7 @@ impl fmt::Debug for Introspection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Introspection")
-            .field("uri", &self.uri)
+            .field("uri", &shown(&self.uri.to_string()))
             .field("authorization", &self.authorization)
             .field("expectations", &self.expectations)
             .finish_non_exhaustive()

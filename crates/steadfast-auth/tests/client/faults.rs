@@ -17,10 +17,11 @@ use crate::wire::Plain;
 
 /// A store that is watched, and that can be made to fail.
 #[derive(Clone, Default)]
-struct Watched {
+pub(crate) struct Watched {
     kept: MemoryStore,
-    locked: Arc<Mutex<Vec<Key>>>,
-    is_full: Arc<AtomicBool>,
+    /// The keys whose locks somebody wanted, in order.
+    pub(crate) locked: Arc<Mutex<Vec<Key>>>,
+    pub(crate) is_full: Arc<AtomicBool>,
 }
 
 impl TokenStore for Watched {
@@ -45,7 +46,7 @@ impl TokenStore for Watched {
     }
 }
 
-fn tokens_of(site: &Site) -> Key {
+pub(crate) fn tokens_of(site: &Site) -> Key {
     Key::Tokens { issuer: site.origin.clone(), resource: site.url() }
 }
 
@@ -72,7 +73,7 @@ async fn what_others_got_meanwhile_is_refreshed_under_its_lock() {
     let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
     let early = early(&site, &store).await;
     authorize(&site.authorizer(Profile::new("Test")).store(store.clone()).build(), &site).await;
-    assert_eq!(*store.locked.lock().unwrap(), []);
+    store.locked.lock().unwrap().clear();
     assert_eq!(call(&early, &site.url()).await.unwrap().0, 200);
     assert_eq!((site.count("/authorize"), site.refreshed()), (1, 1));
     assert_eq!(*store.locked.lock().unwrap(), [tokens_of(&site)]);
@@ -84,6 +85,7 @@ async fn signing_out_forgets_what_others_got_meanwhile() {
     let site = Site::start(Habits::default()).await;
     let early = early(&site, &store).await;
     authorize(&site.authorizer(Profile::new("Test")).store(store.clone()).build(), &site).await;
+    store.locked.lock().unwrap().clear();
     early.sign_out().await.unwrap();
     assert!(store.load(&tokens_of(&site)).await.unwrap().is_none());
     // And not in the middle of somebody's refresh, who would bring them back.
@@ -103,7 +105,7 @@ async fn a_client_that_is_not_known_any_more_registers_again() {
 
 /// A user who comes back once, and then stays where they are.
 #[derive(Default)]
-struct Once(AtomicBool);
+pub(crate) struct Once(AtomicBool);
 
 impl UserAgent for Once {
     fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {

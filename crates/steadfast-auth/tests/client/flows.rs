@@ -1,5 +1,7 @@
 //! From a refusal to an answer, in each of the ways there are.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use p256::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _, LineEnding};
 use serde_json::json;
 use steadfast_auth::client::{ClientKey, Credential, Error, Grant, PreRegistered, Profile, Secret};
@@ -140,6 +142,22 @@ async fn tokens_are_bound_to_a_key_and_nonces_taken_up() {
         assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     }
     assert_eq!((site.count("/authorize"), site.count("/token")), (1, 2), "once more for the nonce");
+}
+
+#[tokio::test]
+async fn a_proof_is_for_the_url_that_is_asked() {
+    let site = Site::start(Habits { dpop: true, ..Habits::default() }).await;
+    let authorizer = site.authorizer(Profile::new("Test")).build();
+    call(&authorizer, &site.url()).await.unwrap();
+    // One who follows a redirect makes another attempt of it.
+    for path in ["/mcp", "/mcp/", "/moved"] {
+        let url = format!("{}{path}", site.origin);
+        let mut headers = http::HeaderMap::new();
+        authorizer.attempt(http::Method::POST, &url).unwrap().sign(&mut headers).await.unwrap();
+        let claims = headers["dpop"].to_str().unwrap().split('.').nth(1).unwrap().to_owned();
+        let claims: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+        assert_eq!(claims["htu"], url);
+    }
 }
 
 #[tokio::test]

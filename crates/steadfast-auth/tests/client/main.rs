@@ -2,8 +2,11 @@
 
 mod faults;
 mod flows;
+mod named;
 mod refresh;
 mod secrecy;
 mod shown;
+mod sign_out;
 mod site;
+mod step_up;
 mod wire;

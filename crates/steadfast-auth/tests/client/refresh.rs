@@ -256,6 +256,19 @@ async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
 }
 
 #[tokio::test]
+async fn forgetting_a_server_forgets_the_registration_too() {
+    let store = MemoryStore::new();
+    let site = Site::start(Habits::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).store(store.clone()).build();
+    call(&authorizer, &site.url()).await.unwrap();
+    assert_eq!(authorizer.forget().await, Ok(true));
+    assert_eq!(format!("{store:?}"), "MemoryStore(0 values)");
+    assert_eq!(authorizer.forget().await, Ok(false), "there is nothing left");
+    call(&authorizer, &site.url()).await.unwrap();
+    assert_eq!((site.count("/authorize"), site.count("/register")), (2, 2));
+}
+
+#[tokio::test]
 async fn nobody_to_ask_is_an_error() {
     let site = Site::start(Habits::default()).await;
     let authorizer = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().build();

@@ -38,10 +38,14 @@ async fn no_token_code_or_secret_is_logged_or_printed() {
     let heard = Heard::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    // With one subscriber alone, what another test says first on its own thread is taken to interest nobody, for good.
+    let listening = tracing::Dispatch::new(subscriber);
+    let _other = tracing::Dispatch::new(tracing_subscriber::registry());
+    let _guard = tracing::dispatcher::set_default(&listening);
 
     let more = json!({"token_endpoint_auth_methods_supported": ["client_secret_basic"]});
-    let habits = Habits { more, client_secret: Some("s3cr3t"), lifetimes: vec![0, 0], ..Habits::default() };
+    let secret = Some("s3cr3t");
+    let habits = Habits { more, client_secret: secret, lifetimes: vec![0, 0], revokes: true, ..Habits::default() };
     let site = Site::start(habits).await;
     let store = MemoryStore::new();
     let builder = site.authorizer(Profile::new("Test").registered(("me", "s3cr3t").into())).store(store.clone());
@@ -51,11 +55,12 @@ async fn no_token_code_or_secret_is_logged_or_printed() {
     // The refresh token is used up by somebody else, and the server repeats it in its answer.
     site.forget_refresh_tokens();
     call(&authorizer, &site.url()).await.unwrap();
+    authorizer.sign_out().await.unwrap();
     let attempt = authorizer.attempt(http::Method::POST, &site.url());
     let _ = write!(said, "{authorizer:?} {store:?} {attempt:?}");
     said += &String::from_utf8_lossy(&heard.0.lock().unwrap());
 
-    for expected in ["Visit(", "Authorized(", "invalid_grant"] {
+    for expected in ["Visit(", "Authorized(", "invalid_grant", "take a token back"] {
         assert!(said.contains(expected), "nothing was heard of {expected:?} in {said}");
     }
     for secret in ["access-", "refresh-", "code-", "s3cr3t", "state="] {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base64::Engine as _;
@@ -40,6 +41,8 @@ pub(crate) struct Habits {
     pub(crate) dpop: bool,
     pub(crate) takes_nothing: bool,
     pub(crate) denies: bool,
+    /// Tokens can be taken back.
+    pub(crate) revokes: bool,
     /// Tokens come alone, without one to refresh them by.
     pub(crate) gives_no_refresh_token: bool,
 }
@@ -59,6 +62,7 @@ impl Default for Habits {
             dpop: false,
             takes_nothing: false,
             denies: false,
+            revokes: false,
             gives_no_refresh_token: false,
         }
     }
@@ -70,6 +74,7 @@ pub(crate) struct Seen {
     pub(crate) paths: Vec<String>,
     pub(crate) authorizations: Vec<Form>,
     pub(crate) grants: Vec<Form>,
+    pub(crate) revocations: Vec<Form>,
     codes: HashMap<String, Form>,
     /// Access tokens, and the scopes and the key of each.
     tokens: HashMap<String, (String, Option<String>)>,
@@ -87,6 +92,8 @@ pub(crate) struct Site {
     pub(crate) refreshes: Arc<Semaphore>,
     /// How many codes may be redeemed.
     pub(crate) redemptions: Arc<Semaphore>,
+    /// Whether users say no.
+    denies: Arc<AtomicBool>,
     /// What refreshes are answered with, if not with tokens.
     refusal: Arc<Mutex<Option<(u16, &'static str)>>>,
 }
@@ -97,8 +104,9 @@ impl Site {
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let refreshes = Arc::new(Semaphore::new(1000));
         let redemptions = Arc::new(Semaphore::new(1000));
+        let denies = Arc::new(AtomicBool::new(habits.denies));
         let (habits, refusal) = (Arc::new(habits), Arc::default());
-        let site = Self { origin, habits, seen: Arc::default(), refreshes, redemptions, refusal };
+        let site = Self { origin, habits, seen: Arc::default(), refreshes, redemptions, denies, refusal };
         let serving = site.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -150,6 +158,11 @@ impl Site {
         *self.refusal.lock().unwrap() = refusal;
     }
 
+    /// From now on users say no, or yes.
+    pub(crate) fn deny(&self, denies: bool) {
+        self.denies.store(denies, Ordering::Relaxed);
+    }
+
     /// An authorizer whose user says yes at once, by a browser that follows the redirect.
     pub(crate) fn authorizer(&self, profile: Profile) -> AuthorizerBuilder {
         let runtime = tokio::runtime::Handle::current();
@@ -174,6 +187,12 @@ impl Site {
                 respond(201, &json!({"client_id": format!("client-{count}"), "client_secret": secret}))
             }
             "/authorize" => self.authorize(form(query.as_bytes())),
+            "/revoke" => {
+                let form = form(body);
+                self.check_client(&parts.headers, &form, Some(&String::from("client-1")));
+                self.seen().revocations.push(form);
+                respond(200, &Value::Null)
+            }
             "/token" => self.token(&parts.headers, form(body)).await,
             path if path == self.habits.resource_path => {
                 let resource = format!("{}{}", self.origin, self.habits.resource_suffix);
@@ -195,6 +214,9 @@ impl Site {
             "token_endpoint_auth_methods_supported": ["none"],
             "authorization_response_iss_parameter_supported": true,
         });
+        if self.habits.revokes {
+            metadata["revocation_endpoint"] = endpoint("/revoke").into();
+        }
         for (name, value) in self.habits.more.as_object().unwrap() {
             metadata[name] = value.clone();
         }
@@ -238,7 +260,8 @@ impl Site {
         assert_eq!(asked["resource"], format!("{}{}", self.origin, self.habits.resource_suffix));
         let code = format!("code-{}", self.seen().authorizations.len());
         let iss = self.habits.iss.unwrap_or(&self.origin);
-        let outcome = if self.habits.denies { ("error", "access_denied") } else { ("code", code.as_str()) };
+        let outcome =
+            if self.denies.load(Ordering::Relaxed) { ("error", "access_denied") } else { ("code", code.as_str()) };
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs([outcome, ("state", asked["state"].as_str()), ("iss", iss)])
             .finish();

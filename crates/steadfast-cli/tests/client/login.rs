@@ -31,6 +31,34 @@ fn who_has_logged_in_stays_in_until_they_log_out() {
     assert_eq!(site.count("/authorize"), 1);
 }
 
+/// How much is kept in a store.
+fn kept(store: &str) -> usize {
+    let files = std::fs::read_dir(store).expect("it is there").map_while(Result::ok);
+    files.filter(|file| file.path().extension().is_some_and(|extension| extension == "secret")).count()
+}
+
+#[test]
+fn who_logs_out_stays_registered_unless_they_say_otherwise() {
+    let (site, folder) = (Site::locked(), Scratch::new("registered"));
+    let (url, store) = (site.url(), folder.path("tokens"));
+    let log_in = || {
+        let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+        let shown = logging_in.wait_for("\n\n  http://") + &logging_in.wait_for("\n");
+        site.log_in(&shown);
+        assert_eq!(logging_in.end().0, Some(0));
+    };
+    log_in();
+    assert_eq!(run(&["logout", &url, "--token-store", &store]).status.code(), Some(0));
+    assert_eq!(kept(&store), 1, "the registration");
+    log_in();
+    let forget = ["logout", &url, "--token-store", &store, "--forget-registration"];
+    assert_eq!(run(&forget).status.code(), Some(0));
+    assert_eq!(kept(&store), 0);
+    let again = run(&forget);
+    assert_eq!(again.status.code(), Some(0));
+    assert!(text(&again.stderr).contains("no registration"), "{}", text(&again.stderr));
+}
+
 #[cfg(unix)]
 #[test]
 fn tokens_are_for_their_owner_alone() {

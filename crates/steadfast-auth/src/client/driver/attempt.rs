@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::Url;
 
 use super::Authorizer;
+use super::renew::Need;
 use crate::client::Error;
 use crate::client::challenge::{Challenge, Scheme};
 use crate::client::dpop::{PROOF, Proof, ProofKey, USE_NONCE};
@@ -32,6 +33,8 @@ pub enum Verdict {
 /// One request to the server: signed before each time that it is sent, and asked about each answer.
 ///
 /// However the server behaves, it is sent a few times at most.
+///
+/// It is for one URL, and so is the proof of a token that needs one. Who follows a redirect begins another attempt.
 pub struct Attempt {
     authorizer: Authorizer,
     method: Method,
@@ -70,6 +73,9 @@ impl Attempt {
 
     /// Takes the status and the headers of an answer. Gets another token if the server wants one, which may mean asking the
     /// user. An error means that no token will do.
+    ///
+    /// A user who was asked for more scopes in vain is not asked for the same again for ten minutes, unless they log in anew:
+    /// the error is then the one of before.
     pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<Verdict, Error> {
         let given = nonce(headers);
         let has_nonce = given.is_some();
@@ -103,7 +109,8 @@ impl Attempt {
         if self.renewals > RENEWALS {
             return Err(Error::Rejected);
         }
-        self.authorizer.renew(self.used.as_ref(), challenge, self.renewals == 1).await?;
+        let need = Need::Another { may_refresh: self.renewals == 1 };
+        self.authorizer.renew(self.used.as_ref(), challenge, need).await?;
         Ok(Verdict::Again)
     }
 
@@ -117,7 +124,7 @@ impl Attempt {
         if let Some(used) = &self.used {
             self.authorizer.accepted(used);
         }
-        self.authorizer.renew(self.used.as_ref(), challenge, false).await?;
+        self.authorizer.renew(self.used.as_ref(), challenge, Need::MoreScopes).await?;
         Ok(Verdict::Again)
     }
 }

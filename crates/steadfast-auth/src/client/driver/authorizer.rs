@@ -1,34 +1,24 @@
-//! Hands out tokens for one server: gets them, refreshes them, and lets nobody do either twice.
+//! What everybody who sends requests to one server shares: the tokens at hand, and what it takes to get others.
+//!
+//! Who gets them when is in `turn`, how in `refresh` and `renew`, by `drive`; `kept` is about the store, and `sign_out` the end.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use http::Method;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use tokio::sync::OwnedMutexGuard;
-use tokio::time::Instant;
 use url::Url;
 
-use super::{AssertionSource, Attempt, UserAgent, Visit};
-use crate::client::challenge::Challenge;
-use crate::client::flow::{Command, Event, Flow, Forgotten, Outcome, Situation};
+use super::kept::Unsaved;
+use super::refusals::Refusals;
+use super::{AssertionSource, Attempt, UserAgent};
+use crate::HttpClient;
+use crate::client::Error;
 use crate::client::profile::Profile;
 use crate::client::random::Randomness;
 use crate::client::reach::shown;
-use crate::client::registration::Registration;
-use crate::client::scope::is_step_up;
-use crate::client::store::{Key, Lock, TokenStore};
+use crate::client::store::TokenStore;
 use crate::client::token::Tokens;
-use crate::client::{Error, Secret};
-use crate::{HttpClient, HttpError};
-
-/// No document or token is longer.
-const LONGEST: usize = 256 * 1024;
-/// How long one request may take, whatever the HTTP client thinks, and all the looking for metadata: others wait for it.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tokens for one server, shared by everybody who sends requests to it. Clones are the same authorizer.
 #[derive(Clone)]
@@ -48,41 +38,23 @@ pub(super) struct Inner {
     pub(super) turn: Arc<tokio::sync::Mutex<()>>,
 }
 
+/// What is known here, without asking anybody.
 #[derive(Default)]
 pub(super) struct Held {
-    tokens: Option<Arc<Tokens>>,
+    pub(super) tokens: Option<Arc<Tokens>>,
     /// The issuer that the server named the last time.
-    issuer: Option<String>,
-    loaded: bool,
+    pub(super) issuer: Option<String>,
+    pub(super) loaded: bool,
     /// The tokens are new and no server has taken them yet.
-    unproven: bool,
+    pub(super) unproven: bool,
     /// What the store did not take.
-    unsaved: Option<Box<Unsaved>>,
+    pub(super) unsaved: Option<Box<Unsaved>>,
     nonce: Option<String>,
     /// How many flows have ended, and how the last one failed: those who waited for it fail likewise.
-    ended: u64,
-    failure: Option<Error>,
-}
-
-/// What a server named the last time.
-#[derive(Serialize, Deserialize)]
-struct Binding {
-    issuer: String,
-    resource: String,
-}
-
-/// What a flow brought and no store has yet.
-#[derive(Clone)]
-struct Unsaved {
-    outcome: Outcome,
-    /// The tokens that these are in place of, if they are kept elsewhere.
-    instead_of: Option<Key>,
-}
-
-/// How far a flow came without the user.
-enum Progress {
-    Done,
-    NeedsUser(Box<(Flow, Command)>),
+    pub(super) ended: u64,
+    pub(super) failure: Option<Error>,
+    /// Which questions for more scopes came to nothing.
+    pub(super) refusals: Refusals,
 }
 
 impl Authorizer {
@@ -93,27 +65,6 @@ impl Authorizer {
             return Err(Error::ForeignRequest);
         }
         Ok(Attempt::new(self.clone(), method, url))
-    }
-
-    /// Forgets the tokens of this server, here and in the store. What the client is called stays.
-    pub async fn sign_out(&self) -> Result<(), Error> {
-        let _turn = self.0.turn.lock().await;
-        self.load().await?;
-        let tokens = {
-            let mut held = self.held();
-            held.unproven = false;
-            held.unsaved = None;
-            held.tokens.take()
-        };
-        // Another process may have got some since.
-        let (stored, _) = self.stored().await?;
-        let (held, stored) = (tokens.as_deref().map(key), stored.as_ref().map(key));
-        for key in [stored.filter(|stored| held.as_ref() != Some(stored)), held].into_iter().flatten() {
-            // Who is about to refresh them would bring them back.
-            let _lock = self.0.store.lock(&key).await?;
-            self.0.store.remove(&key).await?;
-        }
-        Ok(())
     }
 
     pub(super) fn randomness(&self) -> &dyn Randomness {
@@ -136,288 +87,8 @@ impl Authorizer {
         }
     }
 
-    /// Tokens that can be sent now, refreshed if they have to be and can be.
-    pub(super) async fn usable(&self) -> Result<Option<Arc<Tokens>>, Error> {
-        if let Some(tokens) = self.fresh() {
-            return Ok(Some(tokens));
-        }
-        let before = self.held().ended;
-        let turn = Arc::clone(&self.0.turn).lock_owned().await;
-        self.load().await?;
-        if let Some(tokens) = self.fresh() {
-            return Ok(Some(tokens));
-        }
-        self.failed_since(before)?;
-        let old = self.held().tokens.clone().filter(|tokens| tokens.is_refreshable());
-        let Some(old) = old else { return Ok(None) };
-        // On a task of its own: a refresh token that was sent is used up, even if nobody waits for the answer any more.
-        let this = self.clone();
-        let refreshed = tokio::spawn(async move {
-            let result = this.refresh(&old).await;
-            this.ended(result.as_ref().err(), turn);
-            result
-        });
-        refreshed.await.unwrap_or(Err(Error::Misuse("the runtime is shutting down")))
-    }
-
-    /// Other tokens than these, which the server did not take.
-    pub(super) async fn renew(
-        &self,
-        used: Option<&Arc<Tokens>>,
-        challenge: Option<Challenge>,
-        may_refresh: bool,
-    ) -> Result<(), Error> {
-        let before = self.held().ended;
-        let turn = Arc::clone(&self.0.turn).lock_owned().await;
-        self.load().await?;
-        self.failed_since(before)?;
-        {
-            let held = self.held();
-            let others = held.ended != before;
-            let same = match (held.tokens.as_ref(), used) {
-                (Some(tokens), Some(used)) => tokens.access_token == used.access_token,
-                (None, _) => true,
-                (Some(tokens), None) => tokens.is_over(SystemTime::now()) && !tokens.is_refreshable(),
-            };
-            let wanted = challenge.as_ref().and_then(|challenge| challenge.scope.as_ref());
-            let requested = held.tokens.as_ref().and_then(|tokens| tokens.requested.as_ref());
-            if (others || !same) && !is_step_up(wanted, requested) {
-                // Somebody else was faster.
-                return Ok(());
-            }
-            if same && held.unproven && used.is_some() {
-                return Err(Error::Rejected);
-            }
-        }
-        let this = self.clone();
-        let begun = async move { this.without_user(challenge, may_refresh).await };
-        let (mut turn, mut progress) = apart(turn, begun).await?;
-        let mut visit = None;
-        let result = loop {
-            let (mut flow, command) = match progress {
-                Ok(Progress::NeedsUser(paused)) => *paused,
-                Ok(Progress::Done) => break Ok(()),
-                Err(error) => break Err(error),
-            };
-            // With the user it is the caller's own time: dropping the caller closes the listener.
-            let event = match self.ask(command, &mut visit).await {
-                Ok(event) => event,
-                Err(error) => {
-                    flow.unanswered();
-                    self.forget(flow.forgotten()).await?;
-                    break Err(error);
-                }
-            };
-            let command = flow.handle(event, SystemTime::now());
-            let this = self.clone();
-            (turn, progress) = apart(turn, async move { this.drive(flow, command).await }).await?;
-        };
-        self.ended(result.as_ref().err(), turn);
-        result
-    }
-
-    /// Tells those who wait for this turn what came of it.
-    fn ended(&self, failure: Option<&Error>, turn: OwnedMutexGuard<()>) {
-        if let Some(error) = failure {
-            tracing::debug!(%error, "there is no token");
-        }
-        let mut held = self.held();
-        held.ended = held.ended.wrapping_add(1);
-        held.failure = failure.cloned();
-        drop(held);
-        drop(turn);
-    }
-
-    /// Whether somebody tried in vain while this caller waited for its turn.
-    fn failed_since(&self, before: u64) -> Result<(), Error> {
-        let held = self.held();
-        held.failure.clone().filter(|_| held.ended != before).map_or(Ok(()), Err)
-    }
-
-    /// All of a flow that needs no user, with refreshing kept from others.
-    async fn without_user(&self, challenge: Option<Challenge>, may_refresh: bool) -> Result<Progress, Error> {
-        let mut old = self.held().tokens.clone();
-        let mut lock: Option<Lock> = None;
-        if may_refresh {
-            self.save().await?;
-            let (mut stored, _) = self.stored().await?;
-            // Those in the store count: another process may have got or refreshed them since.
-            let newest = stored.as_ref().or(old.as_deref());
-            if let Some(newest) = newest.filter(|tokens| tokens.is_refreshable()) {
-                lock = Some(self.0.store.lock(&key(newest)).await?);
-                (stored, _) = self.stored().await?;
-            }
-            let is_other = |stored: &Tokens| old.as_ref().is_none_or(|old| stored.access_token != old.access_token);
-            if let Some(stored) = stored {
-                let stored = Arc::new(stored);
-                if is_other(&stored) && !stored.is_over(SystemTime::now()) {
-                    self.adopt(stored, false);
-                    return Ok(Progress::Done);
-                }
-                old = Some(stored);
-            }
-        }
-        let issuer = self.held().issuer.clone();
-        let tokens = old.map(|tokens| (*tokens).clone());
-        let mut flow = self.flow(Situation { challenge, tokens, may_refresh, issuer })?;
-        let first = flow.begin();
-        let progress = self.drive(flow, first).await;
-        drop(lock);
-        progress
-    }
-
-    /// New tokens for these, which are over, or those that somebody else got meanwhile.
-    async fn refresh(&self, old: &Arc<Tokens>) -> Result<Option<Arc<Tokens>>, Error> {
-        let key = key(old);
-        let _lock = self.0.store.lock(&key).await?;
-        self.save().await?;
-        let Some(stored) = self.load_value::<Tokens>(&key).await? else {
-            // Somebody signed out.
-            self.held().tokens = None;
-            return Ok(None);
-        };
-        if stored.access_token != old.access_token && !stored.is_over(SystemTime::now()) {
-            return Ok(Some(self.adopt(Arc::new(stored), false)));
-        }
-        if !stored.is_refreshable() {
-            // It was refused to somebody else.
-            self.adopt(Arc::new(stored), false);
-            return Ok(None);
-        }
-        let registration = self.load_value(&Key::Client { issuer: stored.issuer.clone() }).await?;
-        let mut flow = self.flow(Situation { tokens: Some(stored.clone()), ..Situation::default() })?;
-        let first = flow.begin_refresh(registration.as_ref(), SystemTime::now());
-        match self.drive(flow, first).await {
-            Ok(_) => Ok(self.held().tokens.clone()),
-            Err(Error::TokenRefused(_)) => Ok(None),
-            Err(Error::Store(error)) => Err(Error::Store(error)),
-            // It is over soon, not yet.
-            Err(_) if stored.expires_at.is_some_and(|end| crate::client::dpop::seconds(SystemTime::now()) < end) => {
-                Ok(Some(self.adopt(Arc::new(stored), false)))
-            }
-            // They are another client's, or the endpoint is not there any more. They stay where they are, and the refusal of
-            // the server will lead to others, or to where it is.
-            Err(Error::NoClient { .. } | Error::Unavailable { status: 300..=399 | 404 | 405 | 410, .. }) => {
-                self.held().tokens = None;
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn flow(&self, situation: Situation) -> Result<Flow, Error> {
-        let (profile, random) = (Arc::clone(&self.0.profile), Arc::clone(&self.0.random));
-        Flow::new(profile, &self.0.server_text, situation, random)
-    }
-
-    /// Does what a flow says, up to its end or to the user.
-    async fn drive(&self, mut flow: Flow, mut command: Command) -> Result<Progress, Error> {
-        let begun = Instant::now();
-        loop {
-            // Its debug form has nothing secret.
-            tracing::debug!(?command, "authorization");
-            self.forget(flow.forgotten()).await?;
-            let event = match command {
-                Command::Send(request) => {
-                    // Metadata may be in several places; all of them together get no more time than one would.
-                    let is_search = request.method() == Method::GET;
-                    let end = if is_search { begun } else { Instant::now() } + PATIENCE;
-                    match tokio::time::timeout_at(end, self.0.http.send(request, LONGEST)).await {
-                        Ok(Ok(response)) => Event::Response(response),
-                        Ok(Err(error)) => Event::Unreachable(error),
-                        Err(_) => Event::Unreachable(HttpError::new("no answer in time")),
-                    }
-                }
-                Command::Recall { issuer } => Event::Recalled(self.load_value(&Key::Client { issuer }).await?),
-                Command::PrepareRedirect { .. } | Command::Visit(_) => {
-                    return Ok(Progress::NeedsUser(Box::new((flow, command))));
-                }
-                Command::Assert { issuer, resource } => {
-                    let nobody = || Error::NoAssertion(String::from("nothing gives any"));
-                    let source = self.0.assertions.as_ref().ok_or_else(nobody)?;
-                    let assertion = tokio::time::timeout(PATIENCE, source.assertion(&issuer, &resource)).await;
-                    let late = |_| Error::NoAssertion(String::from("none came in time"));
-                    Event::Assertion(assertion.map_err(late)??)
-                }
-                Command::Authorized(outcome) => {
-                    self.remember(*outcome).await?;
-                    return Ok(Progress::Done);
-                }
-                Command::Failed(error) => return Err(error),
-            };
-            command = flow.handle(event, SystemTime::now());
-        }
-    }
-
-    /// Does what needs the user.
-    async fn ask(&self, command: Command, visit: &mut Option<Box<dyn Visit>>) -> Result<Event, Error> {
-        match command {
-            Command::PrepareRedirect { preferred } => {
-                let nobody = || Error::NoUser(String::from("there is nobody to ask"));
-                let user = self.0.user.as_ref().ok_or_else(nobody)?;
-                let ready = visit.insert(user.prepare(preferred.as_deref()).await?);
-                Ok(Event::RedirectReady(ready.redirect_uri().to_owned()))
-            }
-            Command::Visit(url) => {
-                let visit = visit.take().ok_or(Error::Misuse("nobody is ready for the answer"))?;
-                Ok(Event::Redirected(visit.visit(url).await?))
-            }
-            _ => Err(Error::Misuse("this needs no user")),
-        }
-    }
-
-    /// Forgets what an authorization server does not know any more.
-    async fn forget(&self, forgotten: Forgotten) -> Result<(), Error> {
-        if let Some(tokens) = forgotten.refresh_token_of {
-            self.spend(*tokens).await?;
-        }
-        if let Some((issuer, client)) = forgotten.client {
-            let key = Key::Client { issuer };
-            let known: Option<Registration> = self.load_value(&key).await?;
-            if known.is_some_and(|known| known.client_id == client) {
-                self.0.store.remove(&key).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The refresh token of these is worth nothing. What was asked for is: the user is asked for the same again.
-    async fn spend(&self, tokens: Tokens) -> Result<(), Error> {
-        let spent = Tokens { refresh_token: None, ..tokens };
-        self.save_value(&key(&spent), &spent).await?;
-        self.adopt(Arc::new(spent), false);
-        Ok(())
-    }
-
-    /// Keeps what a flow brought. Here first, since a refresh token that was used up is worth nothing if its successor is lost.
-    async fn remember(&self, outcome: Outcome) -> Result<(), Error> {
-        let tokens = Arc::new(outcome.tokens.clone());
-        let before = self.held().tokens.as_deref().map(key);
-        let instead_of = before.filter(|before| *before != key(&tokens));
-        self.adopt(tokens, !outcome.refreshed);
-        self.held().unsaved = Some(Box::new(Unsaved { outcome, instead_of }));
-        self.save().await
-    }
-
-    /// Puts into the store what it does not have yet.
-    async fn save(&self) -> Result<(), Error> {
-        let Some(unsaved) = self.held().unsaved.clone() else { return Ok(()) };
-        let tokens = &unsaved.outcome.tokens;
-        self.save_value(&key(tokens), tokens).await?;
-        if let Some(registration) = &unsaved.outcome.registration {
-            self.save_value(&Key::Client { issuer: tokens.issuer.clone() }, registration).await?;
-        }
-        let binding = Binding { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
-        self.save_value(&self.server_key(), &binding).await?;
-        if let Some(before) = &unsaved.instead_of {
-            // The server takes no more of these.
-            self.0.store.remove(before).await?;
-        }
-        self.held().unsaved = None;
-        Ok(())
-    }
-
-    fn adopt(&self, tokens: Arc<Tokens>, unproven: bool) -> Arc<Tokens> {
+    /// From now on these are the tokens.
+    pub(super) fn adopt(&self, tokens: Arc<Tokens>, unproven: bool) -> Arc<Tokens> {
         let mut held = self.held();
         held.issuer = Some(tokens.issuer.clone());
         held.unproven = unproven;
@@ -425,67 +96,15 @@ impl Authorizer {
         tokens
     }
 
-    fn fresh(&self) -> Option<Arc<Tokens>> {
+    /// Tokens that can be sent as they are.
+    pub(super) fn fresh(&self) -> Option<Arc<Tokens>> {
         let tokens = self.held().tokens.clone();
         tokens.filter(|tokens| !tokens.is_over(SystemTime::now()))
     }
 
-    /// Reads the store, once.
-    async fn load(&self) -> Result<(), Error> {
-        if self.held().loaded {
-            return Ok(());
-        }
-        let (tokens, issuer) = self.stored().await?;
-        let mut held = self.held();
-        held.loaded = true;
-        held.tokens = tokens.map(Arc::new);
-        held.issuer = issuer;
-        Ok(())
-    }
-
-    /// The tokens of this server in the store, and the issuer that it named the last time.
-    async fn stored(&self) -> Result<(Option<Tokens>, Option<String>), Error> {
-        let Some(Binding { issuer, resource }) = self.load_value(&self.server_key()).await? else {
-            return Ok((None, None));
-        };
-        let tokens = self.load_value(&Key::Tokens { issuer: issuer.clone(), resource }).await?;
-        Ok((tokens, Some(issuer)))
-    }
-
-    async fn load_value<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<T>, Error> {
-        let text = self.0.store.load(key).await?;
-        // What cannot be read, from another version perhaps, is as good as nothing.
-        Ok(text.and_then(|text| serde_json::from_str(text.expose()).ok()))
-    }
-
-    async fn save_value<T: Serialize>(&self, key: &Key, value: &T) -> Result<(), Error> {
-        let text = serde_json::to_string(value).map_err(|_| Error::Misuse("a value cannot be written"))?;
-        Ok(self.0.store.save(key, &Secret::new(text)).await?)
-    }
-
-    fn server_key(&self) -> Key {
-        Key::Server { url: self.0.server_text.clone() }
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
+    pub(super) fn held(&self) -> MutexGuard<'_, Held> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A part of a flow on a task of its own, for the same reason that a refresh is: a code too is used up when it was sent.
-async fn apart<T: Send + 'static>(
-    turn: OwnedMutexGuard<()>,
-    part: impl Future<Output = T> + Send + 'static,
-) -> Result<(OwnedMutexGuard<()>, T), Error> {
-    let done = tokio::spawn(async move {
-        let done = part.await;
-        (turn, done)
-    });
-    done.await.map_err(|_| Error::Misuse("the runtime is shutting down"))
-}
-
-fn key(tokens: &Tokens) -> Key {
-    Key::Tokens { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() }
 }
 
 impl fmt::Debug for Authorizer {

@@ -5,8 +5,15 @@ mod authorizer;
 mod builder;
 #[cfg(feature = "steadfast")]
 mod carried;
+mod drive;
+mod kept;
 mod loopback;
 mod page;
+mod refresh;
+mod refusals;
+mod renew;
+mod sign_out;
+mod turn;
 
 pub use attempt::{Attempt, Verdict};
 pub use authorizer::Authorizer;

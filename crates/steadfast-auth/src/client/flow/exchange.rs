@@ -23,6 +23,7 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// A token request under way, and what the tokens will be.
 pub(super) struct Exchange {
     call: TokenCall,
+    revocation_endpoint: Option<String>,
     resource: String,
     requested: Option<Scopes>,
     must_be_bound: bool,
@@ -51,6 +52,7 @@ impl Exchange {
                 nonce: None,
                 sent: Vec::new(),
             },
+            revocation_endpoint: found.server.revocation_endpoint.clone().map(String::from),
             resource: found.resource.resource.clone(),
             requested: found.scopes.clone(),
             must_be_bound: found.must_be_bound,
@@ -124,6 +126,7 @@ impl Exchange {
                 nonce: None,
                 sent: Vec::new(),
             },
+            revocation_endpoint: tokens.revocation_endpoint.clone(),
             resource: tokens.resource.clone(),
             requested: tokens.requested.clone(),
             must_be_bound,
@@ -165,6 +168,7 @@ impl Exchange {
             issuer: self.call.issuer,
             resource: self.resource,
             token_endpoint: self.call.endpoint.into(),
+            revocation_endpoint: self.revocation_endpoint,
             client_id: self.call.client.id,
             method: self.call.client.method,
             access_token: granted.access_token,

@@ -23,6 +23,7 @@
 
 mod command;
 mod exchange;
+mod revocation;
 mod search;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::keys::{KeySet, KeySource, Keys, KeysUnavailable};
 use crate::http_client::endpoint;
 use crate::resource_server::{HttpClient, InsecureEndpoint, Payload};
+use crate::shown::shown;
 
 /// The longest document that is read.
 const LONGEST: usize = 256 * 1024;
@@ -112,7 +113,7 @@ impl fmt::Debug for FetchedKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("FetchedKeys")
-            .field("uri", &self.0.uri)
+            .field("uri", &shown(&self.0.uri.to_string()))
             .field("times", &self.0.times)
             .finish_non_exhaustive()
     }
@@ -157,11 +158,11 @@ impl Shared {
             let fetched = tokio::time::timeout(PATIENCE, ending.0.fetch()).await;
             match fetched.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
                 Ok(keys) => {
-                    tracing::debug!(uri = %ending.0.uri, keys = keys.len(), "keys fetched");
+                    tracing::debug!(uri = shown(&ending.0.uri.to_string()), keys = keys.len(), "keys fetched");
                     let keys = Some((Arc::new(keys), Instant::now()));
                     ending.0.state.send_modify(|state| state.keys = keys);
                 }
-                Err(reason) => tracing::warn!(uri = %ending.0.uri, reason, "keys cannot be fetched"),
+                Err(reason) => tracing::warn!(uri = shown(&ending.0.uri.to_string()), reason, "keys cannot be fetched"),
             }
         });
     }

@@ -1,0 +1,66 @@
+//! Who sends the client somewhere: the HTTP client is told, since only it sees where a name leads.
+
+use std::sync::{Arc, Mutex};
+
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use serde_json::{Value, json};
+use steadfast_auth::client::{
+    Authorizer, Credential, Grant, IdentityProvider, PreRegistered, Profile, Secret, Verdict,
+};
+use steadfast_auth::{HttpClient, NamedBy, Payload, Reply};
+
+const SERVER: &str = "https://mcp.example.com/mcp";
+
+/// Which hosts were asked, and who is said to have named them.
+type Asked = Vec<(String, Option<String>)>;
+
+/// A server, its authorization server and an identity provider.
+#[derive(Clone, Default)]
+struct Everybody(Arc<Mutex<Asked>>);
+
+impl HttpClient for Everybody {
+    fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+        let (host, path) = (request.uri().host().unwrap().to_owned(), request.uri().path());
+        let answer: Value = match (host.as_str(), path) {
+            ("mcp.example.com", _) => {
+                json!({"resource": SERVER, "authorization_servers": ["https://auth.example.com"]})
+            }
+            ("auth.example.com", "/token") => json!({"access_token": "a", "token_type": "Bearer"}),
+            ("auth.example.com", _) => {
+                json!({"issuer": "https://auth.example.com", "token_endpoint": "https://auth.example.com/token"})
+            }
+            _ => {
+                let kind = "urn:ietf:params:oauth:token-type:id-jag";
+                json!({"access_token": "b", "token_type": "Bearer", "issued_token_type": kind})
+            }
+        };
+        let named_by = request.extensions().get::<NamedBy>().map(|named_by| named_by.host().to_owned());
+        self.0.lock().unwrap().push((host, named_by));
+        Box::pin(async move { Ok(Response::new(Payload::from(answer.to_string()))) })
+    }
+}
+
+/// What is asked for a token, with this profile.
+async fn asked(profile: Profile) -> Asked {
+    let everybody = Everybody::default();
+    let builder = Authorizer::builder(SERVER, profile, everybody.clone()).unwrap();
+    let authorizer = builder.assertions(Secret::new("c")).build();
+    let mut attempt = authorizer.attempt(Method::POST, SERVER).unwrap();
+    assert_eq!(attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await, Ok(Verdict::Again));
+    std::mem::take(&mut *everybody.0.lock().unwrap())
+}
+
+#[tokio::test]
+async fn what_the_server_names_is_said_to_be_named_by_it_and_what_the_program_chose_is_not() {
+    let (named, chosen) = (Some(String::from("mcp.example.com")), None);
+    let provider = IdentityProvider::new("https://idp.example.com", "https://idp.example.com/token", "me").unwrap();
+    let profile = Profile::new("Test").grant(Grant::EnterpriseManaged(provider));
+    let client = || PreRegistered::new("me", Credential::None);
+    let expected = |at_issuer: &Option<String>| {
+        let hosts = ["mcp.example.com", "auth.example.com", "idp.example.com", "auth.example.com"].map(String::from);
+        let by = [named.clone(), at_issuer.clone(), chosen.clone(), at_issuer.clone()];
+        hosts.into_iter().zip(by).collect::<Asked>()
+    };
+    assert_eq!(asked(profile.clone().registered(client())).await, expected(&named));
+    assert_eq!(asked(profile.registered(client().with_issuer("https://auth.example.com"))).await, expected(&chosen));
+}

@@ -1,0 +1,124 @@
+//! Who signs out has no tokens any more, and where it wants to know, their issuer is told.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use http::{Request, Response};
+use serde_json::json;
+use steadfast_auth::client::{Authorizer, Key, MemoryStore, Profile, Secret, TokenStore as _};
+use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
+
+use crate::faults::Watched;
+use crate::refresh::{Straight, authorize};
+use crate::site::{Habits, Site, call};
+
+const SERVER: &str = "https://mcp.example.com/mcp";
+const ISSUER: &str = "https://auth.example.com";
+
+#[tokio::test]
+async fn tokens_are_taken_back_where_that_can_be_done() {
+    let site = Site::start(Habits { revokes: true, ..Habits::default() }).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).build();
+    call(&authorizer, &site.url()).await.unwrap();
+    authorizer.sign_out().await.unwrap();
+    let seen = site.seen();
+    let revoked: Vec<_> = seen.revocations.iter().map(|form| (&*form["token"], &*form["token_type_hint"])).collect();
+    assert_eq!(revoked, [("refresh-0", "refresh_token"), ("access-0", "access_token")]);
+}
+
+#[tokio::test]
+async fn the_last_tokens_are_the_ones_that_are_taken_back() {
+    let site = Site::start(Habits { revokes: true, lifetimes: vec![0], ..Habits::default() }).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).build();
+    call(&authorizer, &site.url()).await.unwrap();
+    assert_eq!(site.refreshed(), 1);
+    assert_eq!(authorizer.forget().await, Ok(true));
+    let seen = site.seen();
+    let revoked: Vec<_> = seen.revocations.iter().map(|form| &*form["token"]).collect();
+    assert_eq!(revoked, ["refresh-1", "access-1"], "by the client that is then forgotten");
+}
+
+#[tokio::test]
+async fn tokens_that_no_store_took_are_taken_back() {
+    let store = Watched::default();
+    let site = Site::start(Habits { revokes: true, lifetimes: vec![0], ..Habits::default() }).await;
+    let builder = site.authorizer(Profile::new("Test")).store(store.clone());
+    let authorizer = builder.user_agent(Straight).build();
+    authorize(&authorizer, &site).await;
+    store.is_full.store(true, Ordering::Relaxed);
+    assert!(call(&authorizer, &site.url()).await.is_err());
+    authorizer.sign_out().await.unwrap();
+    let seen = site.seen();
+    let revoked: Vec<_> = seen.revocations.iter().map(|form| &*form["token"]).collect();
+    assert_eq!(revoked, ["refresh-1", "access-1"]);
+}
+
+/// A store with tokens of a client that shows who it is in this way.
+async fn with_tokens(method: &str) -> MemoryStore {
+    let store = MemoryStore::new();
+    let binding = json!({"issuer": ISSUER, "resource": SERVER}).to_string();
+    store.save(&Key::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
+    let tokens = json!({
+        "issuer": ISSUER, "resource": SERVER, "token_endpoint": "https://auth.example.com/token",
+        "revocation_endpoint": "https://auth.example.com/revoke", "client_id": "me", "method": method,
+        "access_token": "a", "scheme": "Bearer", "issued_at": 1,
+    });
+    let key = Key::Tokens { issuer: ISSUER.to_owned(), resource: SERVER.to_owned() };
+    store.save(&key, &Secret::new(tokens.to_string())).await.unwrap();
+    store
+}
+
+/// Never answers.
+struct Silent;
+
+impl HttpClient for Silent {
+    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_that_does_not_answer_keeps_nobody_from_signing_out() {
+    let store = with_tokens("none").await;
+    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), Silent).unwrap().store(store.clone()).build();
+    let signed_out = tokio::time::timeout(Duration::from_secs(6), authorizer.sign_out()).await;
+    assert_eq!(signed_out, Ok(Ok(())));
+    assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
+}
+
+/// Says no, or is not there.
+struct Unhelpful(Result<u16, HttpError>);
+
+impl HttpClient for Unhelpful {
+    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+        let answer = self.0.clone();
+        Box::pin(async { answer.map(|status| Response::builder().status(status).body(Payload::default()).unwrap()) })
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out() {
+    for unhelpful in [Unhelpful(Ok(503)), Unhelpful(Ok(302)), Unhelpful(Err(HttpError::new("nobody is there")))] {
+        let store = with_tokens("none").await;
+        let builder = Authorizer::builder(SERVER, Profile::new("Test"), unhelpful).unwrap();
+        builder.store(store.clone()).build().sign_out().await.unwrap();
+        assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
+    }
+}
+
+/// Nobody may be asked anything.
+struct Nobody;
+
+impl HttpClient for Nobody {
+    fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+        panic!("{request:?}")
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_show_who_it_is_shows_nobody_its_tokens() {
+    let store = with_tokens("client_secret_basic").await;
+    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), Nobody).unwrap().store(store.clone()).build();
+    authorizer.sign_out().await.unwrap();
+    assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
+}
