@@ -649,6 +649,37 @@ fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
     assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
 }
 
+/// What is said of the oldest is what has been waited for longest, whenever the call was made.
+#[test]
+fn a_call_that_was_given_up_last_makes_no_room_for_others_because_it_was_made_first() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let mut give_up = |world: &mut World, number| {
+        world.now = world.now + Duration::from_millis(1);
+        world.connection.cancel_call(world.now, CallKey::new(number), None);
+    };
+    for number in 0..1_026 {
+        heeded(&mut world, number, false);
+    }
+    for number in (1..1_025).chain([0, 1_025]) {
+        give_up(&mut world, number);
+    }
+    assert!(world.connection.heeds(CallKey::new(0)));
+    assert!(!world.connection.heeds(CallKey::new(1)));
+}
+
+/// Whoever carries it knows that no answer will come.
+#[test]
+fn an_answer_that_cannot_come_any_more_is_not_waited_for() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    heeded(&mut world, 0, false);
+    world.connection.cancel_call(world.now, CallKey::new(0), None);
+    world.connection.handle_call_ended(CallKey::new(0), Outcome::Lost { sent: true, why: "it broke off".to_owned() });
+    assert!(!world.connection.heeds(CallKey::new(0)));
+    assert_eq!(world.connection.poll_timeout(), None);
+    world.listen();
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: true })], "it has ended once");
+}
+
 #[test]
 fn what_takes_something_back_has_room_where_other_calls_have_none() {
     let capabilities = ClientCapabilities::new();
