@@ -6,11 +6,13 @@
 
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
 
 use super::ending::text_of;
+use super::followed::Place;
 use super::tasks::Tasks;
 use super::{Client, unwanted};
 use crate::runtime::{CallEnding, OnProgress, PendingCall};
@@ -19,13 +21,16 @@ use crate::runtime::{CallEnding, OnProgress, PendingCall};
 pub(super) struct Asking<R: Request> {
     client: Client,
     request: PendingCall,
-    tasks: Option<Tasks>,
+    /// What it may become, and its place among what has.
+    tasks: Option<(Tasks, Place)>,
     of: PhantomData<fn() -> R>,
 }
 
 impl<R: Request> Asking<R> {
     /// `tasks`: what it may become.
     pub(super) fn new(client: Client, request: PendingCall, tasks: Option<Tasks>) -> Self {
+        let followed = &client.inner.line.opener.followed;
+        let tasks = tasks.map(|tasks| (tasks, followed.enter_asking(Arc::clone(request.slot()), tasks)));
         Self { client, request, tasks, of: PhantomData }
     }
 
@@ -46,11 +51,13 @@ impl<R: Request> Future for Asking<R> {
 /// A task must not go on for nobody.
 impl<R: Request> Drop for Asking<R> {
     fn drop(&mut self) {
+        let left = self.tasks.as_ref().and_then(|(tasks, place)| Some((tasks, place.leave()?)));
         if let Some(ending) = self.request.abandon()
+            && let Some((tasks, cancelling)) = left
             && let Ok(text) = text_of(ending, R::METHOD.name())
-            && let Some(task) = self.tasks.and_then(|tasks| tasks.begun_by(&text))
+            && let Some(task) = tasks.begun_by(&text)
         {
-            unwanted::cancel(&self.client, &task.task_id);
+            unwanted::cancel(&self.client, &task.task_id, cancelling);
         }
     }
 }

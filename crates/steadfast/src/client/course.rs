@@ -135,6 +135,10 @@ impl<R: Request> Course<R> {
 
     /// Makes the next request.
     pub(super) fn request(&mut self) -> Result<Asking<R>, Error> {
+        // The connection of a client that is being closed is there for taking back what goes on.
+        if self.bounds.line.is_closing() && !R::METHOD.takes_back() {
+            return Err(Error::closed(Outcome::NotSent));
+        }
         self.tasks = Tasks::of::<R>(&self.client, &self.link.peer, &self.params)?;
         let params = self.params_text()?;
         self.asked = self.bounds.runtime.now();

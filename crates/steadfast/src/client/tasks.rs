@@ -101,7 +101,7 @@ pub(super) fn follow(
     method: Method,
     task: Task,
 ) -> impl Future<Output = Result<JsonObject, Error>> {
-    let place = client.inner.line.followed.enter(&task.task_id);
+    let place = client.inner.line.opener.followed.enter(&task.task_id);
     let mut following = Following { client, tasks, method, task, place, answered: Answered::default(), over: false };
     async move { following.until_the_end().await }
 }
@@ -230,8 +230,11 @@ impl Answered {
 /// Has the task cancelled when nobody waits for it any more.
 impl Drop for Following {
     fn drop(&mut self) {
-        if self.place.leave() && !self.over && !mutant!(KeepDroppedTasks) {
-            unwanted::cancel(&self.client, &self.task.task_id);
+        if let Some(cancelling) = self.place.leave()
+            && !self.over
+            && !mutant!(KeepDroppedTasks)
+        {
+            unwanted::cancel(&self.client, &self.task.task_id, cancelling);
         }
     }
 }

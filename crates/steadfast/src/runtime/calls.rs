@@ -89,6 +89,14 @@ impl Slot {
         unseen
     }
 
+    /// Looks at the answer, if it has come and nobody has taken it.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&str) -> T) -> Option<T> {
+        match &self.lock().ending {
+            Some(CallEnding::Ended(Outcome::Answered(result))) => Some(look(result)),
+            _ => None,
+        }
+    }
+
     pub(super) fn progress(&self, progress: ProgressParams) {
         let bytes = progress_bytes(&progress);
         self.change(|state| state.progress.push(progress, bytes));
@@ -192,6 +200,11 @@ impl PendingCall {
     /// The way to the driver, and the name under which it knows the call.
     pub(crate) fn handle(&self) -> (Arc<Mailbox>, CallKey) {
         (Arc::clone(&self.mailbox), self.key)
+    }
+
+    /// Where its end is put.
+    pub(crate) fn slot(&self) -> &Arc<Slot> {
+        &self.slot
     }
 
     /// Nobody will look at it any more. Gives how it ended, if it has and nobody has looked.

@@ -6,9 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast::client::{Connecting, Era, PendingResult};
 use steadfast::prelude::*;
-use steadfast::{
-    ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Limits, Outcome, TASKS_EXTENSION, request,
-};
+use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Limits, Outcome, TASKS_EXTENSION, request};
 
 use super::client_demands::Host;
 use super::soon;
@@ -36,12 +34,12 @@ async fn follow(client: &Client, host: &mut Host, name: &str) -> Followed {
     host.answer(&asked, task(name, json!({"resultType": "task"}))).await;
     // What is answered behind it shows that it has come, so that its follower pauses when it has been polled.
     host.is_quiet(client).await;
-    assert!(futures_now(&mut call).await.is_none());
+    assert!(poll_once(&mut call).await.is_none());
     call
 }
 
 /// Polls it once.
-async fn futures_now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     std::future::poll_fn(|cx| {
         std::task::Poll::Ready(match Pin::new(&mut *future).poll(cx) {
             std::task::Poll::Ready(done) => Some(done),
@@ -49,6 +47,18 @@ async fn futures_now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         })
     })
     .await
+}
+
+/// A call that waits, and what it asks its server. Whether it can be answered shows whether the connection is open.
+async fn wait(client: &Client, host: &mut Host) -> (PendingResult<request::CallTool>, Value) {
+    let call = client.call_tool("waits", json!({})).start();
+    (call, host.until("tools/call").await)
+}
+
+/// The connection is open: this call can be answered.
+async fn is_open(host: &mut Host, (call, asked): (PendingResult<request::CallTool>, Value)) {
+    host.answer(&asked, json!({"resultType": "complete", "content": []})).await;
+    soon(call).await.unwrap();
 }
 
 /// Answers every cancellation of a task to the end of the connection. Gives their names.
@@ -67,12 +77,12 @@ async fn take_cancellations(host: &mut Host) -> Vec<String> {
 async fn whoever_closes_a_client_second_waits_for_what_the_first_has_cancelled() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let _call = follow(&client, &mut host, "one").await;
+    let waits = wait(&client, &mut host).await;
     let (mut first, mut second) = (Box::pin(client.clone().close()), Box::pin(client.close()));
-    assert!(futures_now(&mut first).await.is_none());
+    assert!(poll_once(&mut first).await.is_none());
     let cancel = host.until("tasks/cancel").await;
-    assert!(futures_now(&mut second).await.is_none());
-    // It has not heard of it yet, so the connection is open.
-    assert_eq!(host.ask("ping", json!({})).await["id"], "asked");
+    assert!(poll_once(&mut second).await.is_none());
+    is_open(&mut host, waits).await;
     host.answer(&cancel, json!({"resultType": "complete"})).await;
     soon(async { tokio::join!(first, second, host.read_to_the_end()) }).await;
 }
@@ -100,9 +110,10 @@ async fn a_client_that_is_closed_waits_until_a_task_is_cancelled_that_came_late(
     host.until("notifications/cancelled").await;
     host.answer(&asked, task("one", json!({"resultType": "task"}))).await;
     let cancel = host.until("tasks/cancel").await;
+    let waits = wait(&client, &mut host).await;
     let mut closing = Box::pin(client.close());
-    assert!(futures_now(&mut closing).await.is_none());
-    assert_eq!(host.ask("ping", json!({})).await["id"], "asked");
+    assert!(poll_once(&mut closing).await.is_none());
+    is_open(&mut host, waits).await;
     host.answer(&cancel, json!({"resultType": "complete"})).await;
     soon(async { tokio::join!(closing, host.read_to_the_end()) }).await;
 }
@@ -113,11 +124,10 @@ async fn nothing_is_called_any_more_while_a_client_waits_for_its_tasks_to_be_can
     let _call = follow(&client, &mut host, "one").await;
     let other = client.clone();
     let mut closing = Box::pin(client.close());
-    assert!(futures_now(&mut closing).await.is_none());
+    assert!(poll_once(&mut closing).await.is_none());
     let cancel = host.until("tasks/cancel").await;
     let mut called = Box::pin(other.call_tool("again", json!({})).start());
-    assert_eq!(host.ask("ping", json!({})).await["id"], "asked");
-    let error = futures_now(&mut called).await.expect("an end").unwrap_err();
+    let error = poll_once(&mut called).await.expect("an end").unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
     host.answer(&cancel, json!({"resultType": "complete"})).await;
     soon(async { tokio::join!(closing, host.read_to_the_end()) }).await;
@@ -163,7 +173,7 @@ async fn a_close_that_nobody_waits_for_cancels_tasks_all_the_same() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let call = follow(&client, &mut host, "one").await;
     let mut closing = Box::pin(client.close());
-    assert!(futures_now(&mut closing).await.is_none());
+    assert!(poll_once(&mut closing).await.is_none());
     drop(closing);
     assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(soon(take_cancellations(&mut host)).await, ["one"]);
