@@ -608,9 +608,10 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
     for by_timeout in [false, true] {
         let mut world = World::opened(Revision::V2025_11_25);
         heeded(&mut world, 0, true);
-        match by_timeout {
-            true => world.wait(Duration::from_secs(3)),
-            false => world.connection.cancel_call(world.now, CallKey::new(0), None),
+        if by_timeout {
+            world.wait(Duration::from_secs(3));
+        } else {
+            world.connection.cancel_call(world.now, CallKey::new(0), None);
         }
         assert_eq!(world.wire()[0]["method"], "notifications/cancelled");
         for _ in 0..2 {
@@ -649,11 +650,11 @@ fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
     assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
 }
 
-/// What is said of the oldest is what has been waited for longest, whenever the call was made.
+/// The oldest is who has been waited for longest, whenever the call was made.
 #[test]
 fn a_call_that_was_given_up_last_makes_no_room_for_others_because_it_was_made_first() {
     let mut world = World::opened(Revision::V2025_11_25);
-    let mut give_up = |world: &mut World, number| {
+    let give_up = |world: &mut World, number| {
         world.now = world.now + Duration::from_millis(1);
         world.connection.cancel_call(world.now, CallKey::new(number), None);
     };

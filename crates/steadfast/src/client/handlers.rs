@@ -118,13 +118,7 @@ impl Service for Answers {
         self.told.tell(method, &params);
     }
 
-    fn answered_late(
-        &mut self,
-        result: Box<str>,
-        peer: &Arc<Peer>,
-        mailbox: &Arc<Mailbox>,
-        runtime: &Arc<dyn Runtime>,
-    ) {
+    fn answered_late(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
         unwanted::cancel_late(result, peer, &self.decoration, mailbox, runtime, &self.followed);
     }
 

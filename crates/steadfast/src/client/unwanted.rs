@@ -37,7 +37,7 @@ pub(super) fn cancel(client: &Client, task_id: &str, cancelling: Cancelling) {
 /// Has the task cancelled that a call which was given up turns out to have begun, if it has. Called on the driver's thread, which
 /// does not wait until the result is read.
 pub(super) fn cancel_late(
-    result: Box<str>,
+    result: String,
     peer: &Arc<Peer>,
     decoration: &Decoration,
     mailbox: &Arc<Mailbox>,

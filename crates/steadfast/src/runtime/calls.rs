@@ -82,7 +82,7 @@ impl Slot {
         let mut unseen = None;
         self.change(|state| match ending {
             CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.heeded_late => {
-                unseen = Some(result)
+                unseen = Some(result);
             }
             ending => state.ending = Some(ending),
         });

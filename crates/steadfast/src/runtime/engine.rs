@@ -38,7 +38,7 @@ pub(crate) trait Service: Send + 'static {
     /// This is the result of a call that nobody waits for any more, and that matters all the same.
     fn answered_late(
         &mut self,
-        _result: Box<str>,
+        _result: String,
         _peer: &Arc<Peer>,
         _mailbox: &Arc<Mailbox>,
         _runtime: &Arc<dyn Runtime>,
@@ -269,7 +269,7 @@ impl<S: Service> Engine<S> {
 
     fn hand_over_late(&mut self, result: Box<str>) {
         if let Some(peer) = self.connection.peer() {
-            self.service.answered_late(result, peer, &self.mailbox, &self.runtime);
+            self.service.answered_late(result.into_string(), peer, &self.mailbox, &self.runtime);
         }
     }
 

@@ -1,7 +1,6 @@
 //! No task goes on for nobody (L5): what a client does about its tasks when it leaves, whoever else does something at that moment.
 
 use std::pin::Pin;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::client::{Connecting, Era, PendingResult};
@@ -38,7 +37,7 @@ async fn follow(client: &Client, host: &mut Host, name: &str) -> Followed {
     call
 }
 
-/// Polls it once.
+/// Polls it once. Gives what it came to.
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     std::future::poll_fn(|cx| {
         std::task::Poll::Ready(match Pin::new(&mut *future).poll(cx) {
@@ -179,14 +178,12 @@ async fn a_close_that_nobody_waits_for_cancels_tasks_all_the_same() {
     assert_eq!(soon(take_cancellations(&mut host)).await, ["one"]);
 }
 
-/// A server that does not take the cancellation, or does not read at all, holds nobody up for long.
+/// It has two seconds.
 #[tokio::test]
-async fn a_server_that_does_not_hear_of_it_does_not_keep_a_client_from_closing() {
+async fn a_server_that_does_not_take_a_cancellation_does_not_keep_a_client_from_closing() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let call = follow(&client, &mut host, "one").await;
-    let began = std::time::Instant::now();
     soon(client.close()).await;
-    assert!(began.elapsed() < Duration::from_secs(6));
     assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Closed);
     host.read_to_the_end().await;
 }
