@@ -38,6 +38,11 @@ struct GivenUp {
 }
 
 impl Late {
+    /// The one that has been waited for longest.
+    fn oldest(&self) -> Option<CallKey> {
+        self.calls.iter().min_by_key(|(key, given_up)| (given_up.until, **key)).map(|(key, _)| *key)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (CallKey, &RequestId)> {
         self.calls.iter().map(|(key, given_up)| (*key, &given_up.id))
     }
@@ -56,9 +61,9 @@ impl Connection {
             return;
         }
         if self.late.calls.len() >= MOST
-            && let Some((oldest, _)) = self.late.calls.first_key_value()
+            && let Some(oldest) = self.late.oldest()
         {
-            self.forget_late(*oldest);
+            self.forget_late(oldest);
         }
         let until = now + PATIENCE;
         self.timers.set(until, Purpose::Late(key));

@@ -150,8 +150,9 @@ impl Connection {
     }
 
     /// Whoever carries this call on its own knows how it ended, without a message of the peer's. Nothing happens if it has
-    /// ended.
+    /// ended, but that its answer is not waited for any more.
     pub fn handle_call_ended(&mut self, key: CallKey, outcome: Outcome) {
+        self.forget_late(key);
         if self.end_call(key).is_some() {
             self.events.push_back(Event::CallEnded { call: key, outcome });
             self.settle();

@@ -608,9 +608,10 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
     for by_timeout in [false, true] {
         let mut world = World::opened(Revision::V2025_11_25);
         heeded(&mut world, 0, true);
-        match by_timeout {
-            true => world.wait(Duration::from_secs(3)),
-            false => world.connection.cancel_call(world.now, CallKey::new(0), None),
+        if by_timeout {
+            world.wait(Duration::from_secs(3));
+        } else {
+            world.connection.cancel_call(world.now, CallKey::new(0), None);
         }
         assert_eq!(world.wire()[0]["method"], "notifications/cancelled");
         for _ in 0..2 {
@@ -647,6 +648,37 @@ fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
     assert!(world.connection.heeds(CallKey::new(1_999)), "the oldest make room");
     world.wait(Duration::from_secs(60));
     assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
+}
+
+/// The oldest is who has been waited for longest, whenever the call was made.
+#[test]
+fn a_call_that_was_given_up_last_makes_no_room_for_others_because_it_was_made_first() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    let give_up = |world: &mut World, number| {
+        world.now = world.now + Duration::from_millis(1);
+        world.connection.cancel_call(world.now, CallKey::new(number), None);
+    };
+    for number in 0..1_026 {
+        heeded(&mut world, number, false);
+    }
+    for number in (1..1_025).chain([0, 1_025]) {
+        give_up(&mut world, number);
+    }
+    assert!(world.connection.heeds(CallKey::new(0)));
+    assert!(!world.connection.heeds(CallKey::new(1)));
+}
+
+/// Whoever carries it knows that no answer will come.
+#[test]
+fn an_answer_that_cannot_come_any_more_is_not_waited_for() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    heeded(&mut world, 0, false);
+    world.connection.cancel_call(world.now, CallKey::new(0), None);
+    world.connection.handle_call_ended(CallKey::new(0), Outcome::Lost { sent: true, why: "it broke off".to_owned() });
+    assert!(!world.connection.heeds(CallKey::new(0)));
+    assert_eq!(world.connection.poll_timeout(), None);
+    world.listen();
+    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: true })], "it has ended once");
 }
 
 #[test]

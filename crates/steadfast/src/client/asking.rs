@@ -6,27 +6,34 @@
 
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
 
 use super::ending::text_of;
+use super::followed::{Cancelling, Place};
 use super::tasks::Tasks;
 use super::{Client, unwanted};
 use crate::runtime::{CallEnding, OnProgress, PendingCall};
 
-/// See the [module](self). Awaited for how it ends.
+/// See the [module](self). Awaited for how it ends; to be dropped when that was looked at.
 pub(super) struct Asking<R: Request> {
     client: Client,
     request: PendingCall,
-    tasks: Option<Tasks>,
+    /// What it may become, and its place among what has.
+    tasks: Option<(Tasks, Place)>,
+    /// Set when the answer has left its place and may not have found another.
+    reading: Option<Cancelling>,
     of: PhantomData<fn() -> R>,
 }
 
 impl<R: Request> Asking<R> {
     /// `tasks`: what it may become.
     pub(super) fn new(client: Client, request: PendingCall, tasks: Option<Tasks>) -> Self {
-        Self { client, request, tasks, of: PhantomData }
+        let followed = &client.inner.line.opener.followed;
+        let tasks = tasks.map(|tasks| (tasks, followed.enter_asking(Arc::clone(request.slot()), tasks)));
+        Self { client, request, tasks, reading: None, of: PhantomData }
     }
 
     /// What is called with progress, for the next request.
@@ -39,17 +46,22 @@ impl<R: Request> Future for Asking<R> {
     type Output = CallEnding;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
-        Pin::new(&mut self.request).poll(cx)
+        std::task::ready!(self.request.poll_ended(cx));
+        // Nobody finds the answer where it was from here on: whoever closes the client waits until this is dropped.
+        self.reading = self.tasks.as_ref().and_then(|(_, place)| place.leave());
+        self.request.take_ending()
     }
 }
 
 /// A task must not go on for nobody.
 impl<R: Request> Drop for Asking<R> {
     fn drop(&mut self) {
-        let Some(tasks) = self.tasks.filter(|_| !self.request.has_ended()) else { return };
-        // Before it is known whether there is one: whoever closes the client waits for this.
-        let cancelling = self.client.inner.line.followed.begin_cancelling();
+        if self.request.has_ended() {
+            return;
+        }
+        let left = self.tasks.as_ref().and_then(|(tasks, place)| Some((tasks, place.leave()?)));
         if let Some(ending) = self.request.abandon()
+            && let Some((tasks, cancelling)) = left
             && let Ok(text) = text_of(ending, R::METHOD.name())
             && let Some(task) = tasks.begun_by(&text)
         {

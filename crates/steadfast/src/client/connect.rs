@@ -14,6 +14,7 @@ use steadfast_model::{
 use steadfast_proto::connection::Limits;
 
 use super::declared::declared;
+use super::followed::Followed;
 use super::handlers::Handlers;
 use super::kept::{Kept, ResponseCache};
 use super::line::Line;
@@ -260,6 +261,7 @@ impl Connecting {
             handlers: self.handlers.declaring(capabilities.clone()),
             capabilities,
             era: self.era,
+            followed: Followed::new(self.limits.calls),
             limits: self.limits,
             timeout: self.opening,
             keep_alive: self.keep_alive,

@@ -5,12 +5,13 @@
 //! and what is known of the call by then is in the error (law L10).
 
 use std::borrow::Cow;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
 use steadfast_model::era;
 use steadfast_model::request::Request;
-use steadfast_model::{AnyResult, InputRequiredResult, ProgressToken, Task};
+use steadfast_model::{AnyResult, InputRequiredResult, JsonObject, ProgressToken, Task};
 use steadfast_proto::{Moment, mutant};
 
 use super::Client;
@@ -25,6 +26,7 @@ use super::link::Link;
 use super::lookup::{Lookup, look_up};
 use super::rounds::Rounds;
 use super::tasks::{self, Tasks};
+use super::unwanted::takes_cancellations;
 use crate::error::{Error, Outcome};
 use crate::runtime::waiting::{before, unless};
 use crate::runtime::{CallEnding, CallOptions, PendingCall, Runtime};
@@ -67,8 +69,8 @@ pub(super) enum Next {
     Answer(InputRequiredResult),
     /// What the server wants in the headers is to be looked up.
     LookUp,
-    /// It goes on as a task.
-    Follow(Tasks, Task),
+    /// It goes on as a task, which is followed.
+    Follow(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
     /// It was lost with its server, and that is it: how that ended is worth a moment.
     Mourn(Error),
 }
@@ -126,6 +128,10 @@ impl<R: Request> Course<R> {
 
     /// Makes the next request.
     pub(super) fn request(&mut self) -> Result<Asking<R>, Error> {
+        // The connection of a client that is being closed is there for taking back what goes on.
+        if self.bounds.line.is_closing() && !R::METHOD.takes_back() {
+            return Err(Error::closed(Outcome::NotSent));
+        }
         self.tasks = Tasks::of::<R>(&self.client, &self.link.peer, &self.params)?;
         let params = self.params_text()?;
         self.asked = self.bounds.runtime.now();
@@ -140,7 +146,7 @@ impl<R: Request> Course<R> {
             timeout: self.settings.timeout,
             total_timeout: self.bounds.end.map(|end| end.since(self.asked)),
             progress: self.token.clone().zip(self.settings.on_progress.take()),
-            heeded_late: self.tasks.is_some(),
+            heeded_late: self.tasks.is_some() && takes_cancellations(&self.link.peer),
             // In 2025-11-25 what is to become a task is taken back as one.
             keep_when_given_up: self.tasks == Some(Tasks::Experiment),
             ..CallOptions::default()
@@ -172,7 +178,7 @@ impl<R: Request> Course<R> {
     }
 
     /// Takes back what the next request needs.
-    pub(super) fn take_back(&mut self, mut request: Asking<R>) {
+    pub(super) fn take_back(&mut self, request: &mut Asking<R>) {
         self.settings.on_progress = request.take_on_progress();
     }
 
@@ -201,17 +207,24 @@ impl<R: Request> Course<R> {
         if let Some(tasks) = self.tasks.filter(|tasks| *tasks == Tasks::Experiment)
             && let Some(task) = tasks.begun_by(text)
         {
-            return Step::On(Next::Follow(tasks, task));
+            return self.follow(tasks, task);
         }
         let may_ask = R::METHOD.may_ask_back_in(self.link.peer.revision);
         let answer = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match answer {
             Ok(AnyResult::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
             Ok(AnyResult::Task(created)) if self.tasks == Some(Tasks::Extension) => {
-                Step::On(Next::Follow(Tasks::Extension, created.task))
+                self.follow(Tasks::Extension, created.task)
             }
             answer => Step::Over(answer.and_then(complete::<R>).and_then(|result| self.keep(text, result))),
         }
+    }
+
+    /// The task is followed from here on, whether anybody goes on with this or not.
+    fn follow(&self, tasks: Tasks, task: Task) -> Step<R> {
+        // Few calls become tasks, and the others need not be as large.
+        let following = tasks::follow(self.client.clone(), tasks, R::METHOD, task, self.settings.timeout);
+        Step::On(Next::Follow(Box::pin(following)))
     }
 
     /// Takes note of a result, and checks it.
@@ -242,8 +255,10 @@ impl<R: Request> Course<R> {
                 Err(error) => return (Err(error), self),
             };
             let ending = (&mut request).await;
-            self.take_back(request);
-            match self.read(ending) {
+            self.take_back(&mut request);
+            let step = self.read(ending);
+            drop(request);
+            match step {
                 Step::Over(result) => return (result, self),
                 Step::On(more) => next = more,
             }
@@ -264,10 +279,7 @@ impl<R: Request> Course<R> {
                 answered.map_err(|error| self.with_what_is_known(error))?;
             }
             Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
-            Next::Follow(tasks, task) => {
-                // Few calls become tasks, and the others need not be as large.
-                let following =
-                    Box::pin(tasks::follow(self.client.clone(), tasks, R::METHOD, task, self.settings.timeout));
+            Next::Follow(following) => {
                 let result = self.bounds.during(Outcome::Unknown, following).await??;
                 return Ok(Came::Result(Value::Object(result)));
             }

@@ -14,6 +14,7 @@ use steadfast_proto::envelope::OwnedParams;
 
 use super::changes::Told;
 use super::declared::Asked;
+use super::followed::Followed;
 use super::kept::Kept;
 use super::unwanted;
 use crate::error::Error;
@@ -42,6 +43,7 @@ pub(super) struct Answers {
     pub(super) kept: Arc<Kept>,
     /// Of what the client says by itself.
     pub(super) decoration: Decoration,
+    pub(super) followed: Arc<Followed>,
 }
 
 impl Handlers {
@@ -116,8 +118,8 @@ impl Service for Answers {
         self.told.tell(method, &params);
     }
 
-    fn answered_late(&mut self, result: &str, peer: &Peer, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
-        unwanted::cancel_late(result, peer, &self.decoration, mailbox, runtime);
+    fn answered_late(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
+        unwanted::cancel_late(result, peer, &self.decoration, mailbox, runtime, &self.followed);
     }
 
     fn overheard(&mut self, method: Method, params: &OwnedParams) {

@@ -16,7 +16,6 @@ use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
 use super::ending::{Loss, Lost, text_of};
-use super::followed::Followed;
 use super::link::{Link, wait_until_closed};
 use super::opening::{Opener, is_final};
 use super::reconnect::{Reconnect, Streak};
@@ -30,8 +29,6 @@ pub(super) struct Line {
     state: Mutex<State>,
     /// Rings when the line is closed.
     closing: watch::Sender<bool>,
-    /// The tasks that are followed over it.
-    pub(super) followed: Arc<Followed>,
 }
 
 struct State {
@@ -70,13 +67,7 @@ impl Line {
             streak: Streak::default(),
             closed: false,
         };
-        Arc::new(Self {
-            opener,
-            policy,
-            state: Mutex::new(state),
-            closing: watch::Sender::new(false),
-            followed: Arc::default(),
-        })
+        Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false) })
     }
 
     /// The newest link, whether it lives or not.
@@ -147,6 +138,11 @@ impl Line {
         self.closing.send_replace(true);
         self.opener.kept.close();
         LastLink(link)
+    }
+
+    /// Whether it is being closed, or is.
+    pub(super) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
     }
 
     /// Waits until the line is closed.

@@ -66,6 +66,7 @@ impl Driven {
             told: told.clone(),
             kept: Arc::clone(&kept),
             decoration: opener.decoration.clone(),
+            followed: Arc::clone(&opener.followed),
         };
         let (close, closed) = watch::channel(false);
         let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };

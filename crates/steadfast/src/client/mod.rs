@@ -128,7 +128,10 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.line.close();
+        // What is being closed is closed when its tasks are cancelled.
+        if !self.line.is_closing() {
+            self.line.close();
+        }
     }
 }
 
@@ -168,9 +171,7 @@ impl Client {
     /// Closes the client for good, and waits until its connection is closed and a child process is gone. Calls that wait end,
     /// and nothing is opened again. Tasks that are followed are cancelled first; the server has two seconds to hear of that.
     pub async fn close(self) {
-        let last = self.inner.line.begin_close();
-        unwanted::cancel_all(&self).await;
-        drop(last);
+        unwanted::cancel_all(&self, self.inner.line.begin_close());
         self.inner.line.wait_until_over().await;
     }
 

@@ -18,6 +18,7 @@ use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending,
 use tokio::sync::watch;
 
 use super::ending::result_of;
+use super::followed::Followed;
 use super::handlers::Handlers;
 use super::kept::Kept;
 use super::link::{Driven, Link, wait_until_closed};
@@ -47,6 +48,8 @@ pub(super) struct Opener {
     pub(super) decoration: Decoration,
     pub(super) handlers: Arc<Handlers>,
     pub(super) kept: Arc<Kept>,
+    /// The tasks that are followed, over whichever connection.
+    pub(super) followed: Arc<Followed>,
     pub(super) era: Era,
     pub(super) limits: Limits,
     /// For all that an opening takes.

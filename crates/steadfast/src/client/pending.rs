@@ -69,9 +69,11 @@ impl<R: Request> PendingResult<R> {
             match &mut self.state {
                 State::Waiting(request, _) => {
                     let ending = std::task::ready!(Pin::new(request).poll(cx));
-                    let State::Waiting(request, mut course) = self.end() else { return Poll::Pending };
-                    course.take_back(request);
-                    match course.read(ending) {
+                    let State::Waiting(mut request, mut course) = self.end() else { return Poll::Pending };
+                    course.take_back(&mut request);
+                    let step = course.read(ending);
+                    drop(request);
+                    match step {
                         Step::Over(result) => return Poll::Ready((result, Some(course))),
                         Step::On(next) => self.state = State::Going(Box::pin(course.go(next))),
                     }

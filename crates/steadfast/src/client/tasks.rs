@@ -102,7 +102,7 @@ pub(super) fn follow(
     task: Task,
     timeout: Option<Duration>,
 ) -> impl Future<Output = Result<JsonObject, Error>> {
-    let place = client.inner.line.followed.enter(&task.task_id);
+    let place = client.inner.line.opener.followed.enter(&task.task_id);
     let answered = Answered::default();
     let mut following = Following { client, tasks, method, task, timeout, place, answered, over: false };
     async move { following.until_the_end().await }
@@ -140,6 +140,9 @@ impl Following {
             }
             self.task.poll_interval_ms = task.poll_interval_ms.or(self.task.poll_interval_ms);
             self.over = task.status.is_final();
+            if self.over {
+                drop(self.place.leave());
+            }
             match (self.tasks, task.status) {
                 (_, TaskStatus::Working) => {}
                 (Tasks::Extension, TaskStatus::InputRequired) => {

@@ -82,11 +82,19 @@ impl Slot {
         let mut unseen = None;
         self.change(|state| match ending {
             CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.heeded_late => {
-                unseen = Some(result)
+                unseen = Some(result);
             }
             ending => state.ending = Some(ending),
         });
         unseen
+    }
+
+    /// Looks at the answer, if it has come and nobody has taken it.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&str) -> T) -> Option<T> {
+        match &self.lock().ending {
+            Some(CallEnding::Ended(Outcome::Answered(result))) => Some(look(result)),
+            _ => None,
+        }
     }
 
     pub(super) fn progress(&self, progress: ProgressParams) {
@@ -199,6 +207,11 @@ impl PendingCall {
         self.ended
     }
 
+    /// Where its end is put.
+    pub(crate) fn slot(&self) -> &Arc<Slot> {
+        &self.slot
+    }
+
     /// Nobody will look at it any more. Gives how it ended, if it has and nobody has looked.
     pub(crate) fn abandon(&mut self) -> Option<CallEnding> {
         let mut state = self.slot.lock();
@@ -215,33 +228,45 @@ impl PendingCall {
     }
 }
 
-impl Future for PendingCall {
-    type Output = CallEnding;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
-        let call = &mut *self;
-        let mut state = call.slot.lock();
-        if let Some(on_progress) = &mut call.on_progress {
+impl PendingCall {
+    /// Tells of progress. Ready when it has ended, which nobody has looked at then: see [`take_ending`](Self::take_ending).
+    pub(crate) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.slot.lock();
+        if let Some(on_progress) = &mut self.on_progress {
             let mut progress = state.take_progress();
             while !progress.is_empty() {
                 drop(state);
                 progress.into_iter().for_each(&mut *on_progress);
-                state = call.slot.lock();
+                state = self.slot.lock();
                 // Nothing comes behind the end, and what came before it is told before it is.
                 progress = if state.ending.is_some() { state.take_progress() } else { Vec::new() };
             }
         }
-        let Some(ending) = state.ending.take() else {
-            // What came while the callback ran is seen at once.
-            if !state.progress.is_empty() {
-                cx.waker().wake_by_ref();
-            }
-            state.waker = Some(cx.waker().clone());
-            return Poll::Pending;
-        };
-        drop(state);
-        call.ended = true;
-        Poll::Ready(ending)
+        if state.ending.is_some() {
+            return Poll::Ready(());
+        }
+        // What came while the callback ran is seen at once.
+        if !state.progress.is_empty() {
+            cx.waker().wake_by_ref();
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// How it ended, once, if it has.
+    pub(crate) fn take_ending(&mut self) -> Poll<CallEnding> {
+        let ending = self.slot.lock().ending.take();
+        self.ended |= ending.is_some();
+        ending.map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl Future for PendingCall {
+    type Output = CallEnding;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
+        std::task::ready!(self.poll_ended(cx));
+        self.take_ending()
     }
 }
 

@@ -36,7 +36,14 @@ pub(crate) trait Service: Send + 'static {
     fn notified(&mut self, _method: Method, _params: OwnedParams) {}
 
     /// This is the result of a call that nobody waits for any more, and that matters all the same.
-    fn answered_late(&mut self, _result: &str, _peer: &Peer, _mailbox: &Arc<Mailbox>, _runtime: &Arc<dyn Runtime>) {}
+    fn answered_late(
+        &mut self,
+        _result: String,
+        _peer: &Arc<Peer>,
+        _mailbox: &Arc<Mailbox>,
+        _runtime: &Arc<dyn Runtime>,
+    ) {
+    }
 
     /// The peer tells something, be it to a subscription or not. Comes first.
     fn overheard(&mut self, _method: Method, _params: &OwnedParams) {}
@@ -186,10 +193,10 @@ impl<S: Service> Engine<S> {
                     if let Some(slot) = self.calls.remove(&call)
                         && let Some(result) = slot.end(CallEnding::Ended(outcome))
                     {
-                        self.hand_over_late(&result);
+                        self.hand_over_late(result);
                     }
                 }
-                Event::AnsweredLate(result) => self.hand_over_late(&result),
+                Event::AnsweredLate(result) => self.hand_over_late(result),
                 Event::CallProgress { call, progress } => {
                     if let Some(slot) = self.calls.get(&call) {
                         slot.progress(progress);
@@ -260,9 +267,9 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    fn hand_over_late(&mut self, result: &str) {
+    fn hand_over_late(&mut self, result: Box<str>) {
         if let Some(peer) = self.connection.peer() {
-            self.service.answered_late(result, peer, &self.mailbox, &self.runtime);
+            self.service.answered_late(result.into_string(), peer, &self.mailbox, &self.runtime);
         }
     }
 

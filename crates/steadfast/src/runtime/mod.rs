@@ -48,7 +48,7 @@ pub use self::tokio::TokioRuntime;
 pub use engine::Ended;
 
 pub(crate) use asks::{Asked, Asks, Keeper, Memory};
-pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall, progress_bytes};
+pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall, Slot, progress_bytes};
 #[cfg(feature = "http")]
 pub(crate) use carriers::{for_workers_of as carriers_for, spawn_apart};
 pub(crate) use driver::{Driver, Obituary};

@@ -28,6 +28,7 @@ mod review;
 mod rounds;
 mod task_notices;
 mod tasks;
+mod unwanted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -26,21 +26,21 @@ const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
 const ERAS: [Era; 2] = [Era::Modern, OLDER];
 
 /// A server that reads and writes by hand.
-struct Host {
+pub(super) struct Host {
     raw: Raw,
     /// Every message of the client's, in order.
-    heard: Vec<Value>,
+    pub(super) heard: Vec<Value>,
 }
 
 impl Host {
     /// A client that has not said anything yet, and its server.
-    fn new() -> (Connecting, Self) {
+    pub(super) fn new() -> (Connecting, Self) {
         let (here, there) = memory::pair(1 << 16);
         (Client::connect(here), Self { raw: Raw::new(there), heard: Vec::new() })
     }
 
     /// A client that speaks that era, as `prepare` wants it, and its server.
-    async fn connected(era: Era, prepare: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
+    pub(super) async fn connected(era: Era, prepare: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
         let (connecting, mut host) = Self::new();
         let (client, ()) = tokio::join!(prepare(connecting).era(era).into_future(), host.open(era));
         (client.unwrap(), host)
@@ -60,14 +60,14 @@ impl Host {
     }
 
     /// The next message of the client's; `None` when it has closed the connection.
-    async fn next(&mut self) -> Option<Value> {
+    pub(super) async fn next(&mut self) -> Option<Value> {
         let line = soon(self.raw.line()).await?;
         self.heard.push(line.clone());
         Some(line)
     }
 
     /// Reads up to the next message of that method.
-    async fn until(&mut self, method: &str) -> Value {
+    pub(super) async fn until(&mut self, method: &str) -> Value {
         loop {
             let line = self.next().await.unwrap_or_else(|| panic!("no {method} came: {:?}", self.heard));
             if line["method"] == method {
@@ -77,11 +77,11 @@ impl Host {
     }
 
     /// Reads to the end of the connection.
-    async fn read_to_the_end(&mut self) {
+    pub(super) async fn read_to_the_end(&mut self) {
         while self.next().await.is_some() {}
     }
 
-    async fn answer(&mut self, request: &Value, result: Value) {
+    pub(super) async fn answer(&mut self, request: &Value, result: Value) {
         self.raw.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
     }
 
@@ -95,7 +95,7 @@ impl Host {
     }
 
     /// Asks the client something, and reads its answer: nothing else may come before.
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(super) async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.raw.send(&json!({"jsonrpc": "2.0", "id": "asked", "method": method, "params": params})).await;
         let answer = self.next().await.expect("an answer");
         assert_eq!((&answer["id"], answer.get("method")), (&json!("asked"), None), "{answer}");
@@ -103,7 +103,7 @@ impl Host {
     }
 
     /// Sees to it that the client has looked at everything, and that all it has said is the call that shows it.
-    async fn is_quiet(&mut self, client: &Client) {
+    pub(super) async fn is_quiet(&mut self, client: &Client) {
         let answered = async {
             let call = self.next().await.expect("a call");
             assert_eq!(call["method"], "tools/call", "{call}");
@@ -128,7 +128,7 @@ fn initialized(chosen: &Value) -> Value {
 }
 
 /// What a call came to, for those that are answered by hand.
-async fn with<T>(
+pub(super) async fn with<T>(
     call: impl Future<Output = Result<T, Error>>,
     answering: impl Future<Output = ()>,
 ) -> Result<T, Error> {
