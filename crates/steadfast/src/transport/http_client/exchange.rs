@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use self::refusal::{lost, unsent};
 use super::carried::Carried;
 use super::events::{Events, Heard, is_events};
-use super::fetch::{FetchResponse, body_of};
+use super::fetch::{FetchResponse, NoBody, body_of};
 use super::headers::Kind;
 use super::pace::Pace;
 use super::passage::{Passage, Sent};
@@ -157,12 +157,16 @@ impl Exchange {
 
     async fn read(&mut self, response: FetchResponse) -> Result<(), Outcome> {
         if let Some(encoding) = packed(&response) {
-            return Err(lost(format!("the answer is packed ({encoding}), which was not asked for")));
+            return Err(Outcome::Unreadable(format!("it is packed ({encoding}), which was not asked for")));
         }
         if is_events(&response) {
             return self.read_events(response).await;
         }
-        let body = body_of(response, self.shared.longest).await.map_err(lost)?;
+        let longest = self.shared.longest;
+        let body = body_of(response, longest).await.map_err(|why| match why {
+            NoBody::TooLong => too_long(longest),
+            NoBody::BrokeOff(error) => lost(error.to_string()),
+        })?;
         if body.is_empty() {
             return match self.call {
                 Some(_) => Err(lost("the server took the request and did not answer".to_owned())),
@@ -177,7 +181,7 @@ impl Exchange {
         match said {
             Said::Other if self.call.is_some() => {
                 // What was heard is looked at first: if it holds the answer after all, this is of no effect.
-                Err(lost("the response is not an answer to the request".to_owned()))
+                Err(Outcome::Unreadable("the response is not an answer to the request".to_owned()))
             }
             _ => Ok(()),
         }
@@ -203,7 +207,7 @@ impl Exchange {
                         self.tell(Incoming::Message(message)).await;
                     }
                 },
-                Heard::TooLong => return Err(Outcome::Unreadable(format!("a message of more than {longest} bytes"))),
+                Heard::TooLong => return Err(too_long(longest)),
                 Heard::End(_) if self.call.is_none() => return Ok(()),
                 Heard::End(why) => {
                     let next = match events.last_event_id() {
@@ -274,6 +278,11 @@ enum Said {
     /// An error without an id is the outcome of the request that it answers.
     Refusal(Outcome),
     Other,
+}
+
+/// It came, and would come again: this is no lost connection.
+fn too_long(longest: usize) -> Outcome {
+    Outcome::Unreadable(format!("a message of more than {longest} bytes"))
 }
 
 /// How a body was made smaller, if it was.

@@ -141,9 +141,32 @@ async fn what_is_packed_is_not_asked_for_and_not_unpacked() {
         .await;
         let client = connect(&url, Era::Modern).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{error:?}");
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
         assert!(why(&error).contains(encoding), "{}", why(&error));
         assert!(requests.lock().unwrap().iter().all(|came| came.header("accept-encoding").is_none()));
+    }
+}
+
+/// It came whole, and would come again.
+#[tokio::test]
+async fn an_answer_that_cannot_be_used_is_not_asked_for_again() {
+    type Answer = fn(&Came) -> Vec<u8>;
+    fn whole(body: &str) -> Vec<u8> {
+        response("200 OK", &[("content-type", "application/json")], body)
+    }
+    let rows: [(&str, Answer); 4] = [
+        ("bytes", |_| whole(&"x".repeat(LONGEST + 1))),
+        ("bytes", |_| events(&format!("data: {}\n\n", "x".repeat(LONGEST + 1)))),
+        ("packed", |_| response("200 OK", &[("content-encoding", "gzip")], "\u{1f}packed")),
+        ("not an answer", |_| whole("\"hello\"")),
+    ];
+    for (expected, answer) in rows {
+        let (url, requests) = raw(move |_, came| modern(came, || answer(came))).await;
+        let client = careful(&url, Era::Modern).await;
+        let error = soon(client.call_tool("any", json!({})).idempotent().into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
+        assert!(why(&error).contains(expected), "{}", why(&error));
+        assert_eq!(requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count(), 1, "{expected}");
     }
 }
 
