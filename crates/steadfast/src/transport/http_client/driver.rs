@@ -10,7 +10,7 @@ use std::time::Duration;
 use steadfast_model::{Method, RequestId};
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
 use steadfast_proto::mutant;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::HttpTarget;
 use super::above::Above;
@@ -59,8 +59,8 @@ pub(crate) struct HttpDriver<S> {
     messages: Vec<Carried>,
     /// Cancellations, behind the calls that were given up. Nothing waits behind them.
     cancellations: VecDeque<Carried>,
-    /// A message has to arrive before any other.
-    held: bool,
+    /// A message has to arrive before any other. This ends when it has, or never will.
+    held: Option<oneshot::Receiver<()>>,
     /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
     listening: Option<Carried>,
     lingering: VecDeque<Carried>,
@@ -91,7 +91,7 @@ impl<S: Service> HttpDriver<S> {
             exchanges: BTreeMap::new(),
             messages: Vec::new(),
             cancellations: VecDeque::new(),
-            held: false,
+            held: None,
             listening: None,
             lingering: VecDeque::new(),
             leaving: None,
@@ -119,7 +119,6 @@ impl<S: Service> HttpDriver<S> {
             match incoming {
                 Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
-                Incoming::Initialized => self.release(),
                 Incoming::SessionLost if mutant!(KeepLostSession) => {}
                 Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
                 Incoming::StreamOpened(events) => self.read_stream(*events),
@@ -169,7 +168,7 @@ impl<S: Service> HttpDriver<S> {
     fn send(&mut self) -> bool {
         let mut sent = false;
         // What stays with the connection is bounded there, and a call that is given up there was never sent.
-        while !self.held && !self.is_full() {
+        while self.held.is_none() && !self.is_full() {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
             sent = true;
             let kind = Kind::of(&transmit.body, &*self.shared.above);
@@ -185,9 +184,11 @@ impl<S: Service> HttpDriver<S> {
     }
 
     fn carry(&mut self, transmit: Transmit, kind: Kind) {
+        let mut delivered = None;
         if kind.method == Some(Method::Initialized) {
             // A server may refuse what comes before it.
-            self.held = true;
+            let (arrives, held) = oneshot::channel();
+            (delivered, self.held) = (Some(arrives), Some(held));
             self.shared.session().revision = self.engine.connection.peer().map(|peer| peer.revision);
         }
         let Transmit { body, call, .. } = transmit;
@@ -202,6 +203,7 @@ impl<S: Service> HttpDriver<S> {
             kind,
             call,
             passage: Arc::clone(&passage),
+            delivered,
             driver: self.driver.clone(),
         };
         let last_word = exchange.last_word();
@@ -229,9 +231,19 @@ impl<S: Service> HttpDriver<S> {
         self.messages.len() >= MOST_MESSAGES
     }
 
-    /// What had to arrive first has arrived.
-    fn release(&mut self) {
-        self.held = false;
+    /// Goes on if what had to arrive first has arrived. That is not behind what the server says meanwhile: too much of it is not
+    /// taken before it is answered, and nothing is answered before this. Returns whether it has.
+    fn release(&mut self, cx: &mut Context<'_>) -> bool {
+        let arrived = self.held.as_mut().is_some_and(|held| Pin::new(held).poll(cx).is_ready());
+        if arrived {
+            self.held = None;
+            self.listen();
+        }
+        arrived
+    }
+
+    /// Opens the stream on which the server speaks by itself.
+    fn listen(&mut self) {
         if self.listening.is_none() && self.shared.session().revision.is_some() {
             let listening = listen(Arc::clone(&self.shared), self.driver.clone());
             let shared = Arc::clone(&self.shared);
@@ -335,6 +347,7 @@ impl<S: Service> Future for HttpDriver<S> {
             driver.reap(cx);
             progressed |= driver.hear(cx);
             driver.engine.act();
+            progressed |= driver.release(cx);
             // What was sent has to be looked after, and may have made room for more.
             progressed |= driver.send();
             driver.engine.act();

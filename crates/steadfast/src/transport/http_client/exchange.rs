@@ -15,7 +15,7 @@ use steadfast_proto::connection::{CallKey, Outcome};
 use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::http::name;
 use steadfast_proto::mutant;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::refusal::{lost, unsent};
 use super::carried::Carried;
@@ -35,8 +35,6 @@ pub(super) enum Incoming {
     Message(Vec<u8>),
     /// A call has ended without one.
     Ended(CallKey, Outcome),
-    /// The server knows that the handshake is done, or never will.
-    Initialized,
     /// The server does not know the session.
     SessionLost,
     /// The stream of HTTP+SSE is open.
@@ -59,6 +57,8 @@ pub(super) struct Exchange {
     pub(super) kind: Kind,
     pub(super) call: Option<CallKey>,
     pub(super) passage: Arc<Passage>,
+    /// Dropped when the server has the message, or never will. It is no word among the others: those may not be taken before.
+    pub(super) delivered: Option<oneshot::Sender<()>>,
     pub(super) driver: mpsc::Sender<Incoming>,
 }
 
@@ -79,7 +79,6 @@ impl Exchange {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
             (None, Err(outcome)) => {
                 tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
-                self.note_delivered().await;
             }
             (_, Ok(())) => {}
         }
@@ -87,13 +86,10 @@ impl Exchange {
 
     /// What the driver has to know if this does not come to its end.
     pub(super) fn last_word(&self) -> impl FnOnce() -> Option<Incoming> + Send + use<> {
-        let (call, method, passage) = (self.call, self.kind.method, Arc::clone(&self.passage));
-        move || match call {
-            Some(call) => {
-                let why = "what makes the requests failed unexpectedly".to_owned();
-                Some(Incoming::Ended(call, Outcome::Lost { sent: passage.has_left(), why }))
-            }
-            None => (method == Some(Method::Initialized)).then_some(Incoming::Initialized),
+        let (call, passage) = (self.call, Arc::clone(&self.passage));
+        move || {
+            let why = "what makes the requests failed unexpectedly".to_owned();
+            Some(Incoming::Ended(call?, Outcome::Lost { sent: passage.has_left(), why }))
         }
     }
 
@@ -102,11 +98,9 @@ impl Exchange {
         let _ = self.driver.send(incoming).await;
     }
 
-    /// The server has this message, or never will. Others may wait for that.
-    async fn note_delivered(&self) {
-        if self.kind.method == Some(Method::Initialized) {
-            self.tell(Incoming::Initialized).await;
-        }
+    /// The server has this message. Others may wait for that.
+    fn note_delivered(&mut self) {
+        self.delivered = None;
     }
 
     /// A call has deadlines of its own. What wants no answer has this one, whether or not who makes the requests keeps to it.
@@ -135,7 +129,7 @@ impl Exchange {
                 Err(Outcome::SessionLost)
             }
             status if status.is_success() => {
-                self.note_delivered().await;
+                self.note_delivered();
                 self.read(response).await
             }
             _ if self.kind.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,

@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use steadfast::Outcome;
 use steadfast::transport::http_client::{
     Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching,
 };
+use steadfast::Outcome;
 
 use super::*;
 
@@ -52,13 +52,13 @@ fn answer(request: &FetchRequest, message: &Value) -> FetchResponse {
     }
 }
 
-fn respond(status: u16, content: &str, body: impl FetchBody + 'static) -> FetchResponse {
+pub(super) fn respond(status: u16, content: &str, body: impl FetchBody + 'static) -> FetchResponse {
     let body: Box<dyn FetchBody> = Box::new(body);
     ::http::Response::builder().status(status).header("content-type", content).body(body).unwrap()
 }
 
 /// A body in one piece.
-struct Whole(Option<Bytes>);
+pub(super) struct Whole(pub(super) Option<Bytes>);
 
 impl FetchBody for Whole {
     fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
