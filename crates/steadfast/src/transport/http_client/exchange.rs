@@ -234,7 +234,7 @@ impl Exchange {
                 }
                 // It will not know better next time.
                 Ok(response) if response.status().is_client_error() => return None,
-                Err(unsent) if unsent.is_unwritable() => return None,
+                Err(unsent) if unsent.is_final() => return None,
                 _ => {}
             }
         }

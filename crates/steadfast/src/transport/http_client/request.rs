@@ -54,8 +54,11 @@ pub(super) enum Unsent {
 }
 
 impl Unsent {
-    /// Whether it will be no better next time.
-    pub(super) fn is_unwritable(&self) -> bool {
-        matches!(self, Self::Failed(error) if error.is_unwritable())
+    /// Whether it will be no better next time. Whoever authorizes has tried what there is to try, and may have asked somebody.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Unauthorized(_) => true,
+            Self::Failed(error) => error.is_unwritable(),
+        }
     }
 }

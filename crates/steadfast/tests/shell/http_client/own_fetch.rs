@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use steadfast::transport::http_client::{
     Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching,
 };
-use steadfast::Outcome;
+use steadfast::{Outcome, SubscriptionFilter};
 
 use super::*;
 
@@ -216,6 +216,48 @@ async fn who_blocks_while_a_request_is_let_in_or_made_has_no_other_client_wait()
         // The body has nothing in it.
         assert_eq!(ended.is_ok(), place != Body, "{place:?} {ended:?}");
     }
+}
+
+/// Lets nobody in who reads a stream.
+#[derive(Clone, Default)]
+struct Stubborn {
+    reading: Signal,
+}
+
+struct Asking {
+    stubborn: Stubborn,
+    reads: bool,
+}
+
+impl Authorize for Stubborn {
+    fn attempt(&self, method: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(Asking { stubborn: self.clone(), reads: method == ::http::Method::GET })
+    }
+}
+
+impl Attempt for Asking {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        if self.reads {
+            self.stubborn.reading.set();
+            return Box::pin(async { Err("nobody is there to log in".into()) });
+        }
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Whoever is asked to log in, and does not, is not asked again for the same stream.
+#[tokio::test]
+async fn a_stream_that_nobody_is_let_in_for_is_asked_for_once() {
+    let (url, _) = raw(|_, came| older(came, || events("id: 1\nretry: 1\ndata:\n\n"))).await;
+    let stubborn = Stubborn::default();
+    let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), OLDER).await;
+    let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
+    // There is nothing to wait for any more.
+    soon(changes.next()).await.unwrap().unwrap();
+    assert_eq!(stubborn.reading.count(), 1, "the stream of the server");
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+    assert_eq!(stubborn.reading.count(), 2, "the rest of an answer");
 }
 
 /// L7, L5: a body that nobody wants any more is dropped, also by who reads it elsewhere.
