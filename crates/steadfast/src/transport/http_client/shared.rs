@@ -53,7 +53,8 @@ impl Shared {
         let url = wanted.endpoint.unwrap_or(&self.url);
         let authorize = self.authorize.as_ref();
         let mut admission = authorize.map(|all| Admission::new(all, &wanted.method, url.as_str(), &self.runtime));
-        for _ in 0..ASKED_AGAIN {
+        let mut left = ASKED_AGAIN;
+        loop {
             let response = self.send_once(&wanted, admission.as_mut()).await?;
             let Some(admission) = &mut admission else { return Ok(response) };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -63,13 +64,12 @@ impl Shared {
             }
             let answered = admission.answered(response.status(), response.headers().clone()).await;
             match answered {
-                Ok(true) if refused => {}
+                Ok(true) if refused && left > 0 => left -= 1,
                 Err(error) if refused => return Err(Unsent::Unauthorized(error)),
                 // What is wrong with its books is not the request's concern: it was let in.
                 _ => return Ok(response),
             }
         }
-        self.send_once(&wanted, admission.as_mut()).await
     }
 
     async fn send_once(&self, wanted: &Wanted<'_>, admission: Option<&mut Admission>) -> Result<FetchResponse, Unsent> {

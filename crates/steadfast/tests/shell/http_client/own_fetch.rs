@@ -218,10 +218,11 @@ async fn who_blocks_while_a_request_is_let_in_or_made_has_no_other_client_wait()
     }
 }
 
-/// Lets nobody in who reads a stream.
+/// Lets nobody in who reads a stream, and asks for each request that was refused to be made again.
 #[derive(Clone, Default)]
 struct Stubborn {
     reading: Signal,
+    answered: Arc<Mutex<Vec<u16>>>,
 }
 
 struct Asking {
@@ -243,6 +244,11 @@ impl Attempt for Asking {
         }
         Box::pin(async { Ok(()) })
     }
+
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+        self.stubborn.answered.lock().unwrap().push(status.as_u16());
+        Box::pin(async { Ok(true) })
+    }
 }
 
 /// Whoever is asked to log in, and does not, is not asked again for the same stream.
@@ -258,6 +264,28 @@ async fn a_stream_that_nobody_is_let_in_for_is_asked_for_once() {
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
     assert_eq!(stubborn.reading.count(), 2, "the rest of an answer");
+}
+
+/// Who authorizes keeps books: whether it is let in, at last.
+#[tokio::test]
+async fn who_authorizes_is_told_of_every_response() {
+    for (refusals, statuses) in [(4, [401, 401, 401, 401, 200]), (9, [401; 5])] {
+        let (url, requests) = raw(move |number, came| {
+            modern(came, || match number {
+                0 => panic!("it is for finding out what the server speaks"),
+                number if number <= refusals => response("401 Unauthorized", &[], ""),
+                _ => json_answer(came, &json!({"resultType": "complete", "content": []})),
+            })
+        })
+        .await;
+        let stubborn = Stubborn::default();
+        let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), Era::Modern).await;
+        stubborn.answered.lock().unwrap().clear();
+        let called = soon(client.call_tool("any", json!({})).into_future()).await;
+        assert_eq!(called.is_ok(), refusals == 4, "{called:?}");
+        assert_eq!(*stubborn.answered.lock().unwrap(), statuses);
+        assert_eq!(requests.lock().unwrap().len(), 6, "a few times at most");
+    }
 }
 
 /// L7, L5: a body that nobody wants any more is dropped, also by who reads it elsewhere.
