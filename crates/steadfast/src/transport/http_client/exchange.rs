@@ -121,7 +121,10 @@ impl Exchange {
         }
         let response = sent.map_err(unsent)?;
         if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
-            self.shared.session().id = response.headers().get(name::SESSION_ID).cloned();
+            let mut id = response.headers().get(name::SESSION_ID).cloned();
+            // Whoever has it is in the session.
+            id.iter_mut().for_each(|id| id.set_sensitive(true));
+            self.shared.session().id = id;
         }
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
