@@ -20,7 +20,7 @@ use steadfast_proto::mutant;
 
 use super::calls::{CallEnding, Slot};
 use super::execution::Execution;
-use super::log::OddLog;
+use super::log::{Provoked, ProvokedLog};
 use super::mailbox::{Letter, Mailbox};
 use super::{Runtime, Timer};
 
@@ -77,7 +77,7 @@ pub(crate) struct Engine<S> {
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<Slot>>,
     letters: Vec<Letter>,
-    odd: OddLog,
+    log: ProvokedLog,
     ended: Option<Ended>,
     /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
     released_streams: Option<Vec<Key>>,
@@ -102,7 +102,7 @@ impl<S: Service> Engine<S> {
             executions: BTreeMap::new(),
             calls: BTreeMap::new(),
             letters: Vec::new(),
-            odd: OddLog::default(),
+            log: ProvokedLog::default(),
             ended: None,
             released_streams: None,
         }
@@ -203,7 +203,7 @@ impl<S: Service> Engine<S> {
                     }
                 }
                 Event::Opened(peer) => self.service.opened(&peer),
-                Event::Odd(oddity) => self.odd.note(self.runtime.now(), oddity),
+                Event::Odd(oddity) => self.log.note(self.runtime.now(), Provoked::Odd(oddity)),
                 Event::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
                     self.ended = Some(Ended { cause, abandoned });

@@ -11,6 +11,7 @@ use steadfast_model::{Method, RequestId};
 use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Level;
 
 use super::HttpTarget;
 use super::above::Above;
@@ -147,9 +148,10 @@ impl<S: Service> HttpDriver<S> {
         task: impl Future<Output = ()> + Send + 'static,
         last_word: impl FnOnce() -> Option<Incoming> + Send + 'static,
     ) -> Carried {
-        let driver = self.last_word.clone();
+        let (driver, shared) = (self.last_word.clone(), Arc::clone(&self.shared));
         let otherwise = move || {
-            tracing::error!("what makes requests to a server has panicked");
+            let why = "what makes it panicked, or its runtime is gone";
+            shared.log(Level::ERROR, "a request to the server did not come to its end", why);
             if let Some(word) = last_word() {
                 // If the driver is gone, so is whoever waited.
                 let _ = driver.send(word);
@@ -258,7 +260,7 @@ impl<S: Service> HttpDriver<S> {
 
     /// The stream of HTTP+SSE is open: the server says everything on it.
     fn read_stream(&mut self, events: Events) {
-        let reading = legacy_sse::read(events, self.driver.clone());
+        let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.driver.clone());
         self.shared.note_audible();
         self.listening = Some(self.begin(reading, || Some(Incoming::StreamEnded)));
     }

@@ -16,6 +16,7 @@ use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::http::name;
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot};
+use tracing::Level;
 
 use self::refusal::{lost, unsent};
 use super::carried::Carried;
@@ -78,7 +79,9 @@ impl Exchange {
         match (self.call, done) {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
             (None, Err(outcome)) => {
-                tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
+                let method = self.kind.method.map_or("an answer", Method::name);
+                let why = format!("{method}: {}", words(&outcome));
+                self.shared.log(Level::WARN, "a message did not reach the server", &why);
             }
             (_, Ok(())) => {}
         }
@@ -123,7 +126,9 @@ impl Exchange {
         if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
             let mut id = response.headers().get(name::SESSION_ID).cloned();
             // Whoever has it is in the session.
-            id.iter_mut().for_each(|id| id.set_sensitive(true));
+            if let Some(id) = &mut id {
+                id.set_sensitive(true);
+            }
             self.shared.session().id = id;
         }
         match response.status() {
@@ -275,6 +280,16 @@ enum Said {
     /// An error without an id is the outcome of the request that it answers.
     Refusal(Outcome),
     Other,
+}
+
+/// What is known of a message that wants no answer and was not taken.
+fn words(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Refused(error) => &error.message,
+        Outcome::Lost { why, .. } | Outcome::Unreadable(why) | Outcome::Unsendable(why) => why,
+        Outcome::SessionLost => "the server does not know the session",
+        _ => "it was given up",
+    }
 }
 
 /// It came, and would come again: this is no lost connection.

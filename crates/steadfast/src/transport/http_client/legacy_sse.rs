@@ -20,6 +20,7 @@ use reqwest::Url;
 use steadfast_model::{ErrorObject, code};
 use steadfast_proto::frame::sse::Decoded;
 use tokio::sync::mpsc;
+use tracing::Level;
 
 use super::events::{Events, Heard, is_events};
 use super::exchange::Incoming;
@@ -142,8 +143,10 @@ fn endpoint_of(server: &Url, named: &[u8]) -> Result<Url, String> {
     Ok(endpoint)
 }
 
+const ENDED: &str = "the stream of the server has ended, and the connection with it";
+
 /// Reads the stream to its end, which is that of the connection.
-pub(super) async fn read(mut events: Events, driver: mpsc::Sender<Incoming>) {
+pub(super) async fn read(shared: Arc<Shared>, mut events: Events, driver: mpsc::Sender<Incoming>) {
     loop {
         match events.next().await {
             Heard::Message(message) => {
@@ -153,11 +156,12 @@ pub(super) async fn read(mut events: Events, driver: mpsc::Sender<Incoming>) {
             }
             Heard::TooLong => {
                 // It may be an answer, and whose is not known. Nobody is to wait for it.
-                tracing::warn!("the server said something that is too long: the connection ends");
+                let why = format!("a message is longer than {} bytes", shared.longest);
+                shared.log(Level::WARN, ENDED, &why);
                 break;
             }
             Heard::End(why) => {
-                tracing::debug!(why, "the stream of the server has ended");
+                shared.log(Level::DEBUG, ENDED, &why);
                 break;
             }
         }

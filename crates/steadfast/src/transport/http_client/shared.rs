@@ -6,6 +6,7 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Url;
 use tokio::sync::watch;
+use tracing::Level;
 
 use super::above::Above;
 use super::admission::Admission;
@@ -15,7 +16,7 @@ use super::legacy_sse::Legacy;
 use super::passage::Passage;
 use super::request::{Unsent, Wanted};
 use super::session::Session;
-use crate::runtime::Runtime;
+use crate::runtime::{Provoked, ProvokedLog, Runtime};
 
 /// How often one request is made again because it was not let in.
 const ASKED_AGAIN: usize = 4;
@@ -37,6 +38,7 @@ pub(super) struct Shared {
     pub(super) legacy: Legacy,
     /// Whether the server is heard when it speaks first, or never will be.
     pub(super) audible: watch::Sender<bool>,
+    pub(super) log: Mutex<ProvokedLog>,
 }
 
 impl Shared {
@@ -46,6 +48,12 @@ impl Shared {
 
     pub(super) fn note_audible(&self) {
         self.audible.send_replace(true);
+    }
+
+    /// Something that the server may have provoked. Tasks are on the thread of all connections, and do not write there (L6).
+    pub(super) fn log(&self, level: Level, what: &'static str, why: &str) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.note(self.runtime.now(), Provoked::carrying(level, what, why));
     }
 
     /// Makes a request, as often as whoever authorizes it asks for.

@@ -177,6 +177,7 @@ impl HttpTarget {
             session: Mutex::default(),
             legacy: Legacy::new(self.only_legacy_sse, self.known),
             audible: watch::Sender::new(false),
+            log: Mutex::default(),
         })
     }
 
