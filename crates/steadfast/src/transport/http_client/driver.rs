@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use steadfast_model::{Method, RequestId};
-use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
+use steadfast_proto::connection::{CallKey, Hello, Limits, Outcome, Transmit};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Level;
@@ -18,9 +18,9 @@ use super::above::Above;
 use super::carried::Carried;
 use super::events::Events;
 use super::exchange::{Exchange, Incoming};
-use super::headers::Kind;
 use super::legacy_sse;
 use super::listening::listen;
+use super::outgoing::Outgoing;
 use super::passage::{Passage, Sent};
 use super::request::Wanted;
 use super::shared::Shared;
@@ -173,21 +173,30 @@ impl<S: Service> HttpDriver<S> {
         while self.held.is_none() && !self.is_full() {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
             sent = true;
-            let kind = Kind::of(&transmit.body, &*self.shared.above);
+            let outgoing = match (Outgoing::of(&transmit.body, &*self.shared.above), transmit.call) {
+                (Ok(outgoing), _) => outgoing,
+                // Without its headers it would be refused, and for another reason.
+                (Err(why), Some(call)) => {
+                    self.engine.connection.handle_call_ended(call, Outcome::Unsendable(why));
+                    continue;
+                }
+                // Messages that want no answer are not mirrored.
+                (Err(_), None) => Outgoing::default(),
+            };
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
-            if kind.method == Some(Method::Cancelled) && modern {
+            if outgoing.method == Some(Method::Cancelled) && modern {
                 continue;
             }
-            self.carry(transmit, kind);
+            self.carry(transmit, outgoing);
         }
         self.engine.connection.handle_flushed();
         sent
     }
 
-    fn carry(&mut self, transmit: Transmit, kind: Kind) {
+    fn carry(&mut self, transmit: Transmit, outgoing: Outgoing) {
         let mut delivered = None;
-        if kind.method == Some(Method::Initialized) {
+        if outgoing.method == Some(Method::Initialized) {
             // A server may refuse what comes before it.
             let (arrives, held) = oneshot::channel();
             (delivered, self.held) = (Some(arrives), Some(held));
@@ -198,11 +207,11 @@ impl<S: Service> HttpDriver<S> {
             // From here on the server may see it. If it turns out that it cannot have, the task says so.
             self.engine.connection.handle_call_sent(call);
         }
-        let given_up = kind.cancels.as_ref().and_then(|id| self.take_out(id));
-        let (id, passage) = (kind.id.clone(), Passage::new());
+        let given_up = outgoing.cancels.as_ref().and_then(|id| self.take_out(id));
+        let (id, passage) = (outgoing.id.clone(), Passage::new());
         let exchange = Exchange {
             shared: Arc::clone(&self.shared),
-            kind,
+            outgoing,
             call,
             passage: Arc::clone(&passage),
             delivered,

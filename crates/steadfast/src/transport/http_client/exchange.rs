@@ -22,7 +22,7 @@ use self::refusal::{lost, unsent};
 use super::carried::Carried;
 use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, NoBody, body_of};
-use super::headers::Kind;
+use super::outgoing::Outgoing;
 use super::pace::Pace;
 use super::passage::{Passage, Sent};
 use super::request::{Unsent, Wanted};
@@ -55,7 +55,7 @@ const LINGERING: Duration = Duration::from_secs(1);
 /// Carries one message. Dropping it closes the connection that it is on.
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
-    pub(super) kind: Kind,
+    pub(super) outgoing: Outgoing,
     pub(super) call: Option<CallKey>,
     pub(super) passage: Arc<Passage>,
     /// Dropped when the server has the message, or never will. It is no word among the others: those may not be taken before.
@@ -79,7 +79,7 @@ impl Exchange {
         match (self.call, done) {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
             (None, Err(outcome)) => {
-                let method = self.kind.method.map_or("an answer", Method::name);
+                let method = self.outgoing.method.map_or("an answer", Method::name);
                 let why = format!("{method}: {}", words(&outcome));
                 self.shared.log(Level::WARN, "a message did not reach the server", &why);
             }
@@ -117,13 +117,13 @@ impl Exchange {
         if let Some(done) = self.post_legacy(&body).await {
             return done;
         }
-        let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
+        let in_session = self.outgoing.mirrored.is_none() && self.shared.session().id.is_some();
         let mut sent = self.shared.send(self.wanted(body.clone())).await;
         if mutant!(SendAgain) && matches!(&sent, Err(Unsent::Failed(error)) if error.is_sent()) {
             sent = self.shared.send(self.wanted(body.clone())).await;
         }
         let response = sent.map_err(unsent)?;
-        if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
+        if self.outgoing.method == Some(Method::Initialize) && response.status().is_success() {
             let mut id = response.headers().get(name::SESSION_ID).cloned();
             // Whoever has it is in the session.
             if let Some(id) = &mut id {
@@ -140,7 +140,7 @@ impl Exchange {
                 self.note_delivered();
                 self.read(response).await
             }
-            _ if self.kind.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,
+            _ if self.outgoing.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,
             _ => self.refused(response).await,
         }
     }
@@ -148,7 +148,7 @@ impl Exchange {
     fn wanted(&self, body: Bytes) -> Wanted<'_> {
         Wanted {
             method: http::Method::POST,
-            mirrored: self.kind.mirrored.as_ref(),
+            mirrored: self.outgoing.mirrored.as_ref(),
             body: Some(body),
             passage: Some(&self.passage),
             // A call has deadlines of its own.
@@ -213,7 +213,7 @@ impl Exchange {
                 Heard::End(_) if self.call.is_none() => return Ok(()),
                 Heard::End(why) => {
                     let next = match events.last_event_id() {
-                        Some(last) if self.kind.mirrored.is_none() => {
+                        Some(last) if self.outgoing.mirrored.is_none() => {
                             self.resume(last, events.retry(), &mut pace).await
                         }
                         _ => None,
@@ -265,7 +265,7 @@ impl Exchange {
     /// What a message is to the one that this carries. One that is too deep is for the engine to judge.
     fn classify(&self, message: &[u8]) -> Said {
         match envelope::read(message, self.shared.depth) {
-            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.kind.id.as_ref() => Said::Answer,
+            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Said::Answer,
             Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) if self.call.is_some() => {
                 serde_json::from_str(error).map_or(Said::Other, |error| Said::Refusal(Outcome::Refused(error)))
             }

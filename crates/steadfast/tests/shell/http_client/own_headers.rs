@@ -123,6 +123,35 @@ async fn no_secret_of_a_target_is_shown_before_or_after_it_fails() {
     assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
 }
 
+/// An array in an array, and so on.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(Value::Null, |inner, _| json!([inner]))
+}
+
+/// Who answers here reads no message that is so deep; it is its headers that matter.
+#[tokio::test]
+async fn an_argument_is_mirrored_however_deep_another_is_and_what_is_too_deep_to_be_read_is_not_sent() {
+    let (url, requests) = raw(|_, came| {
+        modern(came, || {
+            let city = json!({"type": "string", "x-mcp-header": "City"});
+            let tool = json!({"name": "any", "inputSchema": {"type": "object", "properties": {"city": city}}});
+            let tools = json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", "tools": [tool]});
+            json_answer(came, &tools)
+        })
+    })
+    .await;
+    let client = connect_once(HttpTarget::new(&url), Era::Modern).await;
+    soon(client.list_tools()).await.unwrap();
+    let deep = |levels| client.call_tool("any", json!({"city": "Bonn", "deep": nested(levels)})).into_future();
+    soon(deep(500)).await.unwrap_err();
+    let last = requests.lock().unwrap().last().unwrap().clone();
+    assert_eq!((last.header("mcp-method"), last.header("mcp-param-city")), (Some("tools/call"), Some("Bonn")));
+    let before = requests.lock().unwrap().len();
+    let error = soon(deep(1_100)).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
+    assert_eq!(requests.lock().unwrap().len(), before);
+}
+
 /// Nobody is asked.
 struct Nobody;
 

@@ -29,7 +29,7 @@ impl Exchange {
         if !legacy.is_expected() {
             return None;
         }
-        if self.kind.method != Some(Method::Initialize) {
+        if self.outgoing.method != Some(Method::Initialize) {
             // Who probes for a newer revision goes on with the handshake.
             let error = ErrorObject::new(code::METHOD_NOT_FOUND, "HTTP+SSE is spoken after a handshake only");
             return Some(Err(Outcome::Refused(error)));

@@ -39,7 +39,7 @@ impl Exchange {
         let body = body_of(response, self.shared.longest).await.unwrap_or_default();
         let (is_under_its_id, error) = match envelope::read(&body, self.shared.depth) {
             Ok(Message::Answer { id, body: AnswerBody::Error(error) }) => {
-                (id.is_some() && id == self.kind.id, serde_json::from_str(error).ok())
+                (id.is_some() && id == self.outgoing.id, serde_json::from_str(error).ok())
             }
             _ => (false, None),
         };
