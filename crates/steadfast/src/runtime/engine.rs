@@ -81,6 +81,8 @@ pub(crate) struct Engine<S> {
     ended: Option<Ended>,
     /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
     released_streams: Option<Vec<Key>>,
+    /// Calls that have ended, where whoever carries the messages carries each call by itself.
+    ended_calls: Option<Vec<CallKey>>,
 }
 
 impl<S: Service> Engine<S> {
@@ -105,6 +107,7 @@ impl<S: Service> Engine<S> {
             log: ProvokedLog::default(),
             ended: None,
             released_streams: None,
+            ended_calls: None,
         }
     }
 
@@ -118,6 +121,18 @@ impl<S: Service> Engine<S> {
     #[cfg(feature = "http")]
     pub(crate) fn released_streams(&mut self) -> Vec<Key> {
         self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes note of calls that end.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn keep_ended_calls(&mut self) {
+        self.ended_calls = Some(Vec::new());
+    }
+
+    /// The calls that have ended since it was asked last.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn ended_calls(&mut self) -> Vec<CallKey> {
+        self.ended_calls.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// How the connection ended, once it has.
@@ -182,6 +197,9 @@ impl<S: Service> Engine<S> {
                     }
                 }
                 Event::CallEnded { call, outcome } => {
+                    if let Some(ended) = &mut self.ended_calls {
+                        ended.push(call);
+                    }
                     let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossCalls)).unwrap_or(call);
                     if let Some(slot) = self.calls.remove(&call)
                         && let Some(result) = slot.end(CallEnding::Ended(outcome))

@@ -1,14 +1,14 @@
 //! The driver: one future that owns the engine and the tasks that carry its messages.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_model::{Method, RequestId};
-use steadfast_proto::connection::{CallKey, Hello, Limits, Outcome, Transmit};
+use steadfast_model::Method;
+use steadfast_proto::connection::{Hello, Limits, Outcome, Transmit};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Level;
@@ -24,6 +24,7 @@ use super::outgoing::Outgoing;
 use super::passage::{Passage, Sent};
 use super::request::Wanted;
 use super::shared::Shared;
+use super::underway::Underway;
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
@@ -55,7 +56,7 @@ pub(crate) struct HttpDriver<S> {
     last_words: mpsc::UnboundedReceiver<Incoming>,
     last_word: mpsc::UnboundedSender<Incoming>,
     /// The calls that are on their way.
-    exchanges: BTreeMap<CallKey, (Option<RequestId>, Sent)>,
+    underway: Underway,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
     messages: Vec<Carried>,
     /// Cancellations, behind the calls that were given up. Nothing waits behind them.
@@ -81,7 +82,8 @@ impl<S: Service> HttpDriver<S> {
         let shared = Arc::new(target.resolve(above, &limits, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let (last_word, last_words) = mpsc::unbounded_channel();
-        let engine = Engine::new(service, hello, limits, runtime);
+        let mut engine = Engine::new(service, hello, limits, runtime);
+        engine.keep_ended_calls();
         Ok(Self {
             engine,
             shared,
@@ -89,7 +91,7 @@ impl<S: Service> HttpDriver<S> {
             driver,
             last_words,
             last_word,
-            exchanges: BTreeMap::new(),
+            underway: Underway::default(),
             messages: Vec::new(),
             cancellations: VecDeque::new(),
             held: None,
@@ -207,7 +209,7 @@ impl<S: Service> HttpDriver<S> {
             // From here on the server may see it. If it turns out that it cannot have, the task says so.
             self.engine.connection.handle_call_sent(call);
         }
-        let given_up = outgoing.cancels.as_ref().and_then(|id| self.take_out(id));
+        let given_up = outgoing.cancels.as_ref().and_then(|id| self.underway.take_out(id));
         let (id, passage) = (outgoing.id.clone(), Passage::new());
         let exchange = Exchange {
             shared: Arc::clone(&self.shared),
@@ -221,20 +223,13 @@ impl<S: Service> HttpDriver<S> {
         let behind = given_up.is_some();
         let carried = self.begin(exchange.run(body, given_up), last_word);
         match call {
-            Some(call) => drop(self.exchanges.insert(call, (id, Sent { carried, passage }))),
+            Some(call) => self.underway.insert(call, id, Sent { carried, passage }),
             None if behind => {
                 make_room(&mut self.cancellations, MOST_CANCELLATIONS);
                 self.cancellations.push_back(carried);
             }
             None => self.messages.push(carried),
         }
-    }
-
-    /// The request with this id, for what is said of it to go behind it.
-    fn take_out(&mut self, id: &RequestId) -> Option<Sent> {
-        let (call, _) = self.exchanges.iter().find(|(_, (known, _))| known.as_ref() == Some(id))?;
-        let call = *call;
-        self.exchanges.remove(&call).map(|(_, sent)| sent)
     }
 
     /// Whether the connection has to keep messages that want no answer.
@@ -293,19 +288,17 @@ impl<S: Service> HttpDriver<S> {
     /// Gives up the responses of calls that nobody waits for. While the connection has to keep what is to be said of them, those
     /// stay that have not arrived: it must not arrive before them.
     fn give_up(&mut self) {
-        let (connection, full, now) = (&self.engine.connection, self.is_full(), self.engine.runtime.now());
-        self.exchanges.retain(|call, (_, sent)| {
-            connection.is_waiting(*call)
-                || connection.heeds(*call)
-                || (full && sent.is_settling(now))
-                || mutant!(KeepResponses)
+        let (full, now, ended) = (self.is_full(), self.engine.runtime.now(), self.engine.ended_calls());
+        let connection = &self.engine.connection;
+        self.underway.give_up(ended, |call, sent| {
+            connection.heeds(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
         });
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.
     fn leave(&mut self, ended: Ended) {
         self.engine.wind_up();
-        self.exchanges.clear();
+        self.underway.clear();
         self.lingering.clear();
         if self.shared.legacy.endpoint().is_none() {
             // Over HTTP+SSE the stream is the connection: what was said last would not be taken without it.

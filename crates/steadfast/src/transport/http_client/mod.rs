@@ -33,6 +33,7 @@ mod reserved;
 mod session;
 mod shared;
 mod target;
+mod underway;
 
 pub(crate) use above::Above;
 pub use authorize::{Attempt, Authorize, Authorizing};
