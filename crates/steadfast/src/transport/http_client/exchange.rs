@@ -18,14 +18,14 @@ use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
-use self::refusal::{lost, unsent};
+use self::refusal::{lost, unanswered};
 use super::carried::Carried;
 use super::events::{Events, Heard, is_events};
 use super::fetch::{FetchResponse, NoBody, body_of};
 use super::outgoing::Outgoing;
 use super::pace::Pace;
 use super::passage::{Passage, Sent};
-use super::request::{Unsent, Wanted};
+use super::request::{NoResponse, Wanted};
 use super::shared::Shared;
 use crate::runtime::Task;
 use crate::runtime::waiting::{before, sleep};
@@ -119,10 +119,10 @@ impl Exchange {
         }
         let in_session = self.outgoing.mirrored.is_none() && self.shared.session().id.is_some();
         let mut sent = self.shared.send(self.wanted(body.clone())).await;
-        if mutant!(SendAgain) && matches!(&sent, Err(Unsent::Failed(error)) if error.is_sent()) {
+        if mutant!(SendAgain) && matches!(&sent, Err(NoResponse::Failed(error)) if error.is_sent()) {
             sent = self.shared.send(self.wanted(body.clone())).await;
         }
-        let response = sent.map_err(unsent)?;
+        let response = sent.map_err(unanswered)?;
         if self.outgoing.method == Some(Method::Initialize) && response.status().is_success() {
             let mut id = response.headers().get(name::SESSION_ID).cloned();
             // Whoever has it is in the session.
@@ -242,7 +242,7 @@ impl Exchange {
                 }
                 // It will not know better next time.
                 Ok(response) if response.status().is_client_error() => return None,
-                Err(unsent) if unsent.is_final() => return None,
+                Err(why) if why.is_final() => return None,
                 _ => {}
             }
         }

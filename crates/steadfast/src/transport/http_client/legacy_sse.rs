@@ -25,7 +25,7 @@ use tracing::Level;
 use super::events::{Events, Heard, is_events};
 use super::exchange::Incoming;
 use super::fetch::FetchResponse;
-use super::request::{Unsent, Wanted};
+use super::request::{NoResponse, Wanted};
 use super::shared::Shared;
 use crate::runtime::waiting::before;
 
@@ -92,7 +92,7 @@ pub(super) fn is_refusal_of_its_kind(status: StatusCode, error: Option<&ErrorObj
 
 /// Why there is no stream.
 pub(super) enum NotOpened {
-    Unsent(Unsent),
+    NoResponse(NoResponse),
     /// The server says no.
     Refused(FetchResponse),
     /// It is not the stream of this transport.
@@ -103,7 +103,7 @@ pub(super) enum NotOpened {
 
 /// Opens the stream, and takes note of its endpoint.
 pub(super) async fn open(shared: &Shared) -> Result<Events, NotOpened> {
-    let response = shared.send(Wanted::default()).await.map_err(NotOpened::Unsent)?;
+    let response = shared.send(Wanted::default()).await.map_err(NotOpened::NoResponse)?;
     if !response.status().is_success() {
         return Err(NotOpened::Refused(response));
     }

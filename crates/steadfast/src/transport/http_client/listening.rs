@@ -62,7 +62,7 @@ async fn open(shared: &Shared, last_event_id: Option<&str>) -> Opened {
     let wanted = Wanted { last_event_id, ..Wanted::default() };
     let response = match shared.send(wanted).await {
         Ok(response) => response,
-        Err(unsent) if unsent.is_final() => return Opened::Never,
+        Err(why) if why.is_final() => return Opened::Never,
         Err(_) => return Opened::NotNow,
     };
     match response.status() {

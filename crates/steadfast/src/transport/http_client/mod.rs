@@ -15,7 +15,6 @@
 //! (`legacy_sse`).
 
 mod above;
-mod admission;
 mod authorize;
 mod carried;
 mod driver;
@@ -32,6 +31,7 @@ mod request;
 mod reserved;
 mod session;
 mod shared;
+mod signing;
 mod target;
 mod underway;
 

@@ -8,7 +8,7 @@ use reqwest::Url;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::Outcome;
 
-use super::refusal::unsent;
+use super::refusal::unanswered;
 use super::{Exchange, Incoming};
 use crate::transport::http_client::events::Events;
 use crate::transport::http_client::fetch::{FetchResponse, body_of};
@@ -42,7 +42,7 @@ impl Exchange {
             }
             Err(NotOpened::Refused(response)) => Some(self.refused(response).await),
             Err(NotOpened::NotIt(why) | NotOpened::Elsewhere(why)) => Some(Err(not_sent(why))),
-            Err(NotOpened::Unsent(why)) => Some(Err(unopened(unsent(why)))),
+            Err(NotOpened::NoResponse(why)) => Some(Err(unopened(unanswered(why)))),
         }
     }
 
@@ -72,7 +72,7 @@ impl Exchange {
 
     async fn deliver(&mut self, endpoint: &Url, body: Bytes) -> Result<(), Outcome> {
         let wanted = Wanted { endpoint: Some(endpoint), ..self.wanted(body) };
-        let response = self.shared.send(wanted).await.map_err(unsent)?;
+        let response = self.shared.send(wanted).await.map_err(unanswered)?;
         match response.status() {
             StatusCode::NOT_FOUND => {
                 self.tell(Incoming::SessionLost).await;
