@@ -158,11 +158,6 @@ impl Connection {
             self.settle();
         }
     }
-
-    /// Whether a call waits for its answer.
-    pub fn is_waiting(&self, key: CallKey) -> bool {
-        self.outbound.calls.contains_key(&key)
-    }
 }
 
 impl Connection {

@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::Value;
 use steadfast_model::JsonObject;
 
-use super::headers::{Mismatch, decode, differs, once};
+use super::headers::{Mismatch, decode, differs, encode, once};
 use super::{Headers, name};
 use crate::envelope::Params;
 use crate::json;
@@ -96,15 +96,18 @@ impl MirroredParams {
         self.0.iter().try_for_each(|mirrored| mirrored.check(headers, arguments))
     }
 
-    /// Calls `header` with the name and the value of each header of a call with these arguments.
-    pub fn each_header(&self, arguments: &JsonObject, mut header: impl FnMut(&str, Cow<'_, str>)) {
+    /// Calls `header` with the name and the value of each header of a call with arguments of this JSON text, whose grammar was
+    /// checked before.
+    pub fn each_header(&self, arguments: &str, mut header: impl FnMut(&str, Cow<'_, str>)) {
         for mirrored in &self.0 {
-            let mut steps = mirrored.path.iter();
-            let first = steps.next().and_then(|name| arguments.get(&**name));
-            let value = steps.try_fold(first, |value, name| Some(value?.get(&**name))).flatten();
-            match value {
-                Some(Value::String(text)) => header(&mirrored.shown, super::headers::encode(text)),
-                Some(value @ (Value::Number(_) | Value::Bool(_))) => header(&mirrored.shown, value.to_string().into()),
+            let Some(value) = value_at(arguments, &mirrored.path) else { continue };
+            match value.as_bytes().first() {
+                Some(b'"') => {
+                    if let Some(text) = text_of(value) {
+                        header(&mirrored.shown, encode(&text));
+                    }
+                }
+                Some(b'-' | b'0'..=b'9' | b't' | b'f') => header(&mirrored.shown, value.into()),
                 _ => {}
             }
         }
@@ -234,13 +237,15 @@ fn value_at<'a>(arguments: &'a str, path: &[Box<str>]) -> Option<&'a str> {
     })
 }
 
+/// What the JSON text of a string says.
+fn text_of(string: &str) -> Option<Cow<'_, str>> {
+    string.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape)
+}
+
 /// Whether a decoded header says what the JSON text of the body says.
 fn says_the_same(said: &str, body: &str) -> bool {
     match body.as_bytes().first() {
-        Some(b'"') => {
-            let text = body.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
-            text.is_some_and(|text| text == said)
-        }
+        Some(b'"') => text_of(body).is_some_and(|text| text == said),
         Some(b'-' | b'0'..=b'9') => same_number(said, body),
         _ => (body == "true" || body == "false") && said == body,
     }
@@ -401,8 +406,7 @@ mod tests {
         assert_eq!(check(&params, Some("x"), r#"{"a":{"b":"x"}}"#), Ok(()));
         assert_eq!(check(&params, None, r#"{"a":7}"#), Ok(()));
         let mut headers = Vec::new();
-        let Value::Object(arguments) = json!({"a": {"b": " x"}}) else { panic!() };
-        params.each_header(&arguments, |name, value| headers.push((name.to_owned(), value.into_owned())));
+        params.each_header(r#"{"a":{"b":" x"}}"#, |name, value| headers.push((name.to_owned(), value.into_owned())));
         assert_eq!(headers, [("Mcp-Param-Value".to_owned(), "=?base64?IHg=?=".to_owned())]);
     }
 

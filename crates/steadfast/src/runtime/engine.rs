@@ -20,7 +20,7 @@ use steadfast_proto::mutant;
 
 use super::calls::{CallEnding, Slot};
 use super::execution::Execution;
-use super::log::OddLog;
+use super::log::{Provoked, ProvokedLog};
 use super::mailbox::{Letter, Mailbox};
 use super::{Runtime, Timer};
 
@@ -84,10 +84,12 @@ pub(crate) struct Engine<S> {
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<Slot>>,
     letters: Vec<Letter>,
-    odd: OddLog,
+    log: ProvokedLog,
     ended: Option<Ended>,
     /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
     released_streams: Option<Vec<Key>>,
+    /// Calls that have ended, where whoever carries the messages carries each call by itself.
+    ended_calls: Option<Vec<CallKey>>,
 }
 
 impl<S: Service> Engine<S> {
@@ -109,9 +111,10 @@ impl<S: Service> Engine<S> {
             executions: BTreeMap::new(),
             calls: BTreeMap::new(),
             letters: Vec::new(),
-            odd: OddLog::default(),
+            log: ProvokedLog::default(),
             ended: None,
             released_streams: None,
+            ended_calls: None,
         }
     }
 
@@ -125,6 +128,18 @@ impl<S: Service> Engine<S> {
     #[cfg(feature = "http")]
     pub(crate) fn released_streams(&mut self) -> Vec<Key> {
         self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes note of calls that end.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn keep_ended_calls(&mut self) {
+        self.ended_calls = Some(Vec::new());
+    }
+
+    /// The calls that have ended since it was asked last.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn ended_calls(&mut self) -> Vec<CallKey> {
+        self.ended_calls.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// How the connection ended, once it has.
@@ -189,6 +204,9 @@ impl<S: Service> Engine<S> {
                     }
                 }
                 Event::CallEnded { call, outcome } => {
+                    if let Some(ended) = &mut self.ended_calls {
+                        ended.push(call);
+                    }
                     let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossCalls)).unwrap_or(call);
                     if let Some(slot) = self.calls.remove(&call)
                         && let Some(result) = slot.end(CallEnding::Ended(outcome))
@@ -210,7 +228,7 @@ impl<S: Service> Engine<S> {
                     }
                 }
                 Event::Opened(peer) => self.service.opened(&peer),
-                Event::Odd(oddity) => self.odd.note(self.runtime.now(), oddity),
+                Event::Odd(oddity) => self.log.note(self.runtime.now(), Provoked::Odd(oddity)),
                 Event::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
                     self.ended = Some(Ended { cause, abandoned });

@@ -8,40 +8,74 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use steadfast_model::RequestId;
+#[cfg(feature = "http-client")]
+use steadfast_model::error::excerpt;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::Oddity;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 /// Lines of one connection in one second.
 const LINES: u32 = 20;
 
 /// What one connection has said lately.
 #[derive(Default)]
-pub(super) struct OddLog {
+pub(crate) struct ProvokedLog {
     second: Moment,
     lines: u32,
     dropped: u64,
 }
 
+/// What there is to say.
+pub(crate) enum Provoked {
+    /// The core found a message odd.
+    Odd(Oddity),
+    /// Something went wrong with what carries messages.
+    #[cfg(feature = "http-client")]
+    Carrying {
+        level: Level,
+        what: &'static str,
+        /// In somebody's words, which may be the peer's: the beginning of them.
+        why: String,
+    },
+}
+
 struct Line {
-    oddity: Oddity,
+    provoked: Provoked,
     dropped: u64,
 }
 
-impl OddLog {
-    pub(super) fn note(&mut self, now: Moment, oddity: Oddity) {
-        if !tracing::enabled!(tracing::Level::WARN) {
+impl ProvokedLog {
+    pub(crate) fn note(&mut self, now: Moment, provoked: Provoked) {
+        if provoked.level() > LevelFilter::current() {
             return;
         }
         if now.since(self.second) >= Duration::from_secs(1) {
             (self.second, self.lines) = (now, 0);
         }
-        let line = Line { oddity, dropped: self.dropped };
+        let line = Line { provoked, dropped: self.dropped };
         if self.lines >= LINES || sender().is_none_or(|sender| sender.try_send(line).is_err()) {
             self.dropped += 1;
             return;
         }
         self.lines += 1;
         self.dropped = 0;
+    }
+}
+
+impl Provoked {
+    #[cfg(feature = "http-client")]
+    pub(crate) fn carrying(level: Level, what: &'static str, why: &str) -> Self {
+        Self::Carrying { level, what, why: excerpt(why).into_owned() }
+    }
+
+    /// The most important of what is said of it.
+    fn level(&self) -> Level {
+        match self {
+            Self::Odd(_) => Level::WARN,
+            #[cfg(feature = "http-client")]
+            Self::Carrying { level, .. } => *level,
+        }
     }
 }
 
@@ -58,11 +92,23 @@ fn sender() -> Option<&'static SyncSender<Line>> {
 
 fn write(line: &Line) {
     let dropped = line.dropped;
-    let text = |id: &Option<RequestId>| id.as_ref().map_or_else(|| "unknown".to_owned(), RequestId::to_string);
     if dropped > 0 {
-        tracing::warn!(dropped, "lines about odd messages were left out");
+        tracing::warn!(dropped, "lines about what a peer did were left out");
     }
-    match &line.oddity {
+    match &line.provoked {
+        Provoked::Odd(oddity) => write_odd(oddity),
+        #[cfg(feature = "http-client")]
+        Provoked::Carrying { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
+        #[cfg(feature = "http-client")]
+        Provoked::Carrying { level: Level::WARN, what, why } => tracing::warn!(why, "{what}"),
+        #[cfg(feature = "http-client")]
+        Provoked::Carrying { what, why, .. } => tracing::debug!(why, "{what}"),
+    }
+}
+
+fn write_odd(oddity: &Oddity) {
+    let text = |id: &Option<RequestId>| id.as_ref().map_or_else(|| "unknown".to_owned(), RequestId::to_string);
+    match oddity {
         Oddity::Refused { id, why } => tracing::warn!(request = %text(id), "refused a message: {why}"),
         Oddity::Cancelled { id, reason } => tracing::debug!(request = %id, reason, "cancelled by the peer"),
         Oddity::LateCancel(id) => tracing::debug!(request = %id, "a cancellation of a request that is not open"),
@@ -72,7 +118,7 @@ fn write(line: &Line) {
         Oddity::UnknownNotification(method) => {
             tracing::debug!(method, "a notification that this revision does not have");
         }
-        _ => tracing::debug!(oddity = ?line.oddity, "something odd"),
+        _ => tracing::debug!(?oddity, "something odd"),
     }
 }
 
@@ -117,7 +163,7 @@ mod tests {
     fn the_reason_of_a_cancellation_is_written_with_its_request() {
         let heard = Heard::default();
         let oddity = Oddity::Cancelled { id: RequestId::from(7), reason: "no longer needed".to_owned() };
-        tracing::subscriber::with_default(heard.clone(), || write(&Line { oddity, dropped: 0 }));
+        tracing::subscriber::with_default(heard.clone(), || write_odd(&oddity));
         let text = heard.0.lock().unwrap();
         assert!(text.contains("request=7") && text.contains("no longer needed"), "{text}");
     }

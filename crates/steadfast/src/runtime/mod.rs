@@ -61,6 +61,8 @@ pub(crate) use execution::{Execution, Shielded};
 pub(crate) use fence::drop_quietly;
 pub(crate) use fence::{Job, launch, poll_quietly};
 pub(crate) use io_thread::handle as io_handle;
+#[cfg(feature = "http-client")]
+pub(crate) use log::{Provoked, ProvokedLog};
 pub(crate) use mailbox::{Letter, Mailbox};
 pub(crate) use notices::Notices;
 pub(crate) use unseen::Backlog;

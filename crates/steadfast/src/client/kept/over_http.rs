@@ -1,12 +1,10 @@
 //! What requests over HTTP need of what is kept, and tell it.
 
-use steadfast_model::JsonObject;
-
 use super::Kept;
 use crate::transport::http_client::Above;
 
 impl Above for Kept {
-    fn each_header(&self, tool: &str, arguments: &JsonObject, header: &mut dyn FnMut(&str, &str)) {
+    fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str)) {
         if let Some(tool) = self.tool(tool) {
             tool.each_header(arguments, |name, value| header(name, &value));
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast_model::error::excerpt;
-use steadfast_model::{CallToolResult, JsonObject, Revision, TaskSupport, Tool, ToolAnnotations};
+use steadfast_model::{CallToolResult, Revision, TaskSupport, Tool, ToolAnnotations};
 use steadfast_proto::http::params::MirroredParams;
 
 use super::bounded::Bounded;
@@ -162,9 +162,9 @@ impl KnownTool {
         self.task
     }
 
-    /// Calls `header` with each header that mirrors one of these arguments.
+    /// Calls `header` with each header that mirrors one of the arguments in this JSON text.
     #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has headers"))]
-    pub(crate) fn each_header(&self, arguments: &JsonObject, header: impl FnMut(&str, Cow<'_, str>)) {
+    pub(crate) fn each_header(&self, arguments: &str, header: impl FnMut(&str, Cow<'_, str>)) {
         if let Ok(mirrored) = &self.mirrored {
             mirrored.each_header(arguments, header);
         }

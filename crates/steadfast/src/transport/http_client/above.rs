@@ -1,11 +1,9 @@
 //! What requests need of the client above them, and have to tell it.
 
-use steadfast_model::JsonObject;
-
 /// The client above.
 pub(crate) trait Above: Send + Sync + 'static {
-    /// Calls `header` with each header that mirrors one of these arguments, as far as the tool is known.
-    fn each_header(&self, tool: &str, arguments: &JsonObject, header: &mut dyn FnMut(&str, &str));
+    /// Calls `header` with each header that mirrors one of the arguments in this JSON text, as far as the tool is known.
+    fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str));
 
     /// A request goes out with these credentials.
     fn identify(&self, credentials: &mut dyn Iterator<Item = &[u8]>);

@@ -9,10 +9,11 @@ use steadfast_proto::mutant;
 use crate::runtime::{Runtime, Task, drop_quietly, poll_quietly};
 
 /// Stands for a task. Dropping it gives the task up.
-pub(super) struct Carried(Arc<Shared>);
+pub(super) struct Carried(Arc<Tether>);
 
+/// Between what stands for a task and the task.
 #[derive(Default)]
-struct Shared(Mutex<State>);
+struct Tether(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -32,13 +33,13 @@ impl Carried {
         task: impl Future<Output = ()> + Send + 'static,
         otherwise: impl FnOnce() + Send + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared::default());
+        let tether = Arc::new(Tether::default());
         runtime.spawn_beside_drivers(Box::pin(Carrying {
             task: Some(Box::pin(task)),
             otherwise: Some(otherwise),
-            shared: Arc::clone(&shared),
+            tether: Arc::clone(&tether),
         }));
-        Self(shared)
+        Self(tether)
     }
 
     /// Whether the task has ended, in whatever way.
@@ -69,7 +70,7 @@ impl Drop for Carried {
     }
 }
 
-impl Shared {
+impl Tether {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,7 +80,7 @@ impl Shared {
 struct Carrying<F: FnOnce()> {
     task: Option<Task>,
     otherwise: Option<F>,
-    shared: Arc<Shared>,
+    tether: Arc<Tether>,
 }
 
 // Nothing in it is pinned in place.
@@ -90,7 +91,7 @@ impl<F: FnOnce()> Future for Carrying<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let carrying = &mut *self;
-        let mut state = carrying.shared.lock();
+        let mut state = carrying.tether.lock();
         if state.given_up {
             return Poll::Ready(());
         }
@@ -112,7 +113,7 @@ impl<F: FnOnce()> Future for Carrying<F> {
 impl<F: FnOnce()> Drop for Carrying<F> {
     fn drop(&mut self) {
         drop_quietly(self.task.take());
-        let mut state = self.shared.lock();
+        let mut state = self.tether.lock();
         state.over = true;
         let (owner, given_up) = (state.owner.take(), state.given_up);
         drop(state);

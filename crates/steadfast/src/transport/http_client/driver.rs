@@ -1,28 +1,30 @@
 //! The driver: one future that owns the engine and the tasks that carry its messages.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_model::{Method, RequestId};
-use steadfast_proto::connection::{CallKey, Hello, Limits, Transmit};
+use steadfast_model::Method;
+use steadfast_proto::connection::{Hello, Limits, Outcome, Transmit};
 use steadfast_proto::mutant;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Level;
 
 use super::HttpTarget;
 use super::above::Above;
 use super::carried::Carried;
 use super::events::Events;
 use super::exchange::{Exchange, Incoming};
-use super::headers::Kind;
 use super::legacy_sse;
 use super::listening::listen;
+use super::outgoing::Outgoing;
 use super::passage::{Passage, Sent};
 use super::request::Wanted;
 use super::shared::Shared;
+use super::underway::Underway;
 use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
@@ -54,13 +56,13 @@ pub(crate) struct HttpDriver<S> {
     last_words: mpsc::UnboundedReceiver<Incoming>,
     last_word: mpsc::UnboundedSender<Incoming>,
     /// The calls that are on their way.
-    exchanges: BTreeMap<CallKey, (Option<RequestId>, Sent)>,
+    underway: Underway,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
     messages: Vec<Carried>,
     /// Cancellations, behind the calls that were given up. Nothing waits behind them.
     cancellations: VecDeque<Carried>,
-    /// A message has to arrive before any other.
-    held: bool,
+    /// A message has to arrive before any other. This ends when it has, or never will.
+    held: Option<oneshot::Receiver<()>>,
     /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
     listening: Option<Carried>,
     lingering: VecDeque<Carried>,
@@ -80,7 +82,8 @@ impl<S: Service> HttpDriver<S> {
         let shared = Arc::new(target.resolve(above, &limits, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let (last_word, last_words) = mpsc::unbounded_channel();
-        let engine = Engine::new(service, hello, limits, runtime);
+        let mut engine = Engine::new(service, hello, limits, runtime);
+        engine.keep_ended_calls();
         Ok(Self {
             engine,
             shared,
@@ -88,10 +91,10 @@ impl<S: Service> HttpDriver<S> {
             driver,
             last_words,
             last_word,
-            exchanges: BTreeMap::new(),
+            underway: Underway::default(),
             messages: Vec::new(),
             cancellations: VecDeque::new(),
-            held: false,
+            held: None,
             listening: None,
             lingering: VecDeque::new(),
             leaving: None,
@@ -119,7 +122,6 @@ impl<S: Service> HttpDriver<S> {
             match incoming {
                 Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
-                Incoming::Initialized => self.release(),
                 Incoming::SessionLost if mutant!(KeepLostSession) => {}
                 Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
                 Incoming::StreamOpened(events) => self.read_stream(*events),
@@ -148,9 +150,10 @@ impl<S: Service> HttpDriver<S> {
         task: impl Future<Output = ()> + Send + 'static,
         last_word: impl FnOnce() -> Option<Incoming> + Send + 'static,
     ) -> Carried {
-        let driver = self.last_word.clone();
+        let (driver, shared) = (self.last_word.clone(), Arc::clone(&self.shared));
         let otherwise = move || {
-            tracing::error!("what makes requests to a server has panicked");
+            let why = "what makes it panicked, or its runtime is gone";
+            shared.log(Level::ERROR, "a request to the server did not come to its end", why);
             if let Some(word) = last_word() {
                 // If the driver is gone, so is whoever waited.
                 let _ = driver.send(word);
@@ -169,25 +172,36 @@ impl<S: Service> HttpDriver<S> {
     fn send(&mut self) -> bool {
         let mut sent = false;
         // What stays with the connection is bounded there, and a call that is given up there was never sent.
-        while !self.held && !self.is_full() {
+        while self.held.is_none() && !self.is_full() {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
             sent = true;
-            let kind = Kind::of(&transmit.body, &*self.shared.above);
+            let outgoing = match (Outgoing::of(&transmit.body, &*self.shared.above), transmit.call) {
+                (Ok(outgoing), _) => outgoing,
+                // Without its headers it would be refused, and for another reason.
+                (Err(why), Some(call)) => {
+                    self.engine.connection.handle_call_ended(call, Outcome::Unsendable(why));
+                    continue;
+                }
+                // Messages that want no answer are not mirrored.
+                (Err(_), None) => Outgoing::default(),
+            };
             // Giving up the response says it, and what is not a session's has nobody to tell.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
-            if kind.method == Some(Method::Cancelled) && modern {
+            if outgoing.method == Some(Method::Cancelled) && modern {
                 continue;
             }
-            self.carry(transmit, kind);
+            self.carry(transmit, outgoing);
         }
         self.engine.connection.handle_flushed();
         sent
     }
 
-    fn carry(&mut self, transmit: Transmit, kind: Kind) {
-        if kind.method == Some(Method::Initialized) {
+    fn carry(&mut self, transmit: Transmit, outgoing: Outgoing) {
+        let mut delivered = None;
+        if outgoing.method == Some(Method::Initialized) {
             // A server may refuse what comes before it.
-            self.held = true;
+            let (arrives, held) = oneshot::channel();
+            (delivered, self.held) = (Some(arrives), Some(held));
             self.shared.session().revision = self.engine.connection.peer().map(|peer| peer.revision);
         }
         let Transmit { body, call, .. } = transmit;
@@ -195,20 +209,21 @@ impl<S: Service> HttpDriver<S> {
             // From here on the server may see it. If it turns out that it cannot have, the task says so.
             self.engine.connection.handle_call_sent(call);
         }
-        let given_up = kind.cancels.as_ref().and_then(|id| self.take_out(id));
-        let (id, passage) = (kind.id.clone(), Passage::new());
+        let given_up = outgoing.cancels.as_ref().and_then(|id| self.underway.take_out(id));
+        let (id, passage) = (outgoing.id.clone(), Passage::new());
         let exchange = Exchange {
             shared: Arc::clone(&self.shared),
-            kind,
+            outgoing,
             call,
             passage: Arc::clone(&passage),
+            delivered,
             driver: self.driver.clone(),
         };
         let last_word = exchange.last_word();
         let behind = given_up.is_some();
         let carried = self.begin(exchange.run(body, given_up), last_word);
         match call {
-            Some(call) => drop(self.exchanges.insert(call, (id, Sent { carried, passage }))),
+            Some(call) => self.underway.insert(call, id, Sent { carried, passage }),
             None if behind => {
                 make_room(&mut self.cancellations, MOST_CANCELLATIONS);
                 self.cancellations.push_back(carried);
@@ -217,21 +232,24 @@ impl<S: Service> HttpDriver<S> {
         }
     }
 
-    /// The request with this id, for what is said of it to go behind it.
-    fn take_out(&mut self, id: &RequestId) -> Option<Sent> {
-        let (call, _) = self.exchanges.iter().find(|(_, (known, _))| known.as_ref() == Some(id))?;
-        let call = *call;
-        self.exchanges.remove(&call).map(|(_, sent)| sent)
-    }
-
     /// Whether the connection has to keep messages that want no answer.
     fn is_full(&self) -> bool {
         self.messages.len() >= MOST_MESSAGES
     }
 
-    /// What had to arrive first has arrived.
-    fn release(&mut self) {
-        self.held = false;
+    /// Goes on if what had to arrive first has arrived. That is not behind what the server says meanwhile: too much of it is not
+    /// taken before it is answered, and nothing is answered before this. Returns whether it has.
+    fn release(&mut self, cx: &mut Context<'_>) -> bool {
+        let arrived = self.held.as_mut().is_some_and(|held| Pin::new(held).poll(cx).is_ready());
+        if arrived {
+            self.held = None;
+            self.listen();
+        }
+        arrived
+    }
+
+    /// Opens the stream on which the server speaks by itself.
+    fn listen(&mut self) {
         if self.listening.is_none() && self.shared.session().revision.is_some() {
             let listening = listen(Arc::clone(&self.shared), self.driver.clone());
             let shared = Arc::clone(&self.shared);
@@ -246,7 +264,7 @@ impl<S: Service> HttpDriver<S> {
 
     /// The stream of HTTP+SSE is open: the server says everything on it.
     fn read_stream(&mut self, events: Events) {
-        let reading = legacy_sse::read(events, self.driver.clone());
+        let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.driver.clone());
         self.shared.note_audible();
         self.listening = Some(self.begin(reading, || Some(Incoming::StreamEnded)));
     }
@@ -270,19 +288,17 @@ impl<S: Service> HttpDriver<S> {
     /// Gives up the responses of calls that nobody waits for. While the connection has to keep what is to be said of them, those
     /// stay that have not arrived: it must not arrive before them.
     fn give_up(&mut self) {
-        let (connection, full, now) = (&self.engine.connection, self.is_full(), self.engine.runtime.now());
-        self.exchanges.retain(|call, (_, sent)| {
-            connection.is_waiting(*call)
-                || connection.heeds(*call)
-                || (full && sent.is_settling(now))
-                || mutant!(KeepResponses)
+        let (full, now, ended) = (self.is_full(), self.engine.runtime.now(), self.engine.ended_calls());
+        let connection = &self.engine.connection;
+        self.underway.give_up(ended, |call, sent| {
+            connection.heeds(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
         });
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.
     fn leave(&mut self, ended: Ended) {
         self.engine.wind_up();
-        self.exchanges.clear();
+        self.underway.clear();
         self.lingering.clear();
         if self.shared.legacy.endpoint().is_none() {
             // Over HTTP+SSE the stream is the connection: what was said last would not be taken without it.
@@ -335,6 +351,7 @@ impl<S: Service> Future for HttpDriver<S> {
             driver.reap(cx);
             progressed |= driver.hear(cx);
             driver.engine.act();
+            progressed |= driver.release(cx);
             // What was sent has to be looked after, and may have made room for more.
             progressed |= driver.send();
             driver.engine.act();

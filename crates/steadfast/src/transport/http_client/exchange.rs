@@ -15,16 +15,17 @@ use steadfast_proto::connection::{CallKey, Outcome};
 use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::http::name;
 use steadfast_proto::mutant;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tracing::Level;
 
-use self::refusal::{lost, unsent};
+use self::refusal::{lost, unanswered};
 use super::carried::Carried;
 use super::events::{Events, Heard, is_events};
-use super::fetch::{FetchResponse, body_of};
-use super::headers::Kind;
+use super::fetch::{FetchResponse, NoBody, body_of};
+use super::outgoing::Outgoing;
 use super::pace::Pace;
 use super::passage::{Passage, Sent};
-use super::request::{Unsent, Wanted};
+use super::request::{NoResponse, Wanted};
 use super::shared::Shared;
 use crate::runtime::Task;
 use crate::runtime::waiting::{before, sleep};
@@ -35,8 +36,6 @@ pub(super) enum Incoming {
     Message(Vec<u8>),
     /// A call has ended without one.
     Ended(CallKey, Outcome),
-    /// The server knows that the handshake is done, or never will.
-    Initialized,
     /// The server does not know the session.
     SessionLost,
     /// The stream of HTTP+SSE is open.
@@ -56,9 +55,11 @@ const LINGERING: Duration = Duration::from_secs(1);
 /// Carries one message. Dropping it closes the connection that it is on.
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
-    pub(super) kind: Kind,
+    pub(super) outgoing: Outgoing,
     pub(super) call: Option<CallKey>,
     pub(super) passage: Arc<Passage>,
+    /// Dropped when the server has the message, or never will. It is no word among the others: those may not be taken before.
+    pub(super) delivered: Option<oneshot::Sender<()>>,
     pub(super) driver: mpsc::Sender<Incoming>,
 }
 
@@ -78,8 +79,9 @@ impl Exchange {
         match (self.call, done) {
             (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
             (None, Err(outcome)) => {
-                tracing::warn!(method = ?self.kind.method, ?outcome, "a message did not reach the server");
-                self.note_delivered().await;
+                let method = self.outgoing.method.map_or("an answer", Method::name);
+                let why = format!("{method}: {}", words(&outcome));
+                self.shared.log(Level::WARN, "a message did not reach the server", &why);
             }
             (_, Ok(())) => {}
         }
@@ -87,13 +89,10 @@ impl Exchange {
 
     /// What the driver has to know if this does not come to its end.
     pub(super) fn last_word(&self) -> impl FnOnce() -> Option<Incoming> + Send + use<> {
-        let (call, method, passage) = (self.call, self.kind.method, Arc::clone(&self.passage));
-        move || match call {
-            Some(call) => {
-                let why = "what makes the requests failed unexpectedly".to_owned();
-                Some(Incoming::Ended(call, Outcome::Lost { sent: passage.has_left(), why }))
-            }
-            None => (method == Some(Method::Initialized)).then_some(Incoming::Initialized),
+        let (call, passage) = (self.call, Arc::clone(&self.passage));
+        move || {
+            let why = "what makes the requests failed unexpectedly".to_owned();
+            Some(Incoming::Ended(call?, Outcome::Lost { sent: passage.has_left(), why }))
         }
     }
 
@@ -102,11 +101,9 @@ impl Exchange {
         let _ = self.driver.send(incoming).await;
     }
 
-    /// The server has this message, or never will. Others may wait for that.
-    async fn note_delivered(&self) {
-        if self.kind.method == Some(Method::Initialized) {
-            self.tell(Incoming::Initialized).await;
-        }
+    /// The server has this message. Others may wait for that.
+    fn note_delivered(&mut self) {
+        self.delivered = None;
     }
 
     /// A call has deadlines of its own. What wants no answer has this one, whether or not who makes the requests keeps to it.
@@ -120,14 +117,19 @@ impl Exchange {
         if let Some(done) = self.post_legacy(&body).await {
             return done;
         }
-        let in_session = self.kind.mirrored.is_none() && self.shared.session().id.is_some();
+        let in_session = self.outgoing.mirrored.is_none() && self.shared.session().id.is_some();
         let mut sent = self.shared.send(self.wanted(body.clone())).await;
-        if mutant!(SendAgain) && matches!(&sent, Err(Unsent::Failed(error)) if error.is_sent()) {
+        if mutant!(SendAgain) && matches!(&sent, Err(NoResponse::Failed(error)) if error.is_sent()) {
             sent = self.shared.send(self.wanted(body.clone())).await;
         }
-        let response = sent.map_err(unsent)?;
-        if self.kind.method == Some(Method::Initialize) && response.status().is_success() {
-            self.shared.session().id = response.headers().get(name::SESSION_ID).cloned();
+        let response = sent.map_err(unanswered)?;
+        if self.outgoing.method == Some(Method::Initialize) && response.status().is_success() {
+            let mut id = response.headers().get(name::SESSION_ID).cloned();
+            // Whoever has it is in the session.
+            if let Some(id) = &mut id {
+                id.set_sensitive(true);
+            }
+            self.shared.session().id = id;
         }
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
@@ -135,10 +137,10 @@ impl Exchange {
                 Err(Outcome::SessionLost)
             }
             status if status.is_success() => {
-                self.note_delivered().await;
+                self.note_delivered();
                 self.read(response).await
             }
-            _ if self.kind.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,
+            _ if self.outgoing.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,
             _ => self.refused(response).await,
         }
     }
@@ -146,7 +148,7 @@ impl Exchange {
     fn wanted(&self, body: Bytes) -> Wanted<'_> {
         Wanted {
             method: http::Method::POST,
-            mirrored: self.kind.mirrored.as_ref(),
+            mirrored: self.outgoing.mirrored.as_ref(),
             body: Some(body),
             passage: Some(&self.passage),
             // A call has deadlines of its own.
@@ -157,12 +159,16 @@ impl Exchange {
 
     async fn read(&mut self, response: FetchResponse) -> Result<(), Outcome> {
         if let Some(encoding) = packed(&response) {
-            return Err(lost(format!("the answer is packed ({encoding}), which was not asked for")));
+            return Err(Outcome::Unreadable(format!("it is packed ({encoding}), which was not asked for")));
         }
         if is_events(&response) {
             return self.read_events(response).await;
         }
-        let body = body_of(response, self.shared.longest).await.map_err(lost)?;
+        let longest = self.shared.longest;
+        let body = body_of(response, longest).await.map_err(|why| match why {
+            NoBody::TooLong => too_long(longest),
+            NoBody::BrokeOff(error) => lost(error.to_string()),
+        })?;
         if body.is_empty() {
             return match self.call {
                 Some(_) => Err(lost("the server took the request and did not answer".to_owned())),
@@ -177,7 +183,7 @@ impl Exchange {
         match said {
             Said::Other if self.call.is_some() => {
                 // What was heard is looked at first: if it holds the answer after all, this is of no effect.
-                Err(lost("the response is not an answer to the request".to_owned()))
+                Err(Outcome::Unreadable("the response is not an answer to the request".to_owned()))
             }
             _ => Ok(()),
         }
@@ -203,11 +209,11 @@ impl Exchange {
                         self.tell(Incoming::Message(message)).await;
                     }
                 },
-                Heard::TooLong => return Err(Outcome::Unreadable(format!("a message of more than {longest} bytes"))),
+                Heard::TooLong => return Err(too_long(longest)),
                 Heard::End(_) if self.call.is_none() => return Ok(()),
                 Heard::End(why) => {
                     let next = match events.last_event_id() {
-                        Some(last) if self.kind.mirrored.is_none() => {
+                        Some(last) if self.outgoing.mirrored.is_none() => {
                             self.resume(last, events.retry(), &mut pace).await
                         }
                         _ => None,
@@ -236,7 +242,7 @@ impl Exchange {
                 }
                 // It will not know better next time.
                 Ok(response) if response.status().is_client_error() => return None,
-                Err(unsent) if unsent.is_unwritable() => return None,
+                Err(why) if why.is_final() => return None,
                 _ => {}
             }
         }
@@ -259,7 +265,7 @@ impl Exchange {
     /// What a message is to the one that this carries. One that is too deep is for the engine to judge.
     fn classify(&self, message: &[u8]) -> Said {
         match envelope::read(message, self.shared.depth) {
-            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.kind.id.as_ref() => Said::Answer,
+            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Said::Answer,
             Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) if self.call.is_some() => {
                 serde_json::from_str(error).map_or(Said::Other, |error| Said::Refusal(Outcome::Refused(error)))
             }
@@ -274,6 +280,21 @@ enum Said {
     /// An error without an id is the outcome of the request that it answers.
     Refusal(Outcome),
     Other,
+}
+
+/// What is known of a message that wants no answer and was not taken.
+fn words(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Refused(error) => &error.message,
+        Outcome::Lost { why, .. } | Outcome::Unreadable(why) | Outcome::Unsendable(why) => why,
+        Outcome::SessionLost => "the server does not know the session",
+        _ => "it was given up",
+    }
+}
+
+/// It came, and would come again: this is no lost connection.
+fn too_long(longest: usize) -> Outcome {
+    Outcome::Unreadable(format!("a message of more than {longest} bytes"))
 }
 
 /// How a body was made smaller, if it was.

@@ -155,13 +155,19 @@ pub(super) async fn piece_of(response: &mut FetchResponse) -> Option<Result<Byte
     std::future::poll_fn(|cx| response.body_mut().poll_piece(cx)).await
 }
 
+/// Why a body was not read to its end.
+pub(super) enum NoBody {
+    TooLong,
+    BrokeOff(FetchError),
+}
+
 /// The body of a response, if it is not too long.
-pub(super) async fn body_of(mut response: FetchResponse, longest: usize) -> Result<Vec<u8>, String> {
+pub(super) async fn body_of(mut response: FetchResponse, longest: usize) -> Result<Vec<u8>, NoBody> {
     let mut body = Vec::new();
     while let Some(piece) = piece_of(&mut response).await {
-        let piece = piece.map_err(|error| error.to_string())?;
+        let piece = piece.map_err(NoBody::BrokeOff)?;
         if body.len().saturating_add(piece.len()) > longest {
-            return Err(format!("the answer is longer than {longest} bytes"));
+            return Err(NoBody::TooLong);
         }
         body.extend_from_slice(&piece);
     }

@@ -20,11 +20,12 @@ use reqwest::Url;
 use steadfast_model::{ErrorObject, code};
 use steadfast_proto::frame::sse::Decoded;
 use tokio::sync::mpsc;
+use tracing::Level;
 
 use super::events::{Events, Heard, is_events};
 use super::exchange::Incoming;
 use super::fetch::FetchResponse;
-use super::request::{Unsent, Wanted};
+use super::request::{NoResponse, Wanted};
 use super::shared::Shared;
 use crate::runtime::waiting::before;
 
@@ -91,7 +92,7 @@ pub(super) fn is_refusal_of_its_kind(status: StatusCode, error: Option<&ErrorObj
 
 /// Why there is no stream.
 pub(super) enum NotOpened {
-    Unsent(Unsent),
+    NoResponse(NoResponse),
     /// The server says no.
     Refused(FetchResponse),
     /// It is not the stream of this transport.
@@ -102,7 +103,7 @@ pub(super) enum NotOpened {
 
 /// Opens the stream, and takes note of its endpoint.
 pub(super) async fn open(shared: &Shared) -> Result<Events, NotOpened> {
-    let response = shared.send(Wanted::default()).await.map_err(NotOpened::Unsent)?;
+    let response = shared.send(Wanted::default()).await.map_err(NotOpened::NoResponse)?;
     if !response.status().is_success() {
         return Err(NotOpened::Refused(response));
     }
@@ -142,8 +143,10 @@ fn endpoint_of(server: &Url, named: &[u8]) -> Result<Url, String> {
     Ok(endpoint)
 }
 
+const ENDED: &str = "the stream of the server has ended, and the connection with it";
+
 /// Reads the stream to its end, which is that of the connection.
-pub(super) async fn read(mut events: Events, driver: mpsc::Sender<Incoming>) {
+pub(super) async fn read(shared: Arc<Shared>, mut events: Events, driver: mpsc::Sender<Incoming>) {
     loop {
         match events.next().await {
             Heard::Message(message) => {
@@ -153,11 +156,12 @@ pub(super) async fn read(mut events: Events, driver: mpsc::Sender<Incoming>) {
             }
             Heard::TooLong => {
                 // It may be an answer, and whose is not known. Nobody is to wait for it.
-                tracing::warn!("the server said something that is too long: the connection ends");
+                let why = format!("a message is longer than {} bytes", shared.longest);
+                shared.log(Level::WARN, ENDED, &why);
                 break;
             }
             Heard::End(why) => {
-                tracing::debug!(why, "the stream of the server has ended");
+                shared.log(Level::DEBUG, ENDED, &why);
                 break;
             }
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use tokio::sync::mpsc;
+use tracing::Level;
 
 use super::events::{Events, Heard, is_events};
 use super::exchange::Incoming;
@@ -23,7 +24,7 @@ pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
                 shared.note_audible();
                 pace.note_opened(shared.runtime.now());
                 let stream = going_on(events.take(), response, shared.longest);
-                if read(events.insert(stream), &mut pace, &driver).await == Read::InVain {
+                if read(&shared, events.insert(stream), &mut pace, &driver).await == Read::InVain {
                     break;
                 }
             }
@@ -37,7 +38,8 @@ pub(super) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
         }
         let retry = events.as_ref().and_then(Events::retry);
         let Some(pause) = pace.pause(retry, &*shared.runtime) else {
-            tracing::warn!("the server's stream cannot be opened again: what it says by itself is not heard any more");
+            let unheard = "what the server says by itself is not heard any more";
+            shared.log(Level::WARN, unheard, "its stream cannot be opened again");
             break;
         };
         sleep(&*shared.runtime, pause).await;
@@ -60,7 +62,7 @@ async fn open(shared: &Shared, last_event_id: Option<&str>) -> Opened {
     let wanted = Wanted { last_event_id, ..Wanted::default() };
     let response = match shared.send(wanted).await {
         Ok(response) => response,
-        Err(unsent) if unsent.is_unwritable() => return Opened::Never,
+        Err(why) if why.is_final() => return Opened::Never,
         Err(_) => return Opened::NotNow,
     };
     match response.status() {
@@ -90,7 +92,7 @@ enum Read {
     InVain,
 }
 
-async fn read(events: &mut Events, pace: &mut Pace, driver: &mpsc::Sender<Incoming>) -> Read {
+async fn read(shared: &Shared, events: &mut Events, pace: &mut Pace, driver: &mpsc::Sender<Incoming>) -> Read {
     loop {
         match events.next().await {
             Heard::Message(message) => {
@@ -99,7 +101,10 @@ async fn read(events: &mut Events, pace: &mut Pace, driver: &mpsc::Sender<Incomi
                     return Read::InVain;
                 }
             }
-            Heard::TooLong => tracing::warn!("the server said something that is too long"),
+            Heard::TooLong => {
+                let why = format!("it is longer than {} bytes", shared.longest);
+                shared.log(Level::WARN, "a message of the server was not taken", &why);
+            }
             Heard::End(_) => return Read::ToItsEnd,
         }
     }

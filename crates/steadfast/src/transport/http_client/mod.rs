@@ -15,16 +15,15 @@
 //! (`legacy_sse`).
 
 mod above;
-mod admission;
 mod authorize;
 mod carried;
 mod driver;
 mod events;
 mod exchange;
 mod fetch;
-mod headers;
 mod legacy_sse;
 mod listening;
+mod outgoing;
 mod pace;
 mod passage;
 mod reach;
@@ -32,7 +31,9 @@ mod request;
 mod reserved;
 mod session;
 mod shared;
+mod signing;
 mod target;
+mod underway;
 
 pub(crate) use above::Above;
 pub use authorize::{Attempt, Authorize, Authorizing};

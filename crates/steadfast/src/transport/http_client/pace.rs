@@ -31,7 +31,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// For the rest of an answer: somebody waits for it. A server that is gone is given up after pauses of 20 seconds at most.
+    /// For the rest of an answer: somebody waits for it. A server that is gone is given up after pauses of 20 seconds at most, all
+    /// together.
     pub(super) fn of_an_answer() -> Self {
         Self::new(7, Duration::from_secs(6))
     }

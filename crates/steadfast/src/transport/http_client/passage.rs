@@ -26,7 +26,7 @@ enum Stage {
     Here,
     /// It was handed to whoever makes the requests.
     UnderWay(Moment),
-    /// The server has it: the head of its response has come.
+    /// The head of its response has come; or it broke off, and nothing more will be known of it.
     Arrived,
 }
 

@@ -30,13 +30,13 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    pub(super) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), Unsent> {
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), NoResponse> {
         headers.insert(ACCEPT, if self.method == http::Method::GET { EVENTS } else { ANYTHING });
         if let Some(id) = self.last_event_id {
             // Without it, this would be another request.
             let id = HeaderValue::from_bytes(id.as_bytes());
             let id =
-                id.map_err(|error| Unsent::Failed(FetchError::unwritable(error.to_string()).with_source(error)))?;
+                id.map_err(|error| NoResponse::Failed(FetchError::unwritable(error.to_string()).with_source(error)))?;
             headers.insert(name::LAST_EVENT_ID, id);
         }
         if self.body.is_some() {
@@ -47,15 +47,18 @@ impl Wanted<'_> {
 }
 
 /// Why there is no response.
-pub(super) enum Unsent {
+pub(super) enum NoResponse {
     /// Whoever authorizes requests could not.
     Unauthorized(Box<dyn std::error::Error + Send + Sync>),
     Failed(FetchError),
 }
 
-impl Unsent {
-    /// Whether it will be no better next time.
-    pub(super) fn is_unwritable(&self) -> bool {
-        matches!(self, Self::Failed(error) if error.is_unwritable())
+impl NoResponse {
+    /// Whether it will be no better next time. Whoever authorizes has tried what there is to try, and may have asked somebody.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Unauthorized(_) => true,
+            Self::Failed(error) => error.is_unwritable(),
+        }
     }
 }

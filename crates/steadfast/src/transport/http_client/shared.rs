@@ -6,16 +6,17 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Url;
 use tokio::sync::watch;
+use tracing::Level;
 
 use super::above::Above;
-use super::admission::Admission;
 use super::authorize::Authorize;
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::legacy_sse::Legacy;
 use super::passage::Passage;
-use super::request::{Unsent, Wanted};
+use super::request::{NoResponse, Wanted};
 use super::session::Session;
-use crate::runtime::Runtime;
+use super::signing::Signing;
+use crate::runtime::{Provoked, ProvokedLog, Runtime};
 
 /// How often one request is made again because it was not let in.
 const ASKED_AGAIN: usize = 4;
@@ -37,6 +38,7 @@ pub(super) struct Shared {
     pub(super) legacy: Legacy,
     /// Whether the server is heard when it speaks first, or never will be.
     pub(super) audible: watch::Sender<bool>,
+    pub(super) log: Mutex<ProvokedLog>,
 }
 
 impl Shared {
@@ -48,34 +50,40 @@ impl Shared {
         self.audible.send_replace(true);
     }
 
+    /// Something that the server may have provoked. Tasks are on the thread of all connections, and do not write there (L6).
+    pub(super) fn log(&self, level: Level, what: &'static str, why: &str) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.note(self.runtime.now(), Provoked::carrying(level, what, why));
+    }
+
     /// Makes a request, as often as whoever authorizes it asks for.
-    pub(super) async fn send(&self, wanted: Wanted<'_>) -> Result<FetchResponse, Unsent> {
+    pub(super) async fn send(&self, wanted: Wanted<'_>) -> Result<FetchResponse, NoResponse> {
         let url = wanted.endpoint.unwrap_or(&self.url);
         let authorize = self.authorize.as_ref();
-        let mut admission = authorize.map(|all| Admission::new(all, &wanted.method, url.as_str(), &self.runtime));
-        for _ in 0..ASKED_AGAIN {
-            let response = self.send_once(&wanted, admission.as_mut()).await?;
-            let Some(admission) = &mut admission else { return Ok(response) };
+        let mut signing = authorize.map(|all| Signing::new(all, &wanted.method, url.as_str(), &self.runtime));
+        let mut left = ASKED_AGAIN;
+        loop {
+            let response = self.send_once(&wanted, signing.as_mut()).await?;
+            let Some(signing) = &mut signing else { return Ok(response) };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
                 // Whoever gives it up while somebody logs in has nothing to tell the server.
                 wanted.passage.into_iter().for_each(Passage::note_back);
             }
-            let answered = admission.answered(response.status(), response.headers().clone()).await;
+            let answered = signing.answered(response.status(), response.headers().clone()).await;
             match answered {
-                Ok(true) if refused => {}
-                Err(error) if refused => return Err(Unsent::Unauthorized(error)),
+                Ok(true) if refused && left > 0 => left -= 1,
+                Err(error) if refused => return Err(NoResponse::Unauthorized(error)),
                 // What is wrong with its books is not the request's concern: it was let in.
                 _ => return Ok(response),
             }
         }
-        self.send_once(&wanted, admission.as_mut()).await
     }
 
-    async fn send_once(&self, wanted: &Wanted<'_>, admission: Option<&mut Admission>) -> Result<FetchResponse, Unsent> {
+    async fn send_once(&self, wanted: &Wanted<'_>, signing: Option<&mut Signing>) -> Result<FetchResponse, NoResponse> {
         let mut headers = self.headers.clone();
-        if let Some(admission) = admission {
-            headers = admission.sign(headers).await.map_err(Unsent::Unauthorized)?;
+        if let Some(signing) = signing {
+            headers = signing.sign(headers).await.map_err(NoResponse::Unauthorized)?;
         }
         let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
         self.above.identify(&mut credentials.map(HeaderValue::as_bytes));
@@ -88,7 +96,7 @@ impl Shared {
             body: wanted.body.clone(),
             timeout: wanted.timeout,
         };
-        let Some(passage) = wanted.passage else { return self.fetch.fetch(request).await.map_err(Unsent::Failed) };
+        let Some(passage) = wanted.passage else { return self.fetch.fetch(request).await.map_err(NoResponse::Failed) };
         passage.note_under_way(self.runtime.now());
         let fetched = self.fetch.fetch(request).await;
         match &fetched {
@@ -96,6 +104,6 @@ impl Shared {
             // What broke off may have arrived, and nothing more will be known of it.
             _ => passage.note_arrived(),
         }
-        fetched.map_err(Unsent::Failed)
+        fetched.map_err(NoResponse::Failed)
     }
 }

@@ -78,16 +78,19 @@ impl HttpTarget {
     /// A header of every request. It is not shown in logs. Those that the protocol or the connection speaks by are refused when
     /// this is connected to.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
-        let parsed = HeaderName::try_from(name.as_ref()).ok().zip(HeaderValue::try_from(value.as_ref()).ok());
-        match parsed {
-            Some((name, _)) if is_reserved(&name) => {
-                self.note_problem(format!("the header `{name}` is not for programs to set"));
-            }
-            Some((name, mut value)) => {
+        let Ok(name) = HeaderName::try_from(name.as_ref()) else {
+            // Which one is not said: it may be a whole line, with its secret.
+            self.note_problem("what was given as the name of a header cannot be one".to_owned());
+            return self;
+        };
+        match HeaderValue::try_from(value.as_ref()) {
+            _ if is_reserved(&name) => self.note_problem(format!("the header `{name}` is not for programs to set")),
+            Ok(mut value) => {
                 value.set_sensitive(true);
                 self.headers.append(name, value);
             }
-            None => self.note_problem(format!("`{}` cannot be a header", name.as_ref())),
+            Err(_) => self
+                .note_problem(format!("the value of the header `{name}` has something in it that no header can hold")),
         }
         self
     }
@@ -174,6 +177,7 @@ impl HttpTarget {
             session: Mutex::default(),
             legacy: Legacy::new(self.only_legacy_sse, self.known),
             audible: watch::Sender::new(false),
+            log: Mutex::default(),
         })
     }
 

@@ -1,12 +1,18 @@
 //! HTTP+SSE, the transport of 2024-11-05: servers that know no other.
 
+use std::task::Poll;
+
+use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::client::Era;
 use steadfast::transport::http::HttpOptions;
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http_client::{
+    Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, Fetching, HttpTarget,
+};
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
 
+use super::own_fetch::{Whole, respond};
 use super::served::Served;
 use super::*;
 
@@ -387,6 +393,81 @@ async fn what_is_too_long_to_be_read_ends_the_connection_and_nobody_waits_for_it
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
     soon(client.closed()).await;
+}
+
+/// A server by hand that is as near as can be, and knows how much of its stream was taken.
+#[derive(Clone, Default)]
+struct Counting {
+    stream: Arc<Mutex<Option<mpsc::UnboundedSender<Bytes>>>>,
+    taken: Arc<AtomicUsize>,
+    /// So much of it was taken.
+    enough: Signal,
+}
+
+/// The stream of [`Counting`]: each event is a piece.
+struct Counted(mpsc::UnboundedReceiver<Bytes>, Counting);
+
+impl FetchBody for Counted {
+    fn poll_piece(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        let piece = std::task::ready!(self.0.poll_recv(cx));
+        if self.1.taken.fetch_add(1, Ordering::SeqCst) == 16 {
+            self.1.enough.set();
+        }
+        Poll::Ready(piece.map(Ok))
+    }
+}
+
+impl Counting {
+    fn say(&self, message: &Value) {
+        self.event(format!("data: {message}\n\n"));
+    }
+
+    fn event(&self, event: String) {
+        // The client may have gone.
+        let _ = self.stream.lock().unwrap().as_ref().map(|stream| stream.send(event.into()));
+    }
+}
+
+impl Fetch for Counting {
+    fn fetch(&self, request: FetchRequest) -> Fetching {
+        let server = self.clone();
+        Box::pin(async move {
+            if request.method == ::http::Method::GET {
+                let (sender, receiver) = mpsc::unbounded_channel();
+                *server.stream.lock().unwrap() = Some(sender);
+                server.event(ENDPOINT.to_owned());
+                return Ok(respond(200, "text/event-stream", Counted(receiver, server)));
+            }
+            let message: Value = serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap();
+            let result = match message["method"].as_str() {
+                Some("initialize") => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "near", "version": "1"}}),
+                Some("notifications/initialized") => {
+                    for number in 0..32 {
+                        server.say(&json!({"jsonrpc": "2.0", "id": format!("p{number}"), "method": "ping"}));
+                    }
+                    server.enough.wait().await;
+                    Value::Null
+                }
+                Some(_) => json!({"content": []}),
+                None => Value::Null,
+            };
+            if !result.is_null() {
+                server.say(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+            }
+            Ok(respond(202, "text/plain", Whole(None)))
+        })
+    }
+}
+
+/// L1: what the server asks for meanwhile cannot be answered yet, and is more than may wait.
+#[tokio::test]
+async fn a_server_that_asks_for_much_before_it_takes_the_end_of_the_handshake_is_no_deadlock() {
+    let mut limits = Limits::default();
+    limits.outbox_bytes = 100;
+    let target = HttpTarget::new("http://near/sse").legacy_sse().fetch(Counting::default());
+    let client = soon(Client::connect(target).limits(limits).into_future()).await.unwrap();
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
 }
 
 #[tokio::test]

@@ -141,9 +141,85 @@ async fn what_is_packed_is_not_asked_for_and_not_unpacked() {
         .await;
         let client = connect(&url, Era::Modern).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{error:?}");
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
         assert!(why(&error).contains(encoding), "{}", why(&error));
         assert!(requests.lock().unwrap().iter().all(|came| came.header("accept-encoding").is_none()));
+    }
+}
+
+/// L6: whoever writes the log may block, and all connections share a thread.
+#[tokio::test]
+async fn what_a_server_provokes_is_logged_on_a_thread_of_its_own_and_in_few_words() {
+    let refusal =
+        json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "pr0voked ".repeat(9_999)}});
+    let log = Log::default();
+    tracing::subscriber::set_global_default(log.clone()).unwrap();
+    let (url, _) = raw(move |_, came| match () {
+        () if came.is("notifications/initialized") => response("400 Bad Request", &[], &refusal.to_string()),
+        () => older(came, || response("405 No", &[], "")),
+    })
+    .await;
+    let _client = connect(&url, OLDER).await;
+    soon(log.written.wait()).await;
+    let lines = log.lines.lock().unwrap();
+    assert!(lines.iter().all(|(thread, line)| thread == "steadfast-log" && line.len() < 1_000), "{lines:?}");
+}
+
+/// Takes down what is said about what was provoked here, and where. All tests of this process write to it.
+#[derive(Clone, Default)]
+struct Log {
+    lines: Arc<Mutex<Vec<(String, String)>>>,
+    written: Signal,
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN && metadata.target().starts_with("steadfast")
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Line(String);
+        impl tracing::field::Visit for Line {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 = format!("{} {field}={value:?}", self.0);
+            }
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        if line.0.contains("pr0voked") {
+            let thread = std::thread::current().name().unwrap_or_default().to_owned();
+            self.lines.lock().unwrap().push((thread, line.0));
+            self.written.set();
+        }
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// It came whole, and would come again.
+#[tokio::test]
+async fn an_answer_that_cannot_be_used_is_not_asked_for_again() {
+    type Answer = fn(&Came) -> Vec<u8>;
+    fn whole(body: &str) -> Vec<u8> {
+        response("200 OK", &[("content-type", "application/json")], body)
+    }
+    let rows: [(&str, Answer); 4] = [
+        ("bytes", |_| whole(&"x".repeat(LONGEST + 1))),
+        ("bytes", |_| events(&format!("data: {}\n\n", "x".repeat(LONGEST + 1)))),
+        ("packed", |_| response("200 OK", &[("content-encoding", "gzip")], "\u{1f}packed")),
+        ("not an answer", |_| whole("\"hello\"")),
+    ];
+    for (expected, answer) in rows {
+        let (url, requests) = raw(move |_, came| modern(came, || answer(came))).await;
+        let client = careful(&url, Era::Modern).await;
+        let error = soon(client.call_tool("any", json!({})).idempotent().into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
+        assert!(why(&error).contains(expected), "{}", why(&error));
+        assert_eq!(requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count(), 1, "{expected}");
     }
 }
 

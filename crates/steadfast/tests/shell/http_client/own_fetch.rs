@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use steadfast::Outcome;
 use steadfast::transport::http_client::{
     Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching,
 };
+use steadfast::{Outcome, SubscriptionFilter};
 
 use super::*;
 
@@ -52,13 +52,13 @@ fn answer(request: &FetchRequest, message: &Value) -> FetchResponse {
     }
 }
 
-fn respond(status: u16, content: &str, body: impl FetchBody + 'static) -> FetchResponse {
+pub(super) fn respond(status: u16, content: &str, body: impl FetchBody + 'static) -> FetchResponse {
     let body: Box<dyn FetchBody> = Box::new(body);
     ::http::Response::builder().status(status).header("content-type", content).body(body).unwrap()
 }
 
 /// A body in one piece.
-struct Whole(Option<Bytes>);
+pub(super) struct Whole(pub(super) Option<Bytes>);
 
 impl FetchBody for Whole {
     fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
@@ -215,6 +215,76 @@ async fn who_blocks_while_a_request_is_let_in_or_made_has_no_other_client_wait()
         let ended = soon(call).await.unwrap();
         // The body has nothing in it.
         assert_eq!(ended.is_ok(), place != Body, "{place:?} {ended:?}");
+    }
+}
+
+/// Lets nobody in who reads a stream, and asks for each request that was refused to be made again.
+#[derive(Clone, Default)]
+struct Stubborn {
+    reading: Signal,
+    answered: Arc<Mutex<Vec<u16>>>,
+}
+
+struct Asking {
+    stubborn: Stubborn,
+    reads: bool,
+}
+
+impl Authorize for Stubborn {
+    fn attempt(&self, method: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(Asking { stubborn: self.clone(), reads: method == ::http::Method::GET })
+    }
+}
+
+impl Attempt for Asking {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        if self.reads {
+            self.stubborn.reading.set();
+            return Box::pin(async { Err("nobody is there to log in".into()) });
+        }
+        Box::pin(async { Ok(()) })
+    }
+
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+        self.stubborn.answered.lock().unwrap().push(status.as_u16());
+        Box::pin(async { Ok(true) })
+    }
+}
+
+/// Whoever is asked to log in, and does not, is not asked again for the same stream.
+#[tokio::test]
+async fn a_stream_that_nobody_is_let_in_for_is_asked_for_once() {
+    let (url, _) = raw(|_, came| older(came, || events("id: 1\nretry: 1\ndata:\n\n"))).await;
+    let stubborn = Stubborn::default();
+    let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), OLDER).await;
+    let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
+    // There is nothing to wait for any more.
+    soon(changes.next()).await.unwrap().unwrap();
+    assert_eq!(stubborn.reading.count(), 1, "the stream of the server");
+    let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+    assert_eq!(stubborn.reading.count(), 2, "the rest of an answer");
+}
+
+/// Who authorizes keeps books: whether it is let in, at last.
+#[tokio::test]
+async fn who_authorizes_is_told_of_every_response() {
+    for (refusals, statuses) in [(4, [401, 401, 401, 401, 200]), (9, [401; 5])] {
+        let (url, requests) = raw(move |number, came| {
+            modern(came, || match number {
+                0 => panic!("it is for finding out what the server speaks"),
+                number if number <= refusals => response("401 Unauthorized", &[], ""),
+                _ => json_answer(came, &json!({"resultType": "complete", "content": []})),
+            })
+        })
+        .await;
+        let stubborn = Stubborn::default();
+        let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), Era::Modern).await;
+        stubborn.answered.lock().unwrap().clear();
+        let called = soon(client.call_tool("any", json!({})).into_future()).await;
+        assert_eq!(called.is_ok(), refusals == 4, "{called:?}");
+        assert_eq!(*stubborn.answered.lock().unwrap(), statuses);
+        assert_eq!(requests.lock().unwrap().len(), 6, "a few times at most");
     }
 }
 

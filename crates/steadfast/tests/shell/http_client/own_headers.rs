@@ -1,10 +1,11 @@
 //! What a program says of a target: headers that it adds, and what it may not say.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use steadfast::client::Era;
 use steadfast::transport::http_client::{Fetch, FetchRequest, Fetching, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
+use super::own_fetch::{Near, nothing_before};
 use super::tls::Authority;
 use super::*;
 
@@ -72,6 +73,45 @@ async fn what_is_no_header_is_refused_without_its_value() {
     }
 }
 
+/// Who gives a whole line in the place of a name has it kept to itself, and who gives a value that cannot be sent is not told
+/// that the name is wrong.
+#[tokio::test]
+async fn what_is_wrong_with_a_header_is_said_without_what_may_be_secret() {
+    for (name, value, blamed) in [
+        ("Authorization: Bearer s3cret", "", "name"),
+        ("authorization", "Bearer s3cret\n", "the value of the header `authorization`"),
+    ] {
+        let target = HttpTarget::new("http://127.0.0.1:1/").header(name, value);
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        let said = format!("{error:?} {}", why(&error));
+        assert!(said.contains(blamed) && !said.contains("s3cret"), "{said}");
+    }
+}
+
+/// Whoever has the id of a session is in it.
+#[tokio::test]
+async fn the_id_of_a_session_is_marked_as_a_secret() {
+    struct Sessions(Arc<Mutex<Vec<bool>>>);
+    impl Fetch for Sessions {
+        fn fetch(&self, request: FetchRequest) -> Fetching {
+            let id = request.headers.get("mcp-session-id");
+            self.0.lock().unwrap().extend(id.map(::http::HeaderValue::is_sensitive));
+            let answering = Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request);
+            Box::pin(async {
+                let mut response = answering.await?;
+                response.headers_mut().insert("mcp-session-id", ::http::HeaderValue::from_static("s3cret"));
+                Ok(response)
+            })
+        }
+    }
+    let marked = Arc::<Mutex<Vec<bool>>>::default();
+    let target = HttpTarget::new("http://near/mcp").fetch(Sessions(Arc::clone(&marked)));
+    let client = connect_once(target, OLDER).await;
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+    let marked = marked.lock().unwrap();
+    assert!(!marked.is_empty() && marked.iter().all(|marked| *marked), "{marked:?}");
+}
+
 #[tokio::test]
 async fn no_secret_of_a_target_is_shown_before_or_after_it_fails() {
     let (url, _) = raw(|_, _| response("500 Internal Server Error", &[], "")).await;
@@ -81,6 +121,35 @@ async fn no_secret_of_a_target_is_shown_before_or_after_it_fails() {
     assert!(!format!("{connecting:?}").contains("s3cret"));
     let error = soon(connecting.into_future()).await.unwrap_err();
     assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
+}
+
+/// An array in an array, and so on.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(Value::Null, |inner, _| json!([inner]))
+}
+
+/// Who answers here reads no message that is so deep; it is its headers that matter.
+#[tokio::test]
+async fn an_argument_is_mirrored_however_deep_another_is_and_what_is_too_deep_to_be_read_is_not_sent() {
+    let (url, requests) = raw(|_, came| {
+        modern(came, || {
+            let city = json!({"type": "string", "x-mcp-header": "City"});
+            let tool = json!({"name": "any", "inputSchema": {"type": "object", "properties": {"city": city}}});
+            let tools = json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", "tools": [tool]});
+            json_answer(came, &tools)
+        })
+    })
+    .await;
+    let client = connect_once(HttpTarget::new(&url), Era::Modern).await;
+    soon(client.list_tools()).await.unwrap();
+    let deep = |levels| client.call_tool("any", json!({"city": "Bonn", "deep": nested(levels)})).into_future();
+    soon(deep(500)).await.unwrap_err();
+    let last = requests.lock().unwrap().last().unwrap().clone();
+    assert_eq!((last.header("mcp-method"), last.header("mcp-param-city")), (Some("tools/call"), Some("Bonn")));
+    let before = requests.lock().unwrap().len();
+    let error = soon(deep(1_100)).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
+    assert_eq!(requests.lock().unwrap().len(), before);
 }
 
 /// Nobody is asked.

@@ -1,12 +1,14 @@
 //! A message on its way over HTTP+SSE: what comes back is on the stream.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::StatusCode;
 use reqwest::Url;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::Outcome;
 
-use super::refusal::unsent;
+use super::refusal::unanswered;
 use super::{Exchange, Incoming};
 use crate::transport::http_client::events::Events;
 use crate::transport::http_client::fetch::{FetchResponse, body_of};
@@ -18,20 +20,21 @@ const ACCEPTANCE: usize = 64 * 1024;
 
 impl Exchange {
     /// Sends it over HTTP+SSE, if that is spoken or expected to be. `None` if something newer is to be tried.
-    pub(super) async fn post_legacy(&self, body: &Bytes) -> Option<Result<(), Outcome>> {
-        let legacy = &self.shared.legacy;
+    pub(super) async fn post_legacy(&mut self, body: &Bytes) -> Option<Result<(), Outcome>> {
+        let shared = Arc::clone(&self.shared);
+        let legacy = &shared.legacy;
         if let Some(endpoint) = legacy.endpoint() {
             return Some(self.deliver(endpoint, body.clone()).await);
         }
         if !legacy.is_expected() {
             return None;
         }
-        if self.kind.method != Some(Method::Initialize) {
+        if self.outgoing.method != Some(Method::Initialize) {
             // Who probes for a newer revision goes on with the handshake.
             let error = ErrorObject::new(code::METHOD_NOT_FOUND, "HTTP+SSE is spoken after a handshake only");
             return Some(Err(Outcome::Refused(error)));
         }
-        match open(&self.shared).await {
+        match open(&shared).await {
             Ok(events) => Some(self.opened(events, body.clone()).await),
             Err(NotOpened::Refused(_) | NotOpened::NotIt(_)) if !legacy.is_demanded() => {
                 legacy.forget();
@@ -39,13 +42,13 @@ impl Exchange {
             }
             Err(NotOpened::Refused(response)) => Some(self.refused(response).await),
             Err(NotOpened::NotIt(why) | NotOpened::Elsewhere(why)) => Some(Err(not_sent(why))),
-            Err(NotOpened::Unsent(why)) => Some(Err(unopened(unsent(why)))),
+            Err(NotOpened::NoResponse(why)) => Some(Err(unopened(unanswered(why)))),
         }
     }
 
     /// `initialize` was refused. If the server has the stream of HTTP+SSE instead, that is spoken from here on; if not, its
     /// refusal is what is known.
-    pub(super) async fn refused_or_legacy(&self, response: FetchResponse, body: Bytes) -> Result<(), Outcome> {
+    pub(super) async fn refused_or_legacy(&mut self, response: FetchResponse, body: Bytes) -> Result<(), Outcome> {
         let refusal = self.read_refusal(response).await;
         if !is_refusal_of_its_kind(refusal.status, refusal.error.as_ref()) {
             return self.end_refused(refusal).await;
@@ -58,24 +61,25 @@ impl Exchange {
         }
     }
 
-    async fn opened(&self, events: Events, body: Bytes) -> Result<(), Outcome> {
+    async fn opened(&mut self, events: Events, body: Bytes) -> Result<(), Outcome> {
         self.tell(Incoming::StreamOpened(Box::new(events))).await;
-        match self.shared.legacy.endpoint() {
+        let shared = Arc::clone(&self.shared);
+        match shared.legacy.endpoint() {
             Some(endpoint) => self.deliver(endpoint, body).await,
             None => Err(not_sent("the stream has no endpoint".to_owned())),
         }
     }
 
-    async fn deliver(&self, endpoint: &Url, body: Bytes) -> Result<(), Outcome> {
+    async fn deliver(&mut self, endpoint: &Url, body: Bytes) -> Result<(), Outcome> {
         let wanted = Wanted { endpoint: Some(endpoint), ..self.wanted(body) };
-        let response = self.shared.send(wanted).await.map_err(unsent)?;
+        let response = self.shared.send(wanted).await.map_err(unanswered)?;
         match response.status() {
             StatusCode::NOT_FOUND => {
                 self.tell(Incoming::SessionLost).await;
                 Err(Outcome::SessionLost)
             }
             status if status.is_success() => {
-                self.note_delivered().await;
+                self.note_delivered();
                 drop(body_of(response, ACCEPTANCE).await);
                 Ok(())
             }

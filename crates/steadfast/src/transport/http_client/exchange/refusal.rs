@@ -11,7 +11,7 @@ use steadfast_proto::mutant;
 use super::{Exchange, Incoming};
 use crate::error::HTTP_STATUS;
 use crate::transport::http_client::fetch::{FetchResponse, body_of};
-use crate::transport::http_client::request::Unsent;
+use crate::transport::http_client::request::NoResponse;
 
 /// A refusal that was read to its end.
 pub(super) struct Refusal {
@@ -39,7 +39,7 @@ impl Exchange {
         let body = body_of(response, self.shared.longest).await.unwrap_or_default();
         let (is_under_its_id, error) = match envelope::read(&body, self.shared.depth) {
             Ok(Message::Answer { id, body: AnswerBody::Error(error) }) => {
-                (id.is_some() && id == self.kind.id, serde_json::from_str(error).ok())
+                (id.is_some() && id == self.outgoing.id, serde_json::from_str(error).ok())
             }
             _ => (false, None),
         };
@@ -80,13 +80,13 @@ impl Exchange {
     }
 }
 
-/// Why a request could not be made.
-pub(super) fn unsent(unsent: Unsent) -> Outcome {
-    match unsent {
+/// What becomes of a message that there is no response to.
+pub(super) fn unanswered(why: NoResponse) -> Outcome {
+    match why {
         // Whoever authorizes has tried what there is to try.
-        Unsent::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
-        Unsent::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
-        Unsent::Failed(error) => {
+        NoResponse::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
+        NoResponse::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
+        NoResponse::Failed(error) => {
             Outcome::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
         }
     }

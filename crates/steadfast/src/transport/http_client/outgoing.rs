@@ -1,4 +1,4 @@
-//! What a message says of itself in the headers of its request.
+//! What has to be known of a message of ours to send it, such as what it says of itself in the headers of its request.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use steadfast_model::meta::key::PROTOCOL_VERSION;
@@ -9,11 +9,12 @@ use steadfast_proto::http::name;
 
 use super::above::Above;
 
-/// As deep as any message may be: these are our own.
+/// As deep as any message may be.
 const DEEPEST: usize = 1_024;
 
 /// What has to be known of a message to send it.
-pub(super) struct Kind {
+#[derive(Default)]
+pub(super) struct Outgoing {
     pub(super) method: Option<Method>,
     /// Set if it is a request.
     pub(super) id: Option<RequestId>,
@@ -23,14 +24,15 @@ pub(super) struct Kind {
     pub(super) mirrored: Option<HeaderMap>,
 }
 
-impl Kind {
-    /// Looks at a message of our own. The client knows which arguments of a tool are mirrored.
-    pub(super) fn of(body: &[u8], above: &dyn Above) -> Self {
-        let nothing = Self { method: None, id: None, cancels: None, mirrored: None };
-        let (id, method, params) = match envelope::read(body, DEEPEST) {
-            Ok(Message::Request { id, method, params }) => (Some(id), method, params),
-            Ok(Message::Notification { method, params }) => (None, method, params),
-            _ => return nothing,
+impl Outgoing {
+    /// Looks at a message of our own. The client knows which arguments of a tool are mirrored. If it cannot be looked at, because
+    /// what the program put into it is too deep, it is said why.
+    pub(super) fn of(body: &[u8], above: &dyn Above) -> Result<Self, String> {
+        let message = envelope::read(body, DEEPEST).map_err(|refusal| refusal.error().message.into_owned())?;
+        let (id, method, params) = match message {
+            Message::Request { id, method, params } => (Some(id), method, params),
+            Message::Notification { method, params } => (None, method, params),
+            _ => return Ok(Self::default()),
         };
         let meta: Option<JsonObject> = params.get("_meta").and_then(|text| serde_json::from_str(text).ok());
         let revision = meta.as_ref().and_then(|meta| meta.get(PROTOCOL_VERSION)).and_then(|value| value.as_str());
@@ -46,15 +48,15 @@ impl Kind {
             let named = named_by(&method).and_then(|member| params.get(member));
             if let Some(named) = named.and_then(|text| serde_json::from_str::<String>(text).ok()) {
                 put(name::NAME, &encode(&named));
-                let arguments = params.get("arguments").and_then(|text| serde_json::from_str(text).ok());
-                if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), arguments) {
-                    above.each_header(&named, &arguments, &mut put);
+                if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), params.get("arguments"))
+                {
+                    above.each_header(&named, arguments, &mut put);
                 }
             }
             headers
         });
         let method = Method::from_name(&method);
         let cancels = params.get("requestId").filter(|_| method == Some(Method::Cancelled));
-        Self { method, id, cancels: cancels.and_then(RequestId::parse), mirrored }
+        Ok(Self { method, id, cancels: cancels.and_then(RequestId::parse), mirrored })
     }
 }

@@ -13,7 +13,7 @@ use crate::runtime::{Runtime, on_workers};
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-pub(super) struct Admission {
+pub(super) struct Signing {
     runtime: Arc<dyn Runtime>,
     stage: Stage,
 }
@@ -25,7 +25,7 @@ enum Stage {
     Away,
 }
 
-impl Admission {
+impl Signing {
     pub(super) fn new(authorize: &Arc<dyn Authorize>, method: &Method, url: &str, runtime: &Arc<dyn Runtime>) -> Self {
         let (authorize, method, url) = (Arc::clone(authorize), method.clone(), url.to_owned());
         Self { runtime: Arc::clone(runtime), stage: Stage::NotBegun { authorize, method, url } }
