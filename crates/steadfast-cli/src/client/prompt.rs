@@ -2,9 +2,9 @@
 
 use clap::Args;
 use steadfast::model::Prompt;
-use steadfast::{Error, ErrorKind, Role};
+use steadfast::{ErrorKind, Role};
 
-use super::arguments::pair;
+use super::arguments::pairs;
 use super::layout::{Page, Row};
 use super::list::prompt_argument;
 use super::session::Ended;
@@ -29,8 +29,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
-    let pairs: Result<Vec<(&str, &str)>, Error> = options.arguments.iter().map(|argument| pair(argument)).collect();
-    let pairs = pairs?;
+    let pairs = pairs(&options.arguments)?;
     let prompt = options.connect.sort(options.prompt.take(), &options.launch, "the prompt")?;
     let timeout = options.connect.timeout();
     let filling = session::with(&options.connect, &options.launch, async |client| {

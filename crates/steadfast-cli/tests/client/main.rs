@@ -399,3 +399,4 @@ fn progress_in_a_pipe_is_lines() {
     let said = text(&called.stderr);
     assert!(said.contains("steadfast: 100%") && !said.contains('\u{1b}'), "{said:?}");
 }
+        &["prompt", url, "greet", "--arg", "a=1", "--arg", "a=2"],
