@@ -11,13 +11,13 @@ const NAMES: usize = 30;
 /// Where most servers are that speak HTTP.
 const USUAL_PATH: &str = "/mcp";
 
-/// There is no such thing: what there is. `things` is what they are called, together.
+/// There is no such thing: what there is. `things` is what they are called, together; `names` are all that the server lists.
 pub(super) fn what_there_is(things: &str, wanted: &str, names: &[&str]) -> Option<String> {
     if names.contains(&wanted) {
         return None;
     }
     if names.is_empty() {
-        return Some(format!("the server has no {things}"));
+        return Some(format!("the server lists no {things}"));
     }
     let meant = what_was_meant(wanted, names).map_or_else(String::new, |meant| format!("{meant} "));
     let shown: Vec<String> = names.iter().take(NAMES).map(|name| harmless::line(name)).collect();
@@ -139,7 +139,7 @@ mod tests {
         let advice = what_there_is("tools", "frobnicate", &["add", "echo"]).unwrap();
         assert_eq!(advice, "the tools of the server: add, echo");
         assert_eq!(what_there_is("tools", "add", &["add"]), None);
-        assert_eq!(what_there_is("tools", "add", &[]).as_deref(), Some("the server has no tools"));
+        assert_eq!(what_there_is("tools", "add", &[]).as_deref(), Some("the server lists no tools"));
     }
 
     #[test]

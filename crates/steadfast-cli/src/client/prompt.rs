@@ -35,8 +35,8 @@ pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
     let filling = session::with(&options.connect, &options.launch, async |client| {
         match client.get_prompt(&prompt, pairs).timeout(timeout).await {
             Err(error) if error.kind() == ErrorKind::Refused => {
-                let prompts = client.prompts().timeout(LISTING).all().await.unwrap_or_default();
-                Err(Failure::from(error).with_note(advice(&prompt, &prompts)))
+                let prompts = client.prompts().timeout(LISTING).all().await.ok();
+                Err(Failure::from(error).with_note(prompts.and_then(|prompts| advice(&prompt, &prompts))))
             }
             filled => filled.map_err(Failure::from),
         }

@@ -27,9 +27,11 @@ pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
     let reading = session::with(&options.connect, &options.launch, async |client| {
         match client.read_resource(&uri).timeout(timeout).await {
             Err(error) if error.kind() == ErrorKind::Refused => {
-                let resources = client.resources().timeout(LISTING).all().await.unwrap_or_default();
-                let uris: Vec<&str> = resources.iter().map(|resource| &*resource.uri).collect();
-                let advice = advice::what_there_is("resources", &uri, &uris);
+                let resources = client.resources().timeout(LISTING).all().await.ok();
+                let advice = resources.and_then(|resources| {
+                    let uris: Vec<&str> = resources.iter().map(|resource| &*resource.uri).collect();
+                    advice::what_there_is("resources", &uri, &uris)
+                });
                 Err(Failure::from(error).with_note(advice))
             }
             read => read.map_err(Failure::from),
