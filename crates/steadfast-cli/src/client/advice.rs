@@ -87,9 +87,16 @@ pub(super) fn what_it_needs(refusal: &ErrorObject) -> Option<String> {
 
 /// There is a web server at a URL, and no MCP server: another path may be meant.
 pub(super) fn where_it_may_be(url: &str) -> String {
-    let usual = Url::parse(url).ok().and_then(|url| url.join(USUAL_PATH).ok()).filter(|usual| usual.as_str() != url);
-    let usual = usual.map_or_else(String::new, |usual| format!(" Many servers are at {USUAL_PATH}: {usual}"));
-    format!("there is no MCP server at {}: is the path right?{usual}", harmless::line(url))
+    let origin = origin(url);
+    let is_usual = Url::parse(url).is_ok_and(|url| url.path() == USUAL_PATH);
+    let usual =
+        if is_usual { String::new() } else { format!(" Many servers are at {USUAL_PATH}: {origin}{USUAL_PATH}") };
+    format!("there is no MCP server at that path of {origin}: is it right?{usual}")
+}
+
+/// Where a URL leads, for people. What else it holds may be secret: a password, a key in its query or in its path.
+pub(super) fn origin(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| "that URL".to_owned(), |url| url.origin().ascii_serialization())
 }
 
 /// An argument of a tool, as a row below it.
@@ -146,12 +153,12 @@ mod tests {
     fn the_usual_path_is_proposed_unless_it_was_tried() {
         assert_eq!(
             where_it_may_be("http://127.0.0.1:3000"),
-            "there is no MCP server at http://127.0.0.1:3000: is the path right? Many servers are at /mcp: http://127.0.0.1:3000/mcp"
+            "there is no MCP server at that path of http://127.0.0.1:3000: is it right? Many servers are at /mcp: http://127.0.0.1:3000/mcp"
         );
         assert!(where_it_may_be("https://a.example/mcp/").ends_with("https://a.example/mcp"));
         assert_eq!(
             where_it_may_be("https://a.example/mcp"),
-            "there is no MCP server at https://a.example/mcp: is the path right?"
+            "there is no MCP server at that path of https://a.example: is it right?"
         );
     }
 

@@ -159,7 +159,8 @@ fn who_asks_at_the_wrong_path_is_told_where_servers_usually_are() {
         let asked = run(&[&["list", &wrong], revision].concat());
         let said = text(&asked.stderr);
         assert_eq!(asked.status.code(), Some(4), "{said}");
-        assert!(said.contains(&format!("there is no MCP server at {wrong}: is the path right?")), "{said}");
+        let origin = served.url.replace("/mcp", "");
+        assert!(said.contains(&format!("there is no MCP server at that path of {origin}: is it right?")), "{said}");
         assert!(said.contains(&format!("at /mcp: {}\n", served.url)), "{said}");
     }
 }
@@ -216,6 +217,22 @@ fn a_list_that_a_server_does_not_know_keeps_nobody_from_the_others() {
     assert_eq!(listed["resources"][0]["uri"], "file:///a");
     // Who asks for just that is told.
     assert_eq!(list(&["templates"]).status.code(), Some(4));
+}
+
+#[test]
+fn what_may_be_secret_in_a_target_is_not_shown() {
+    let served = Served::new();
+    let wrong = served.url.replace("/mcp", "/s3cret?key=s3cret").replace("://", "://me:s3cret@");
+    for (target, shown) in [
+        (&*wrong, "at /mcp: http://127.0.0.1:"),
+        ("http://me:s3cret@127.0.0.1:1/s3cret?key=s3cret", "is there a server at http://127.0.0.1:1?"),
+        ("ftp://me:s3cret@127.0.0.1", "`ftp://` is neither"),
+        ("KEY=s3cret://x", "this is neither"),
+    ] {
+        let said = text(&run(&["list", target]).stderr);
+        assert!(said.contains(shown), "{shown}: {said}");
+        assert!(!said.contains("s3cret"), "{said}");
+    }
 }
 
 #[test]
