@@ -8,8 +8,8 @@ use steadfast::client::{Era, Settled};
 use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use steadfast::{
-    CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, ListRootsResult,
-    Outcome, Revision, Root, TASKS_EXTENSION, request,
+    CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, Fault,
+    ListRootsResult, Outcome, Revision, Root, TASKS_EXTENSION, request,
 };
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -134,6 +134,7 @@ async fn so_many_questions_are_answered_at_once_and_no_more() {
         if let Err(error) = ended {
             assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
             assert!(error.to_string().contains("65 questions at once"), "{error}");
+            assert_eq!(error.fault(), Fault::Peer);
         }
     }
 }
@@ -300,7 +301,24 @@ async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
         .unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-    assert_eq!(requests.lock().unwrap().len(), 100);
+    assert_eq!(error.fault(), Fault::Peer);
+    // All of its hundred questions were answered, and not the one after them.
+    assert_eq!(error.to_string(), "the server has asked back 100 times, and asks again");
+    assert_eq!(requests.lock().unwrap().len(), 101);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_nothing_is_at_fault_and_one_whose_question_fails_is_not() {
+    let nothing = |_: usize, _: &Value| json!({"resultType": "input_required"});
+    let something =
+        |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+    for ((connecting, _), fault) in [(scripted(nothing), Fault::Peer), (scripted(something), Fault::Here)] {
+        let roots = || async { Err::<ListRootsResult, _>(Error::internal("not today")) };
+        let client = connecting.on_roots(roots).await.unwrap();
+        let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown), "{error}");
+        assert_eq!(error.fault(), fault, "{error}");
+    }
 }
 
 #[tokio::test]
