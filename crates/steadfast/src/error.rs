@@ -173,12 +173,12 @@ impl Error {
 
     /// The connection ended.
     pub fn closed(outcome: Outcome) -> Self {
-        Self::local(ErrorKind::Closed, outcome, "connection closed")
+        Self::local(ErrorKind::Closed, outcome, "the connection is closed")
     }
 
     /// A deadline passed.
     pub fn timed_out(outcome: Outcome) -> Self {
-        Self::local(ErrorKind::TimedOut, outcome, "deadline passed")
+        Self::local(ErrorKind::TimedOut, outcome, "the time for it was up")
     }
 
     /// The server had not opened the connection when the time for it was up.
@@ -189,7 +189,7 @@ impl Error {
 
     /// The call was cancelled.
     pub fn cancelled(outcome: Outcome) -> Self {
-        Self::local(ErrorKind::Cancelled, outcome, "cancelled")
+        Self::local(ErrorKind::Cancelled, outcome, "the call was cancelled")
     }
 
     /// The user was asked and said no. Where a tool returns it the model reads it: it is not an error of the protocol.
@@ -299,6 +299,12 @@ impl Error {
     /// This error with what caused it. The peer is never shown it.
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
+        self
+    }
+
+    /// This error, in words that say more of what it is about.
+    pub(crate) fn saying(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        self.0.object.message = message.into();
         self
     }
 

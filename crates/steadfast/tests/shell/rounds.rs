@@ -207,6 +207,31 @@ async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
     let call = client.call_tool("tour", json!({})).total_timeout(std::time::Duration::from_millis(50));
     let error = soon(call.into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
+    assert!(error.to_string().contains("total time"), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_user_says_that_it_was_this_side_that_closed() {
+    let asked = Signal::default();
+    let begun = asked.clone();
+    let client = Client::connect(server([tour()]))
+        .era(Era::Modern)
+        .capabilities(everything())
+        .on::<request::Elicit, _, _>(move |_| {
+            begun.set();
+            std::future::pending::<Result<ElicitResult, Error>>()
+        })
+        .await
+        .unwrap();
+    let mut call = Box::pin(client.call_tool("tour", json!({})).start());
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = soon(asked.wait()) => {}
+    }
+    let (ended, ()) = soon(async { tokio::join!(call, client.close()) }).await;
+    let error = ended.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
+    assert_eq!(error.to_string(), "this client was closed");
 }
 
 /// A server that answers `server/discover`, and every other request with what `answer` says of its parameters. Returns the
