@@ -58,6 +58,7 @@ use signature::Kind;
 /// - `name = ".."`: the type's name by default.
 /// - `version = ".."`: the version of the package by default.
 /// - `title = ".."`, `description = ".."`, `instructions = ".."`, `website = ".."`, `icon = ".."`
+/// - `expect_prompts`, `expect_resources`: they are declared although there are none yet, for those that come at run time.
 /// - `part = x` makes the block a further part of a server, in the same file or another of the crate, and `parts(x, y)` on
 ///   the main block takes parts in:
 ///

@@ -209,6 +209,8 @@ pub(crate) struct ServerOptions {
     pub(crate) instructions: Option<LitStr>,
     pub(crate) website: Option<LitStr>,
     pub(crate) icons: Vec<LitStr>,
+    pub(crate) expect_prompts: Option<bool>,
+    pub(crate) expect_resources: Option<bool>,
     pub(crate) part: Option<Ident>,
     pub(crate) parts: Vec<Ident>,
 }
@@ -240,6 +242,8 @@ impl ServerOptions {
             "instructions" => self.instructions = Some(text(meta, self.instructions.is_some())?),
             "website" => self.website = Some(text(meta, self.website.is_some())?),
             "icon" => self.icons.push(text(meta, false)?),
+            "expect_prompts" => self.expect_prompts = Some(flag(meta, self.expect_prompts.is_some())?),
+            "expect_resources" => self.expect_resources = Some(flag(meta, self.expect_resources.is_some())?),
             "part" => self.part = Some(meta.value()?.parse()?),
             "parts" => {
                 let names;
@@ -249,7 +253,7 @@ impl ServerOptions {
             _ => {
                 return Err(meta.error(
                     "unknown option: `#[server]` has `name`, `title`, `version`, `description`, `instructions`, \
-                     `website`, `icon`, `part = ..` and `parts(..)`",
+                     `website`, `icon`, `expect_prompts`, `expect_resources`, `part = ..` and `parts(..)`",
                 ));
             }
         }

@@ -222,6 +222,9 @@ fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> Token
     let instructions = Some(instructed).filter(|text| !text.is_empty()).into_iter();
     let website = options.website.iter();
     let icons = &options.icons;
+    let expected = [("expect_prompts", options.expect_prompts), ("expect_resources", options.expect_resources)];
+    let expected = expected.into_iter().filter(|(_, wanted)| *wanted == Some(true));
+    let expected = expected.map(|(method, _)| Ident::new(method, kind.span()));
     let parts = options.parts.iter().map(|part| {
         let function = part_function(Some(part));
         quote_spanned! {part.span()=>
@@ -238,7 +241,8 @@ fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> Token
                     #(.description(#description))*
                     #(.instructions(#instructions))*
                     #(.website(#website))*
-                    #(.icon(::steadfast::__private::Icon::new(#icons)))*;
+                    #(.icon(::steadfast::__private::Icon::new(#icons)))*
+                    #(.#expected())*;
                 let __server = Self::#main(::steadfast::__private::Arc::clone(&__this), __server);
                 #(#parts)*
                 __server.build()

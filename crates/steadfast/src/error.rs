@@ -41,6 +41,8 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     outcome: Outcome,
+    /// It is the peer's fault, whatever the kind says.
+    by_peer: bool,
     object: ErrorObject,
     source: Option<Source>,
 }
@@ -82,7 +84,7 @@ pub enum ErrorKind {
     Declined,
     /// The user was asked, and went away without an answer.
     Dismissed,
-    /// The server asked back, and was not answered: a handler failed, or there is none.
+    /// The server asked back, and was not answered: a handler failed, or there is none, or nobody could answer that.
     Unanswered,
     /// The program asked for something that cannot be: two tools of one name, a schema that is none.
     Usage,
@@ -171,12 +173,12 @@ impl Error {
 
     /// The connection ended.
     pub fn closed(outcome: Outcome) -> Self {
-        Self::local(ErrorKind::Closed, outcome, "connection closed")
+        Self::local(ErrorKind::Closed, outcome, "the connection is closed")
     }
 
     /// A deadline passed.
     pub fn timed_out(outcome: Outcome) -> Self {
-        Self::local(ErrorKind::TimedOut, outcome, "deadline passed")
+        Self::local(ErrorKind::TimedOut, outcome, "the time for it was up")
     }
 
     /// The server had not opened the connection when the time for it was up.
@@ -187,7 +189,7 @@ impl Error {
 
     /// The call was cancelled.
     pub fn cancelled(outcome: Outcome) -> Self {
-        Self::local(ErrorKind::Cancelled, outcome, "cancelled")
+        Self::local(ErrorKind::Cancelled, outcome, "the call was cancelled")
     }
 
     /// The user was asked and said no. Where a tool returns it the model reads it: it is not an error of the protocol.
@@ -207,7 +209,7 @@ impl Error {
 
     /// The peer answers, and would go on for ever.
     pub(crate) fn endless(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::local(ErrorKind::Limit, Outcome::Answered, message)
+        Self::local(ErrorKind::Limit, Outcome::Answered, message).by_peer()
     }
 
     /// The peer cannot do this, so nothing was sent.
@@ -221,7 +223,8 @@ impl Error {
         if !revision.is_modern() {
             object.code = code::INTERNAL_ERROR;
         }
-        Self(Box::new(Inner { kind: ErrorKind::Unsupported, outcome: Outcome::NotSent, object, source: None }))
+        let (kind, outcome) = (ErrorKind::Unsupported, Outcome::NotSent);
+        Self(Box::new(Inner { kind, outcome, by_peer: false, object, source: None }))
     }
 
     /// The two sides have no revision in common, or the handshake failed.
@@ -283,6 +286,11 @@ impl Error {
         Self::local(ErrorKind::Unanswered, Outcome::Unknown, message)
     }
 
+    /// The server asked back in a way that nobody could answer: without a question, with too many, or without end.
+    pub(crate) fn unanswerable(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::unanswered(message).by_peer()
+    }
+
     /// The program asked for something that cannot be.
     pub fn usage(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Usage, Outcome::NotSent, message)
@@ -291,6 +299,12 @@ impl Error {
     /// This error with what caused it. The peer is never shown it.
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
+        self
+    }
+
+    /// This error, in words that say more of what it is about.
+    pub(crate) fn saying(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        self.0.object.message = message.into();
         self
     }
 
@@ -322,9 +336,14 @@ impl Error {
         self
     }
 
+    fn by_peer(mut self) -> Self {
+        self.0.by_peer = true;
+        self
+    }
+
     fn local(kind: ErrorKind, outcome: Outcome, message: impl Into<Cow<'static, str>>) -> Self {
         let object = ErrorObject::new(code::INTERNAL_ERROR, message);
-        Self(Box::new(Inner { kind, outcome, object, source: None }))
+        Self(Box::new(Inner { kind, outcome, by_peer: false, object, source: None }))
     }
 }
 
@@ -349,6 +368,7 @@ impl Error {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self.0.kind {
+            _ if self.0.by_peer => Fault::Peer,
             ErrorKind::Answer if self.0.object.code == code::INTERNAL_ERROR => Fault::Here,
             ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Unsendable | ErrorKind::Usage | ErrorKind::Unanswered => {
                 Fault::Here
@@ -390,7 +410,8 @@ impl Error {
 /// The error is an answer.
 impl From<ErrorObject> for Error {
     fn from(object: ErrorObject) -> Self {
-        Self(Box::new(Inner { kind: ErrorKind::Answer, outcome: Outcome::NotSent, object, source: None }))
+        let (kind, outcome) = (ErrorKind::Answer, Outcome::NotSent);
+        Self(Box::new(Inner { kind, outcome, by_peer: false, object, source: None }))
     }
 }
 

@@ -11,13 +11,13 @@ const NAMES: usize = 30;
 /// Where most servers are that speak HTTP.
 const USUAL_PATH: &str = "/mcp";
 
-/// There is no such thing: what there is. `things` is what they are called, together.
+/// There is no such thing: what there is. `things` is what they are called, together; `names` are all that the server lists.
 pub(super) fn what_there_is(things: &str, wanted: &str, names: &[&str]) -> Option<String> {
     if names.contains(&wanted) {
         return None;
     }
     if names.is_empty() {
-        return Some(format!("the server has no {things}"));
+        return Some(format!("the server lists no {things}"));
     }
     let meant = what_was_meant(wanted, names).map_or_else(String::new, |meant| format!("{meant} "));
     let shown: Vec<String> = names.iter().take(NAMES).map(|name| harmless::line(name)).collect();
@@ -87,9 +87,16 @@ pub(super) fn what_it_needs(refusal: &ErrorObject) -> Option<String> {
 
 /// There is a web server at a URL, and no MCP server: another path may be meant.
 pub(super) fn where_it_may_be(url: &str) -> String {
-    let usual = Url::parse(url).ok().and_then(|url| url.join(USUAL_PATH).ok()).filter(|usual| usual.as_str() != url);
-    let usual = usual.map_or_else(String::new, |usual| format!(" Many servers are at {USUAL_PATH}: {usual}"));
-    format!("there is no MCP server at {}: is the path right?{usual}", harmless::line(url))
+    let origin = origin(url);
+    let is_usual = Url::parse(url).is_ok_and(|url| url.path() == USUAL_PATH);
+    let usual =
+        if is_usual { String::new() } else { format!(" Many servers are at {USUAL_PATH}: {origin}{USUAL_PATH}") };
+    format!("there is no MCP server at that path of {origin}: is it right?{usual}")
+}
+
+/// Where a URL leads, for people. What else it holds may be secret: a password, a key in its query or in its path.
+pub(super) fn origin(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| "that URL".to_owned(), |url| url.origin().ascii_serialization())
 }
 
 /// An argument of a tool, as a row below it.
@@ -139,19 +146,19 @@ mod tests {
         let advice = what_there_is("tools", "frobnicate", &["add", "echo"]).unwrap();
         assert_eq!(advice, "the tools of the server: add, echo");
         assert_eq!(what_there_is("tools", "add", &["add"]), None);
-        assert_eq!(what_there_is("tools", "add", &[]).as_deref(), Some("the server has no tools"));
+        assert_eq!(what_there_is("tools", "add", &[]).as_deref(), Some("the server lists no tools"));
     }
 
     #[test]
     fn the_usual_path_is_proposed_unless_it_was_tried() {
         assert_eq!(
             where_it_may_be("http://127.0.0.1:3000"),
-            "there is no MCP server at http://127.0.0.1:3000: is the path right? Many servers are at /mcp: http://127.0.0.1:3000/mcp"
+            "there is no MCP server at that path of http://127.0.0.1:3000: is it right? Many servers are at /mcp: http://127.0.0.1:3000/mcp"
         );
         assert!(where_it_may_be("https://a.example/mcp/").ends_with("https://a.example/mcp"));
         assert_eq!(
             where_it_may_be("https://a.example/mcp"),
-            "there is no MCP server at https://a.example/mcp: is the path right?"
+            "there is no MCP server at that path of https://a.example: is it right?"
         );
     }
 

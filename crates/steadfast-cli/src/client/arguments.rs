@@ -54,9 +54,8 @@ impl Arguments {
 
 impl Typed {
     fn add(&mut self, name: &str, value: Value, text: Option<String>) -> Result<(), Error> {
-        if self.arguments.iter().any(|(known, ..)| known == name) {
-            return Err(Error::usage(format!("the argument `{name}` is given twice; a list is JSON: {name}='[1, 2]'")));
-        }
+        let before = self.arguments.iter().map(|(known, ..)| &**known);
+        first_of_its_name(name, before, &format!("; a list is JSON: {name}='[1, 2]'"))?;
         self.arguments.push((name.to_owned(), value, text));
         Ok(())
     }
@@ -87,8 +86,26 @@ fn fits(value: &Value, types: &[&str]) -> bool {
     types.contains(&found) || (found == "integer" && types.contains(&"number"))
 }
 
-/// `name=value`, taken apart.
-pub(super) fn pair(argument: &str) -> Result<(&str, &str), Error> {
+/// Each `name=value`, taken apart, where values are text.
+pub(super) fn pairs(arguments: &[String]) -> Result<Vec<(&str, &str)>, Error> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for argument in arguments {
+        let (name, value) = pair(argument)?;
+        first_of_its_name(name, pairs.iter().map(|(known, _)| *known), "")?;
+        pairs.push((name, value));
+    }
+    Ok(pairs)
+}
+
+/// One that is given twice would silently be one of the two. `hint` is what may have been meant.
+fn first_of_its_name<'a>(name: &str, mut before: impl Iterator<Item = &'a str>, hint: &str) -> Result<(), Error> {
+    if before.any(|known| known == name) {
+        return Err(Error::usage(format!("the argument `{name}` is given twice{hint}")));
+    }
+    Ok(())
+}
+
+fn pair(argument: &str) -> Result<(&str, &str), Error> {
     match argument.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
         _ => Err(Error::usage(format!("`{argument}` is not name=value"))),

@@ -25,13 +25,14 @@ pub(super) async fn elicit(asked: ElicitParams) -> Result<ElicitResult, Error> {
     })
 }
 
-/// The whole URL is shown, and nothing is opened that nobody agreed to.
+/// The whole URL is shown, and nothing is opened that nobody agreed to. A page is shown as the browser is given it: the server
+/// may have written it in another way.
 async fn visit(person: &mut Person, message: &str, url: &str) -> ElicitResult {
-    person.tell(&format!("\nThe server asks: {}\n  {}", harmless::quoted(message), harmless::quoted(url)));
     let page = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    let host = page.as_ref().and_then(Url::host_str).map(harmless::line);
-    if let Some(host) = &host {
-        person.tell(&format!("  It is a page of {host}{}.", suspicion(url, host)));
+    let shown = page.as_ref().map_or(url, Url::as_str);
+    person.tell(&format!("\nThe server asks: {}\n  {}", harmless::quoted(message), harmless::quoted(shown)));
+    if let Some((page, host)) = page.as_ref().and_then(|page| Some((page, page.host_str()?))) {
+        person.tell(&format!("  It is a page of {}{}.", harmless::line(host), suspicion(page)));
     }
     let question = match &page {
         Some(_) => "Open it in a browser? [y/N, m: I go there myself] ",
@@ -51,10 +52,11 @@ async fn visit(person: &mut Person, message: &str, url: &str) -> ElicitResult {
 }
 
 /// What to look at twice before going there.
-fn suspicion(url: &str, host: &str) -> &'static str {
+fn suspicion(page: &Url) -> &'static str {
+    let host = page.host_str().unwrap_or_default();
     if host.split('.').any(|part| part.starts_with("xn--")) {
         ", whose name is written in letters that may look like others"
-    } else if url.starts_with("http:") && !matches!(host, "localhost" | "127.0.0.1" | "[::1]") {
+    } else if page.scheme() == "http" && !matches!(host, "localhost" | "127.0.0.1" | "[::1]") {
         ", without encryption"
     } else {
         ""
@@ -107,7 +109,7 @@ async fn answer(person: &mut Person, name: &str, field: &FormField, required: bo
             ("", None) => person.tell("  It has to be filled in."),
             (text, _) => match read(&field.kind, text).and_then(|value| checked(field, value)) {
                 Ok(value) => return Typed::Value(value),
-                Err(why) => person.tell(&format!("  {why}")),
+                Err(why) => person.tell(&format!("  {}", harmless::quoted(&why))),
             },
         }
     }
@@ -272,9 +274,12 @@ mod tests {
 
     #[test]
     fn a_host_that_may_deceive_is_pointed_at() {
-        assert!(suspicion("https://xn--pple-43d.com/", "xn--pple-43d.com").contains("letters"));
-        assert!(suspicion("http://example.com/", "example.com").contains("without encryption"));
-        assert_eq!(suspicion("http://127.0.0.1:7/", "127.0.0.1"), "");
-        assert_eq!(suspicion("https://example.com/", "example.com"), "");
+        let said = |url: &str| suspicion(&Url::parse(url).unwrap());
+        assert!(said("https://xn--pple-43d.com/").contains("letters"));
+        for plain in ["http://example.com/", "HTTP://example.com/", " http://example.com/", "ht\ttp://example.com/"] {
+            assert!(said(plain).contains("without encryption"), "{plain:?}");
+        }
+        assert_eq!(said("http://127.0.0.1:7/"), "");
+        assert_eq!(said("https://example.com/"), "");
     }
 }

@@ -109,27 +109,34 @@ fn check_names(tool: &str, input_schema: &JsonObject, typed: &Typed) -> Result<(
     }
 }
 
-/// The server's tools, as far as they were listed. Where they cannot be listed there are none to speak of.
+/// The server's tools, as far as they were listed.
 #[derive(Default)]
 struct Tools {
     listed: Vec<Tool>,
+    /// They were asked for, which is done once.
+    asked: bool,
+    /// There are no others.
     complete: bool,
 }
 
 impl Tools {
     /// The tool of that name. Those behind it are not asked for.
     async fn find(&mut self, client: &Client, name: &str) -> Option<&Tool> {
-        if !self.complete && !self.listed.iter().any(|tool| tool.name == name) {
+        if !self.asked {
+            self.asked = true;
             let mut tools = client.tools().timeout(LISTING);
-            self.listed.clear();
-            while let Some(Ok(tool)) = tools.next().await {
+            self.complete = loop {
+                let tool = match tools.next().await {
+                    Some(Ok(tool)) => tool,
+                    Some(Err(_)) => break false,
+                    None => break true,
+                };
                 let found = tool.name == name;
                 self.listed.push(tool);
                 if found {
-                    break;
+                    break false;
                 }
-            }
-            self.complete = true;
+            };
         }
         self.listed.iter().find(|tool| tool.name == name)
     }
@@ -144,6 +151,9 @@ impl Tools {
     ) -> Option<String> {
         if let Some(tool) = self.find(client, name).await {
             return advice::what_it_takes(name, &tool.input_schema, arguments, wrong);
+        }
+        if !self.complete {
+            return None;
         }
         let names: Vec<&str> = self.listed.iter().map(|tool| &*tool.name).collect();
         advice::what_there_is("tools", name, &names)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use steadfast::model::{Prompt, PromptArgument, Resource, ResourceTemplate, Tool};
-use steadfast::{Client, Error, ErrorKind};
+use steadfast::{Client, Error, ErrorKind, code};
 
 use super::layout::{Page, Row};
 use super::session::Ended;
@@ -80,16 +80,16 @@ impl Listed {
             prompts: None,
         };
         if wanted(What::Tools) {
-            listed.tools = Some(present(client.tools().timeout(timeout).all().await)?);
+            listed.tools = Some(present(client.tools().timeout(timeout).all().await, what)?);
         }
         if wanted(What::Resources) {
-            listed.resources = Some(present(client.resources().timeout(timeout).all().await)?);
+            listed.resources = Some(present(client.resources().timeout(timeout).all().await, what)?);
         }
         if wanted(What::Templates) {
-            listed.templates = Some(present(client.resource_templates().timeout(timeout).all().await)?);
+            listed.templates = Some(present(client.resource_templates().timeout(timeout).all().await, what)?);
         }
         if wanted(What::Prompts) {
-            listed.prompts = Some(present(client.prompts().timeout(timeout).all().await)?);
+            listed.prompts = Some(present(client.prompts().timeout(timeout).all().await, what)?);
         }
         Ok(listed)
     }
@@ -198,10 +198,13 @@ fn with_media_type(row: Row, media_type: Option<&str>) -> Row {
     Row { about: format!("{} [{}]", row.about, harmless::line(media_type)), ..row }
 }
 
-/// What there is; nothing if the server does not have such a list.
-fn present<T>(listed: Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
+/// What there is; nothing if the server does not have such a list. Some declare that they have it and do not know its method:
+/// that is told to who asked for just this list, and keeps nobody else from the others.
+fn present<T>(listed: Result<Vec<T>, Error>, what: Option<What>) -> Result<Vec<T>, Error> {
+    let is_unknown =
+        |error: &Error| error.refusal().is_some_and(|refusal| refusal.code == code::METHOD_NOT_FOUND) && what.is_none();
     match listed {
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::Unsupported || is_unknown(&error) => Ok(Vec::new()),
         listed => listed,
     }
 }

@@ -2,11 +2,12 @@
 
 use clap::Args;
 use steadfast::model::Prompt;
-use steadfast::{Error, ErrorKind, Role};
+use steadfast::{ErrorKind, Role};
 
-use super::arguments::pair;
+use super::arguments::pairs;
 use super::layout::{Page, Row};
 use super::list::prompt_argument;
+use super::listening::Listening;
 use super::session::Ended;
 use super::{Connect, Ending, Failure, LISTING, Launch, advice, ending, session, show};
 
@@ -25,19 +26,20 @@ pub(crate) struct Options {
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     arguments: Vec<String>,
     #[command(flatten)]
+    listening: Listening,
+    #[command(flatten)]
     launch: Launch,
 }
 
 pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
-    let pairs: Result<Vec<(&str, &str)>, Error> = options.arguments.iter().map(|argument| pair(argument)).collect();
-    let pairs = pairs?;
+    let pairs = pairs(&options.arguments)?;
     let prompt = options.connect.sort(options.prompt.take(), &options.launch, "the prompt")?;
     let timeout = options.connect.timeout();
     let filling = session::with(&options.connect, &options.launch, async |client| {
-        match client.get_prompt(&prompt, pairs).timeout(timeout).await {
+        match options.listening.during(client, client.get_prompt(&prompt, pairs).timeout(timeout)).await {
             Err(error) if error.kind() == ErrorKind::Refused => {
-                let prompts = client.prompts().timeout(LISTING).all().await.unwrap_or_default();
-                Err(Failure::from(error).with_note(advice(&prompt, &prompts)))
+                let prompts = client.prompts().timeout(LISTING).all().await.ok();
+                Err(Failure::from(error).with_note(prompts.and_then(|prompts| advice(&prompt, &prompts))))
             }
             filled => filled.map_err(Failure::from),
         }

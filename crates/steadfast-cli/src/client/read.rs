@@ -3,6 +3,7 @@
 use clap::Args;
 use steadfast::ErrorKind;
 
+use super::listening::Listening;
 use super::session::Ended;
 use super::{Connect, Ending, Failure, LISTING, Launch, advice, ending, session, show};
 
@@ -18,6 +19,8 @@ pub(crate) struct Options {
     /// The resource
     uri: Option<String>,
     #[command(flatten)]
+    listening: Listening,
+    #[command(flatten)]
     launch: Launch,
 }
 
@@ -25,11 +28,13 @@ pub(crate) async fn run(mut options: Options) -> Result<Ending, Failure> {
     let uri = options.connect.sort(options.uri.take(), &options.launch, "the resource")?;
     let timeout = options.connect.timeout();
     let reading = session::with(&options.connect, &options.launch, async |client| {
-        match client.read_resource(&uri).timeout(timeout).await {
+        match options.listening.during(client, client.read_resource(&uri).timeout(timeout)).await {
             Err(error) if error.kind() == ErrorKind::Refused => {
-                let resources = client.resources().timeout(LISTING).all().await.unwrap_or_default();
-                let uris: Vec<&str> = resources.iter().map(|resource| &*resource.uri).collect();
-                let advice = advice::what_there_is("resources", &uri, &uris);
+                let resources = client.resources().timeout(LISTING).all().await.ok();
+                let advice = resources.and_then(|resources| {
+                    let uris: Vec<&str> = resources.iter().map(|resource| &*resource.uri).collect();
+                    advice::what_there_is("resources", &uri, &uris)
+                });
                 Err(Failure::from(error).with_note(advice))
             }
             read => read.map_err(Failure::from),

@@ -8,7 +8,7 @@ use super::admission::Admission;
 use super::interrupts::{Interrupt, Interrupts};
 use super::process::Process;
 use super::target::{Approach, Connect, Launch};
-use super::{Failure, advice, harmless};
+use super::{Failure, advice};
 use crate::output::say;
 
 /// How long the server may take to say which revision it speaks, while nobody logs in.
@@ -85,7 +85,7 @@ fn unopened(error: &Error, connect: &Connect, admission: &Admission) -> Option<S
             Some("it never said that it is there: is it an MCP server? --verbose shows more".to_owned())
         }
         (ErrorKind::Transport, Some(url)) if error.outcome() == Outcome::NotSent => {
-            Some(format!("is there a server at {}?", harmless::line(url)))
+            Some(format!("is there a server at {}?", advice::origin(url)))
         }
         // One that has no such method is an MCP server.
         (ErrorKind::Refused, Some(url))

@@ -116,9 +116,12 @@ impl Connect {
             }
             (Some(line), []) => {
                 let words = shell_words::split(line).map_err(|error| Error::usage(error.to_string()))?;
-                if let Some(other) = words.first().filter(|word| word.contains("://")) {
+                if let Some((scheme, _)) = words.first().and_then(|word| word.split_once("://")) {
+                    // The rest of it may be secret; so may all of it that is no URL.
+                    let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.');
+                    let other = if scheme.chars().all(is_name) { format!("`{scheme}://`") } else { "this".to_owned() };
                     let what = "a server is a URL with http:// or https://, or a command";
-                    return Err(Error::usage(format!("`{other}` is neither: {what}")));
+                    return Err(Error::usage(format!("{other} is neither: {what}")));
                 }
                 self.started(&words)
             }

@@ -65,3 +65,25 @@ fn who_asks_to_hear_a_server_without_a_log_is_told_so() {
     assert_eq!(call(&["--log-level", "info"]), "steadfast: the server has no log for its clients\n");
     assert_eq!(call(&[]), "");
 }
+
+#[cfg(unix)]
+#[test]
+fn who_reads_or_fills_in_hears_the_server_too() {
+    let script = r#"
+        ask() { read line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
+        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$1"; }
+        has='"resources":{},"prompts":{},"logging":{}'
+        ask; answer '"protocolVersion":"2025-11-25","capabilities":{'"$has"'},"serverInfo":{"name":"s","version":"1"}'
+        read line
+        ask; answer ''
+        ask
+        printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}\n' careful
+        answer '"contents":[],"messages":[]'
+        cat > /dev/null"#;
+    for wanted in [["read", "file:///a"], ["prompt", "greet"]] {
+        let options = ["--log-level", "info", "--revision", "2025-11-25", "--", "sh", "-c", script];
+        let heard = run(&[&wanted[..], &options].concat());
+        assert_eq!(text(&heard.stderr), "server (info): careful\n");
+        assert_eq!(heard.status.code(), Some(0));
+    }
+}

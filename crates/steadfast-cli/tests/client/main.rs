@@ -159,8 +159,79 @@ fn who_asks_at_the_wrong_path_is_told_where_servers_usually_are() {
         let asked = run(&[&["list", &wrong], revision].concat());
         let said = text(&asked.stderr);
         assert_eq!(asked.status.code(), Some(4), "{said}");
-        assert!(said.contains(&format!("there is no MCP server at {wrong}: is the path right?")), "{said}");
+        let origin = served.url.replace("/mcp", "");
+        assert!(said.contains(&format!("there is no MCP server at that path of {origin}: is it right?")), "{said}");
         assert!(said.contains(&format!("at /mcp: {}\n", served.url)), "{said}");
+    }
+}
+
+/// One of 2025-11-25 that answers each method in its own way: what stands behind `in` of a `case`.
+#[cfg(unix)]
+fn scripted(answers: &str) -> String {
+    format!(
+        r#"reply() {{ printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$1"; }}
+        refuse() {{ reply "\"error\":{{\"code\":$1,\"message\":\"no\"}}"; }}
+        has='"tools":{{}},"resources":{{}},"prompts":{{}}'
+        while read line; do
+            id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+            case "$line" in
+                *'"initialize"'*) reply '"result":{{"protocolVersion":"2025-11-25","capabilities":{{'"$has"'}},"serverInfo":{{"name":"s","version":"1"}}}}';;
+                *'"notifications/'*) ;;
+                {answers}
+            esac
+        done"#
+    )
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_said_of_what_a_server_has_where_it_did_not_say() {
+    // Every list fails; that of the tools on its second page.
+    let server = scripted(
+        r#"*tools/list*cursor*) refuse -32603;;
+        *tools/list*) reply '"result":{"tools":[{"name":"first","inputSchema":{"type":"object"}}],"nextCursor":"2"}';;
+        *) refuse -32603;;"#,
+    );
+    for wanted in [["call", "add"], ["read", "file:///a"], ["prompt", "greet"]] {
+        let refused = run(&[&wanted[..], &["--revision", "2025-11-25", "--", "sh", "-c", &server]].concat());
+        assert_eq!(refused.status.code(), Some(4), "{}", text(&refused.stderr));
+        assert_eq!(text(&refused.stderr), "steadfast: the server refused: no (-32603)\n");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_list_that_a_server_does_not_know_keeps_nobody_from_the_others() {
+    let server = scripted(
+        r#"*resources/templates/list*) refuse -32601;;
+        *resources/list*) reply '"result":{"resources":[{"name":"a","uri":"file:///a"}]}';;
+        *prompts/list*) reply '"result":{"prompts":[]}';;
+        *) reply '"result":{"tools":[]}';;"#,
+    );
+    let list = |what: &[&str]| {
+        run(&[&["list"], what, &["--json", "--revision", "2025-11-25", "--", "sh", "-c", &server]].concat())
+    };
+    let all = list(&[]);
+    assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
+    let listed: Value = serde_json::from_slice(&all.stdout).expect("it is JSON");
+    assert_eq!(listed["resources"][0]["uri"], "file:///a");
+    // Who asks for just that is told.
+    assert_eq!(list(&["templates"]).status.code(), Some(4));
+}
+
+#[test]
+fn what_may_be_secret_in_a_target_is_not_shown() {
+    let served = Served::new();
+    let wrong = served.url.replace("/mcp", "/s3cret?key=s3cret").replace("://", "://me:s3cret@");
+    for (target, shown) in [
+        (&*wrong, "at /mcp: http://127.0.0.1:"),
+        ("http://me:s3cret@127.0.0.1:1/s3cret?key=s3cret", "is there a server at http://127.0.0.1:1?"),
+        ("ftp://me:s3cret@127.0.0.1", "`ftp://` is neither"),
+        ("KEY=s3cret://x", "this is neither"),
+    ] {
+        let said = text(&run(&["list", target]).stderr);
+        assert!(said.contains(shown), "{shown}: {said}");
+        assert!(!said.contains("s3cret"), "{said}");
     }
 }
 
@@ -349,6 +420,7 @@ fn what_makes_no_sense_is_a_code_of_its_own() {
         &["call", url, "add", "--arg", "a"],
         &["call", url, "add", "--arguments-json", "[]"],
         &["call", url, "add", "--arg", "a=1", "--arg", "a=2"],
+        &["prompt", url, "greet", "--arg", "a=1", "--arg", "a=2"],
         &["call", url, "add", "--timeout", "0"],
         &["call", url, "add", "--", STEADFAST, "serve"],
         &["call", url, "add", "--header", "nothing"],

@@ -70,7 +70,7 @@ impl Site {
         asked.iter().filter(|asked| *asked == path).count()
     }
 
-    /// What the tool `visit` wants to be visited: longer than a line of any terminal.
+    /// What the tool `visit` wants to be visited unless told: longer than a line of any terminal.
     pub(crate) fn address_to_visit() -> String {
         format!("https://example.com/{}?end=1", "long/".repeat(60))
     }
@@ -153,12 +153,14 @@ impl Site {
     }
 
     fn call(params: &Value) -> Value {
+        let usual = Self::address_to_visit();
+        let url = params["arguments"]["url"].as_str().unwrap_or(&usual);
         let said = match (params["name"].as_str(), &params["inputResponses"]["visited"]["action"]) {
             (Some("visit"), Value::Null) => {
                 let asked = json!({
                     "method": "elicitation/create",
                     "params": {
-                        "mode": "url", "message": "Please go there \u{1b}[8mhidden", "url": Self::address_to_visit(),
+                        "mode": "url", "message": "Please go there \u{1b}[8mhidden", "url": url,
                         "elicitationId": "e1",
                     },
                 });

@@ -207,6 +207,23 @@ fn a_url_is_shown_whole_and_harmless() {
     assert_eq!((code, printed.trim()), (Some(0), "accept"), "{said}");
 }
 
+/// However it is written, it is what a browser would make of it that is shown and judged.
+#[test]
+fn a_page_without_encryption_is_pointed_at_however_its_url_is_written() {
+    let site = Site::open_to_all();
+    for written in ["HTTP://example.com/pay", "  http://example.com/pay", "ht\\ttp://example.com/pay"] {
+        let url = format!(r#"{{"url": "{written}"}}"#);
+        let mut terminal =
+            Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28", "--arguments-json", &url]);
+        let shown = terminal.wait_for("Open it in a browser?");
+        assert!(shown.contains("  http://example.com/pay\r\n"), "{shown:?}");
+        assert!(shown.contains("a page of example.com, without encryption."), "{shown:?}");
+        terminal.type_in("n");
+        let (code, printed, said) = terminal.spoken.end();
+        assert_eq!((code, printed.trim()), (Some(0), "decline"), "{said}");
+    }
+}
+
 /// A browser of the test's own says what it was opened with.
 #[test]
 fn a_url_is_opened_only_if_somebody_says_so() {

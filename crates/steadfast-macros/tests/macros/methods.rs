@@ -182,3 +182,19 @@ async fn a_generic_block_is_a_server() {
     assert_eq!(called(&find, json!({ "key": 21 })).await, "");
     assert!(complaint(&find, json!({ "key": "x" })).await.starts_with("Bad argument `key`"));
 }
+
+struct Growing;
+
+#[server(expect_prompts, expect_resources = false)]
+impl Growing {
+    #[tool]
+    async fn grow(&self) {}
+}
+
+#[tokio::test]
+async fn a_block_may_expect_what_comes_at_run_time() {
+    let client = steadfast::Client::connect(Growing.into_server()).await.unwrap();
+    let declared = &client.server().server_capabilities;
+    assert!(declared.prompts.is_some());
+    assert!(declared.resources.is_none());
+}

@@ -69,7 +69,8 @@ impl<R: Request> Call<R> {
         self
     }
 
-    /// Asks for progress, and has `callback` called with it where the call is awaited.
+    /// Asks for progress, and has `callback` called with it where the call is awaited. Where the server makes a task of the
+    /// call, progress ends with that: what is known of a task is its status.
     pub fn on_progress(mut self, callback: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.settings.on_progress = Some(Box::new(callback));
         self

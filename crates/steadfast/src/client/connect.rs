@@ -41,8 +41,8 @@ pub struct Connecting {
     era: Era,
     limits: Limits,
     opening: Duration,
-    /// What is usual for the target, unless told.
     keep_alive: Option<Duration>,
+    /// What is usual for the target, unless told.
     reconnect: Option<Reconnect>,
     trust_annotations: bool,
     tasks: bool,

@@ -318,8 +318,8 @@ impl Bounds {
         let open = unless(self.line.wait_until_closing(), bounded);
         match unless(self.canceller.cancelled(), open).await {
             Some(Some(Some(done))) => Ok(done),
-            Some(Some(None)) => Err(Error::timed_out(known)),
-            Some(None) => Err(Error::closed(known)),
+            Some(Some(None)) => Err(Error::timed_out(known).saying("the total time of the call was up")),
+            Some(None) => Err(Error::closed(known).saying("this client was closed")),
             None => Err(Error::cancelled(known)),
         }
     }

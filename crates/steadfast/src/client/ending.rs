@@ -30,27 +30,42 @@ pub(super) fn complete<R: Request>(answer: AnyResult<R::Result>) -> Result<R::Re
 /// The text of the result.
 pub(super) fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
     let known = |sent: bool| if sent { Outcome::Unknown } else { Outcome::NotSent };
+    let stage = |sent: bool| if sent { "answered" } else { "sent" };
     match ending {
         CallEnding::Ended(Ending::Answered(text)) => Ok(text),
         CallEnding::Ended(Ending::Refused(object)) => Err(Error::refused(method, object)),
         CallEnding::Ended(Ending::Unreadable(why)) => Err(Error::unreadable(method, why)),
-        CallEnding::Ended(Ending::Cancelled { sent }) => Err(Error::cancelled(known(sent))),
-        CallEnding::Ended(Ending::TimedOut { sent }) => Err(Error::timed_out(known(sent))),
-        CallEnding::Ended(Ending::Closed { sent }) => Err(Error::closed(known(sent))),
+        CallEnding::Ended(Ending::Cancelled { sent }) => {
+            Err(Error::cancelled(known(sent)).saying(format!("{method} was cancelled")))
+        }
+        CallEnding::Ended(Ending::TimedOut { sent }) => {
+            Err(Error::timed_out(known(sent)).saying(format!("{method} was not {} in time", stage(sent))))
+        }
+        CallEnding::Ended(Ending::Closed { sent }) => {
+            let message = format!("the connection closed before {method} was {}", stage(sent));
+            Err(Error::closed(known(sent)).saying(message))
+        }
         CallEnding::Ended(Ending::Lost { sent, why }) => Err(Error::transport(known(sent), why)),
         CallEnding::Ended(Ending::SessionLost) => {
             Err(Error::transport(Outcome::NotSent, "the server does not know the session any more"))
         }
         CallEnding::Ended(Ending::Unsendable(why)) => Err(Error::unsendable(why)),
-        CallEnding::Ended(Ending::EndedByPeer) => Err(Error::cancelled(Outcome::Answered)),
-        CallEnding::Refused(CallRefused::TooMany) => Err(Error::limit("too many calls wait for an answer")),
+        CallEnding::Ended(Ending::EndedByPeer) => {
+            Err(Error::cancelled(Outcome::Answered).saying(format!("the peer ended {method}")))
+        }
+        CallEnding::Refused(CallRefused::TooMany) => {
+            let why = "too many calls wait for an answer (see `Limits::calls`)";
+            Err(Error::limit(format!("{method} was not sent: {why}")))
+        }
         CallEnding::Refused(CallRefused::NotInRevision) => {
             Err(Error::unsupported(format!("the revision that the peer speaks has no {method} from this side")))
         }
         CallEnding::Refused(CallRefused::MissingCapability(capability)) => {
             Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
         }
-        CallEnding::Refused(_) => Err(Error::closed(Outcome::NotSent)),
+        CallEnding::Refused(_) => {
+            Err(Error::closed(Outcome::NotSent).saying(format!("{method} was not sent: the connection is closed")))
+        }
     }
 }
 
@@ -83,5 +98,37 @@ impl Loss {
             CallEnding::Refused(CallRefused::Closed) => Some(Self { sent: false, of: Lost::Link }),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_which_call_it_ended() {
+        let ends = [
+            CallEnding::Ended(Ending::Cancelled { sent: true }),
+            CallEnding::Ended(Ending::TimedOut { sent: true }),
+            CallEnding::Ended(Ending::Closed { sent: true }),
+            CallEnding::Ended(Ending::Closed { sent: false }),
+            CallEnding::Ended(Ending::EndedByPeer),
+            CallEnding::Refused(CallRefused::TooMany),
+            CallEnding::Refused(CallRefused::Closed),
+        ];
+        let said: Vec<String> =
+            ends.into_iter().map(|ending| text_of(ending, "tools/call").unwrap_err().to_string()).collect();
+        assert_eq!(
+            said,
+            [
+                "tools/call was cancelled",
+                "tools/call was not answered in time",
+                "the connection closed before tools/call was answered",
+                "the connection closed before tools/call was sent",
+                "the peer ended tools/call",
+                "tools/call was not sent: too many calls wait for an answer (see `Limits::calls`)",
+                "tools/call was not sent: the connection is closed",
+            ]
+        );
     }
 }

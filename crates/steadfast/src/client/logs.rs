@@ -29,11 +29,12 @@ impl Client {
     /// Listens to the server's log messages of that severity and above.
     ///
     /// A server of the older revisions is told the level, and tells of all that it does. Since 2026-07-28 it tells of the
-    /// requests that are made while somebody listens. The stream ends with the connection; if the server has no log for its
-    /// clients, or refuses the level, it ends with an error. Several streams with levels of their own hear what each wants.
+    /// requests that are made while somebody listens. If the server has no log for its clients, or refuses the level, the stream
+    /// ends with an error. Several streams with levels of their own hear what each wants.
     ///
-    /// Whoever listens does so beside the calls, and to the end of the connection or for as long as it likes: dropping the
-    /// stream ends the listening, and closing the client ends the stream.
+    /// Whoever listens does so beside the calls, and for as long as it likes: dropping the stream ends the listening, and closing
+    /// the client ends the stream. So does the end of the connection, unless the client comes back
+    /// ([`Connecting::reconnect`](super::Connecting::reconnect)): then the stream goes on with the next one.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {

@@ -28,7 +28,7 @@ impl Client {
         self.tools().all().await
     }
 
-    /// Calls a tool. Arguments are anything that serializes to an object.
+    /// Calls a tool. Arguments are anything that serializes to an object, or `()` for none.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<request::CallTool> {
         let mut params = CallToolParams::new(name);
         match serde_json::to_value(arguments) {

@@ -144,11 +144,11 @@ impl Opener {
         match self.era {
             Era::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
             Era::Modern => match self.negotiate(mailbox, deadline).await? {
-                Found::Opened(opened) => Ok(opened),
+                Found::Opened(opened) => Ok(*opened),
                 Found::Older(revision) => Err(speaks_nothing_of_ours(revision)),
             },
             Era::Any => match self.negotiate(mailbox, self.halfway_to(deadline)).await {
-                Ok(Found::Opened(opened)) => Ok(opened),
+                Ok(Found::Opened(opened)) => Ok(*opened),
                 Ok(Found::Older(revision)) => self.handshake(mailbox, revision, deadline).await,
                 Err(error) if is_of_an_older_server(&error) => {
                     self.handshake(mailbox, Revision::LATEST_LEGACY, deadline).await
@@ -182,7 +182,7 @@ impl Opener {
         peer.server_capabilities = result.capabilities;
         // If the connection is closed, the first call says so.
         let _ = mailbox.post(Letter::SpeakModern(Box::new(peer.clone())));
-        Ok(Found::Opened(Opened { peer, instructions: result.instructions }))
+        Ok(Found::Opened(Box::new(Opened { peer, instructions: result.instructions })))
     }
 
     fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<PendingCall, Error> {
@@ -234,7 +234,7 @@ impl Opener {
 /// What a server says when it is asked which revisions it speaks.
 enum Found {
     /// That of the question, so that is what is spoken.
-    Opened(Opened),
+    Opened(Box<Opened>),
     /// This, and nothing newer: it wants a handshake.
     Older(Revision),
 }

@@ -34,7 +34,7 @@ impl Questions {
         let asked = requests.len();
         if asked > MOST {
             let message = format!("the server asked {asked} questions at once, and at most {MOST} are answered");
-            return Err(Error::unanswered(message));
+            return Err(Error::unanswerable(message));
         }
         let questions = requests.into_iter().map(|(key, request)| Question::put(handlers, key, &request));
         questions.collect::<Result<_, _>>().map(Self)

@@ -39,12 +39,12 @@ impl Rounds {
     /// The server has asked: completes when there are answers for the next round.
     pub(super) async fn answer(&mut self, client: &Client, asked: InputRequiredResult) -> Result<(), Error> {
         self.asked += 1;
-        if self.asked >= MOST {
-            return Err(Error::unanswered(format!("the server has asked back {MOST} times, and asks again")));
+        if self.asked > MOST {
+            return Err(Error::unanswerable(format!("the server has asked back {MOST} times, and asks again")));
         }
         let requests = asked.input_requests.unwrap_or_default();
         if requests.is_empty() && asked.request_state.is_none() {
-            return Err(Error::unanswered("the server asked back without a question"));
+            return Err(Error::unanswerable("the server asked back without a question"));
         }
         let questions = Questions::put(&client.inner.line.opener.handlers, requests)?;
         if questions.is_empty() {

@@ -226,10 +226,10 @@ impl Answered {
             self.keys.insert(key.clone());
         }
         if self.keys.len() > MOST {
-            return Err(Error::unanswered(format!("the task has asked {MOST} questions, and asks again")));
+            return Err(Error::unanswerable(format!("the task has asked {MOST} questions, and asks again")));
         }
         if self.bytes > KEY_BYTES {
-            return Err(Error::unanswered(format!(
+            return Err(Error::unanswerable(format!(
                 "the keys of the task's questions are longer than {KEY_BYTES} bytes"
             )));
         }

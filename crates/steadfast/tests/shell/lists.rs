@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadfast::client::Era;
 use steadfast::prelude::*;
-use steadfast::{ErrorKind, Outcome, Reference, Revision};
+use steadfast::{ErrorKind, Fault, Outcome, Reference, Revision};
 
 use super::rounds::scripted;
 use super::soon;
@@ -84,6 +84,7 @@ async fn a_list_without_an_end_ends_with_an_error() {
     let mut tools = client.tools();
     let error = soon(tools.next()).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Limit, Outcome::Answered));
+    assert_eq!(error.fault(), Fault::Peer);
     assert!(soon(tools.next()).await.is_none());
 }
 
@@ -97,6 +98,7 @@ async fn so_much_of_a_list_is_collected_and_the_rest_is_taken_item_by_item() {
     let client = connecting.await.unwrap();
     let error = soon(client.list_tools()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Limit, Outcome::Answered));
+    assert_eq!(error.fault(), Fault::Peer);
     assert_eq!(requests.lock().unwrap().len(), 5);
     let mut tools = client.tools();
     for _ in 0..6 {

@@ -8,8 +8,8 @@ use steadfast::client::{Era, Settled};
 use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use steadfast::{
-    CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, ListRootsResult,
-    Outcome, Revision, Root, TASKS_EXTENSION, request,
+    CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, Fault,
+    ListRootsResult, Outcome, Revision, Root, TASKS_EXTENSION, request,
 };
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -134,6 +134,7 @@ async fn so_many_questions_are_answered_at_once_and_no_more() {
         if let Err(error) = ended {
             assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
             assert!(error.to_string().contains("65 questions at once"), "{error}");
+            assert_eq!(error.fault(), Fault::Peer);
         }
     }
 }
@@ -206,6 +207,31 @@ async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
     let call = client.call_tool("tour", json!({})).total_timeout(std::time::Duration::from_millis(50));
     let error = soon(call.into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
+    assert!(error.to_string().contains("total time"), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_user_says_that_it_was_this_side_that_closed() {
+    let asked = Signal::default();
+    let begun = asked.clone();
+    let client = Client::connect(server([tour()]))
+        .era(Era::Modern)
+        .capabilities(everything())
+        .on::<request::Elicit, _, _>(move |_| {
+            begun.set();
+            std::future::pending::<Result<ElicitResult, Error>>()
+        })
+        .await
+        .unwrap();
+    let mut call = Box::pin(client.call_tool("tour", json!({})).start());
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = soon(asked.wait()) => {}
+    }
+    let (ended, ()) = soon(async { tokio::join!(call, client.close()) }).await;
+    let error = ended.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
+    assert_eq!(error.to_string(), "this client was closed");
 }
 
 /// A server that answers `server/discover`, and every other request with what `answer` says of its parameters. Returns the
@@ -300,7 +326,24 @@ async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
         .unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-    assert_eq!(requests.lock().unwrap().len(), 100);
+    assert_eq!(error.fault(), Fault::Peer);
+    // All of its hundred questions were answered, and not the one after them.
+    assert_eq!(error.to_string(), "the server has asked back 100 times, and asks again");
+    assert_eq!(requests.lock().unwrap().len(), 101);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_nothing_is_at_fault_and_one_whose_question_fails_is_not() {
+    let nothing = |_: usize, _: &Value| json!({"resultType": "input_required"});
+    let something =
+        |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
+    for ((connecting, _), fault) in [(scripted(nothing), Fault::Peer), (scripted(something), Fault::Here)] {
+        let roots = || async { Err::<ListRootsResult, _>(Error::internal("not today")) };
+        let client = connecting.on_roots(roots).await.unwrap();
+        let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown), "{error}");
+        assert_eq!(error.fault(), fault, "{error}");
+    }
 }
 
 #[tokio::test]

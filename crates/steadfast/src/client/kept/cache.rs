@@ -45,6 +45,7 @@ const BYTES: usize = 16 << 20;
 /// Only clients of the same server may share a cache: nothing in it says whose answers they are.
 /// Those with a [runtime](super::super::Connecting::with_runtime) of their own have to share that too, for its clock.
 #[derive(Clone)]
+#[must_use = "nothing is kept in a cache that no client has"]
 pub struct ResponseCache {
     state: Arc<Mutex<State>>,
 }
@@ -77,7 +78,7 @@ impl ResponseCache {
         Self { state: Arc::new(Mutex::new(State { entries, fetches: BTreeMap::new(), next: 0 })) }
     }
 
-    /// With room for so many answers; 1,024 unless told.
+    /// With room for so many answers; 1,024 unless told. A clone is the same cache, so this is for all who share it.
     pub fn with_entries(self, most: usize) -> Self {
         {
             let mut state = self.lock();
@@ -87,7 +88,7 @@ impl ResponseCache {
         self
     }
 
-    /// With room for so many bytes of answers; 16 MiB unless told.
+    /// With room for so many bytes of answers; 16 MiB unless told. That, too, is for all who share it.
     pub fn with_bytes(self, most: usize) -> Self {
         {
             let mut state = self.lock();

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::Child;
 use super::lines::LINE_LIMIT;
+use super::{Child, report};
 
 /// What to start, where, with which environment, and how long to wait for it when it has to end.
 ///
@@ -163,6 +163,6 @@ impl Command {
 impl fmt::Debug for Command {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The arguments and the environment may hold secrets.
-        formatter.debug_struct("Command").field("program", &self.process.get_program()).finish_non_exhaustive()
+        formatter.debug_struct("Command").field("program", &report::name_of(&self.process)).finish_non_exhaustive()
     }
 }

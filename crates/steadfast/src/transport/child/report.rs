@@ -3,6 +3,7 @@
 //! It goes into errors, so it names the program and never its arguments or its environment: they may hold secrets.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -73,9 +74,14 @@ pub(super) fn obituary(program: &str, cause: Cause, said: &Tail) -> String {
     text
 }
 
-/// The name of the program that a command starts.
+/// The name of the program that a command starts. A whole command line that was given in its place is cut: what comes behind
+/// the first word may be arguments.
 pub(super) fn name_of(process: &process::Command) -> String {
-    process.get_program().to_string_lossy().into_owned()
+    let program = process.get_program().to_string_lossy();
+    match program.split_once(char::is_whitespace) {
+        Some((first, _)) if !Path::new(process.get_program()).exists() => format!("{first} ..."),
+        _ => program.into_owned(),
+    }
 }
 
 /// Why a process could not be started, and what to do about it.
@@ -84,7 +90,7 @@ pub(super) fn unstartable(process: &process::Command, error: &io::Error) -> io::
     let kind = error.kind();
     let text = match process.get_current_dir().filter(|directory| !directory.is_dir()) {
         Some(directory) => format!("there is no directory `{}` to start `{program}` in", directory.display()),
-        None if kind == io::ErrorKind::NotFound => not_found(&program),
+        None if kind == io::ErrorKind::NotFound => not_found(process.get_program(), &program),
         None if kind == io::ErrorKind::PermissionDenied => {
             format!("`{program}` may not be run: it has to be a program, and executable ({error})")
         }
@@ -93,15 +99,14 @@ pub(super) fn unstartable(process: &process::Command, error: &io::Error) -> io::
     io::Error::new(kind, text)
 }
 
-fn not_found(program: &str) -> String {
+fn not_found(program: &OsStr, name: &str) -> String {
     if Path::new(program).is_file() {
-        return format!("what `{program}` is to be run with does not exist: see its first line");
+        return format!("what `{name}` is to be run with does not exist: see its first line");
     }
-    match program.split_once(char::is_whitespace) {
-        // What comes behind it may be arguments.
-        Some((first, _)) => format!("there is no program `{first} ...`: give it its arguments with `arg`"),
-        None => format!("there is no program `{program}`: give its path, or install it where PATH leads"),
+    if program.to_string_lossy().contains(char::is_whitespace) {
+        return format!("there is no program `{name}`: give it its arguments with `arg`");
     }
+    format!("there is no program `{name}`: give its path, or install it where PATH leads")
 }
 
 #[cfg(test)]
@@ -149,5 +154,20 @@ mod tests {
         let process = process::Command::new("server --token=secret");
         let error = unstartable(&process, &io::ErrorKind::NotFound.into()).to_string();
         assert_eq!(error, "there is no program `server ...`: give it its arguments with `arg`");
+        let error = unstartable(&process, &io::ErrorKind::PermissionDenied.into()).to_string();
+        assert!(error.starts_with("`server ...` may not be run"), "{error}");
+        let error = unstartable(&process, &io::ErrorKind::OutOfMemory.into()).to_string();
+        assert!(error.starts_with("`server ...` could not be started"), "{error}");
+        let command = super::super::Command::new("server --token=secret");
+        assert_eq!(format!("{command:?}"), "Command { program: \"server ...\", .. }");
+    }
+
+    #[test]
+    fn a_program_with_a_space_in_its_name_is_named_whole() {
+        let path = std::env::temp_dir().join(format!("steadfast report {}", process::id()));
+        std::fs::write(&path, "").unwrap();
+        let name = name_of(&process::Command::new(&path));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(Path::new(&name), path);
     }
 }

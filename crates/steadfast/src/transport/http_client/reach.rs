@@ -5,15 +5,17 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::LOCATION;
+use http::{HeaderMap, StatusCode};
 use reqwest::Url;
-use reqwest::redirect::{Attempt, Policy};
+use reqwest::redirect::Policy;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 /// More redirects than this are a loop.
-const REDIRECTS: usize = 5;
+pub(super) const REDIRECTS: usize = 5;
 
 /// How long it may take to reach the server.
 const CONNECTING: Duration = Duration::from_secs(10);
@@ -77,7 +79,8 @@ impl Reach {
     pub(super) fn client(&self, server: &Url) -> io::Result<reqwest::Client> {
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls(server)?)
-            .redirect(Policy::custom(follow))
+            // Followed by `Shared`, which has the request authorized for each URL.
+            .redirect(Policy::none())
             .connect_timeout(CONNECTING)
             .tcp_nodelay(true)
             // What is not unpacked cannot grow beyond its limits. Another part of the program may have given reqwest the
@@ -144,11 +147,13 @@ fn is_this_machine(url: &Url) -> bool {
         })
 }
 
-/// Only where the method and the body stay what they are, and only to the origin that was asked.
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-    let same_request = matches!(attempt.status().as_u16(), 307 | 308);
-    if same_origin && same_request && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
+/// Where a request that was answered like this is to be made again: only where the method and the body stay what they are, and
+/// only at the origin that was asked.
+pub(super) fn redirected(asked: &Url, status: StatusCode, headers: &HeaderMap) -> Option<Url> {
+    let same_request = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+    let location = headers.get(LOCATION).filter(|_| same_request)?;
+    let next = asked.join(location.to_str().ok()?).ok()?;
+    (next.origin() == asked.origin()).then_some(next)
 }
 
 #[cfg(test)]

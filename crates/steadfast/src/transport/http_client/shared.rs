@@ -13,6 +13,7 @@ use super::authorize::Authorize;
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::legacy_sse::Legacy;
 use super::passage::Passage;
+use super::reach::{REDIRECTS, redirected};
 use super::request::{NoResponse, Wanted};
 use super::session::Session;
 use super::signing::Signing;
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) fetch: Arc<dyn Fetch>,
+    /// Whether redirects are followed here. A client of the program's follows its own rules.
+    pub(super) follows: bool,
     pub(super) authorize: Option<Arc<dyn Authorize>>,
     /// The longest message that is taken.
     pub(super) longest: usize,
@@ -56,14 +59,33 @@ impl Shared {
         log.note(self.runtime.now(), Provoked::carrying(level, what, why));
     }
 
-    /// Makes a request, as often as whoever authorizes it asks for.
+    /// Makes a request, wherever it is sent on to. At each URL it is another one to whoever authorizes it: what proves who sends it
+    /// may be for that URL alone.
     pub(super) async fn send(&self, wanted: Wanted<'_>) -> Result<FetchResponse, NoResponse> {
-        let url = wanted.endpoint.unwrap_or(&self.url);
+        let mut elsewhere = None;
+        let mut left = REDIRECTS;
+        loop {
+            let url = elsewhere.as_ref().or(wanted.endpoint).unwrap_or(&self.url);
+            let response = self.send_to(url, &wanted).await?;
+            let may_follow = self.follows && left > 0;
+            let next = may_follow.then(|| redirected(url, response.status(), response.headers())).flatten();
+            if next.is_none() {
+                return Ok(response);
+            }
+            // It has not been carried out there.
+            wanted.passage.into_iter().for_each(Passage::note_back);
+            elsewhere = next;
+            left -= 1;
+        }
+    }
+
+    /// Makes a request, as often as whoever authorizes it asks for.
+    async fn send_to(&self, url: &Url, wanted: &Wanted<'_>) -> Result<FetchResponse, NoResponse> {
         let authorize = self.authorize.as_ref();
         let mut signing = authorize.map(|all| Signing::new(all, &wanted.method, url.as_str(), &self.runtime));
         let mut left = ASKED_AGAIN;
         loop {
-            let response = self.send_once(&wanted, signing.as_mut()).await?;
+            let response = self.send_once(url, wanted, signing.as_mut()).await?;
             let Some(signing) = &mut signing else { return Ok(response) };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
@@ -80,7 +102,12 @@ impl Shared {
         }
     }
 
-    async fn send_once(&self, wanted: &Wanted<'_>, signing: Option<&mut Signing>) -> Result<FetchResponse, NoResponse> {
+    async fn send_once(
+        &self,
+        url: &Url,
+        wanted: &Wanted<'_>,
+        signing: Option<&mut Signing>,
+    ) -> Result<FetchResponse, NoResponse> {
         let mut headers = self.headers.clone();
         if let Some(signing) = signing {
             headers = signing.sign(headers).await.map_err(NoResponse::Unauthorized)?;
@@ -91,7 +118,7 @@ impl Shared {
         headers.extend(wanted.mirrored.cloned().unwrap_or_else(|| self.session().headers()));
         let request = FetchRequest {
             method: wanted.method.clone(),
-            url: wanted.endpoint.unwrap_or(&self.url).as_str().to_owned(),
+            url: url.as_str().to_owned(),
             headers,
             body: wanted.body.clone(),
             timeout: wanted.timeout,

@@ -169,6 +169,7 @@ impl HttpTarget {
             url: url.clone(),
             headers: self.headers,
             fetch,
+            follows: self.fetch.is_none() && self.client.is_none(),
             authorize: self.authorize,
             longest: limits.message_bytes,
             depth: limits.depth,

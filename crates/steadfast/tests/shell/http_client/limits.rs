@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use steadfast::client::Era;
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ErrorKind, Limits, Outcome};
 
 use super::*;
@@ -240,6 +240,46 @@ async fn a_redirect_within_the_origin_is_followed_with_everything() {
         let moved: Vec<_> = requests.iter().filter(|came| came.path() == "/moved?to=here").collect();
         assert!(moved.iter().any(|came| came.is("tools/call") && came.method == "POST"), "{moved:?}");
         assert!(moved.iter().all(|came| came.header("x-key") == Some("k3y")));
+    }
+}
+
+/// Signs for one URL, as a proof of possession does (RFC 9449).
+struct Prover;
+
+impl Authorize for Prover {
+    fn attempt(&self, _: &::http::Method, url: &str) -> Box<dyn Attempt> {
+        Box::new(Proof(url.to_owned()))
+    }
+}
+
+struct Proof(String);
+
+impl Attempt for Proof {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async move {
+            headers.insert("x-proof", self.0.parse()?);
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_redirected_is_authorized_for_where_it_goes() {
+    let (url, requests) = raw(move |_, came| {
+        if came.path() == "/mcp" {
+            return response("308 Permanent Redirect", &[("location", "/moved")], "");
+        }
+        modern(came, || json_answer(came, &json!({"content": []})))
+    })
+    .await;
+    let target = HttpTarget::new(&url).authorize(Prover);
+    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+    let requests = requests.lock().unwrap();
+    assert!(requests.iter().any(|came| came.path() == "/moved"));
+    for came in requests.iter() {
+        let asked = url.replace("/mcp", came.path());
+        assert_eq!(came.header("x-proof"), Some(asked.as_str()), "{came:?}");
     }
 }
 
