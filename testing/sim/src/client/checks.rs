@@ -148,9 +148,9 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
     }
 }
 
-/// An answer of the client's: to a question (L8), once (L1), and none in 2026-07-28.
+/// An answer of the client's: to a question (L8), once (L1), and none to a server that has said that it speaks 2026-07-28.
 pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
-    if facts.modern {
+    if facts.modern && !facts.questions.get(id).is_some_and(|question| question.early) {
         return facts.broken(Law::Silence, format!("a client of 2026-07-28 answers {id}"));
     }
     match facts.questions.get_mut(id) {

@@ -122,6 +122,8 @@ pub(super) struct CallFacts {
 pub(super) struct QuestionFacts {
     pub(super) asked: Moment,
     pub(super) receipt: Option<usize>,
+    /// The server had not said yet what it speaks.
+    pub(super) early: bool,
     pub(super) answers: usize,
     /// It was taken back, and the receipt of that if the client had read the question.
     pub(super) taken_back: bool,
@@ -502,10 +504,16 @@ impl Journal {
     }
 
     /// The server has asked.
-    pub(super) fn asked(&self, id: &Id, receipt: Option<usize>) {
-        let now = self.executor.now();
-        let question =
-            QuestionFacts { asked: now, receipt, answers: 0, taken_back: false, withdrawn: None, silenced: false };
+    pub(super) fn asked(&self, id: &Id, receipt: Option<usize>, early: bool) {
+        let question = QuestionFacts {
+            asked: self.executor.now(),
+            receipt,
+            early,
+            answers: 0,
+            taken_back: false,
+            withdrawn: None,
+            silenced: false,
+        };
         self.facts().questions.insert(id.clone(), question);
     }
 

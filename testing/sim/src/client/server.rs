@@ -4,7 +4,7 @@ mod changes;
 mod resources;
 mod tasks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -68,6 +68,8 @@ struct State {
     subscriptions: Vec<Subscription>,
     /// The last question, while it may be taken back.
     asked: Option<Id>,
+    /// The connections on which it has said what it speaks.
+    greeted: BTreeSet<usize>,
 }
 
 /// A request that the server is busy with.
@@ -90,6 +92,7 @@ impl Server {
             tasks: BTreeMap::new(),
             subscriptions: Vec::new(),
             asked: None,
+            greeted: BTreeSet::new(),
         });
         let (handshake, opening, tasks) = (script.handshake, script.opening, script.tasks);
         let listenings = script.steps.iter().map(|step| step.act.clone());
@@ -128,23 +131,29 @@ impl Server {
         let Some(result) = result else { return voice.tell(&refusal(&id, -32601), true) };
         let answer = |result: &Value| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes();
         match self.opening {
-            Opening::Plain => voice.tell(&answer(&result), true),
+            Opening::Plain => self.greet(&answer(&result), voice),
             Opening::Slow(delay) => {
                 let (server, voice, answer) = (Arc::clone(self), Arc::clone(voice), answer(&result));
                 self.executor.spawn_scenery(async move {
                     server.executor.sleep(delay).await;
-                    voice.tell(&answer, true);
+                    server.greet(&answer, &voice);
                 });
             }
             Opening::Silent => {}
             Opening::Garbled => {
                 self.say(Say::Garbage(1), None, voice);
-                voice.tell(&answer(&result), true);
+                self.greet(&answer(&result), voice);
             }
             Opening::WrongShape => voice.tell(&answer(&json!(5)), true),
             Opening::Refuses => voice.tell(&refusal(&id, -32022), true),
             Opening::Dies => voice.die(),
         }
+    }
+
+    /// Says what it speaks.
+    fn greet(&self, answer: &[u8], voice: &Arc<dyn Voice>) {
+        voice.tell(answer, true);
+        self.state().greeted.insert(voice.link());
     }
 
     fn serve(self: &Arc<Self>, busy: Busy, voice: &Arc<dyn Voice>) {
@@ -252,7 +261,8 @@ impl Server {
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}");
         let receipt = voice.say(text.as_bytes(), false);
         self.journal.note("asks", 0, id.as_bytes());
-        self.journal.asked(&id, receipt);
+        let early = !self.state().greeted.contains(&voice.link());
+        self.journal.asked(&id, receipt, early);
         self.state().asked = receipt.is_some().then_some(id);
     }
 
