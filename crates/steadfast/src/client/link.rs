@@ -15,7 +15,7 @@ use super::kept::Kept;
 use super::opening::{Opened, Opener};
 use super::target::Carrier;
 use crate::runtime::waiting::before;
-use crate::runtime::{Driver, Ended, Letter, Mailbox, Obituary, Runtime, Task};
+use crate::runtime::{Driver, Letter, Mailbox, Obituary, Runtime, Task, homes};
 #[cfg(feature = "http-client")]
 use crate::transport::http_client::HttpDriver;
 
@@ -76,7 +76,16 @@ impl Driven {
                 let driver = Driver::new(transport, |_| serving, hello, limits, runtime);
                 let (_, audible) = watch::channel(true);
                 let obituary = driver.obituary();
-                (Arc::clone(driver.mailbox()), audible, obituary, Box::pin(drive(driver, close)))
+                let mailbox = Arc::clone(driver.mailbox());
+                let driven: Task = match opener.runtime.tokio().filter(|_| apart.is_some()) {
+                    Some(workers) => {
+                        let (apart, among) = homes::tasks(driver, &mailbox, &opener.runtime, workers.handle());
+                        opener.runtime.spawn(Box::pin(among));
+                        Box::pin(drive(apart, close))
+                    }
+                    None => Box::pin(drive(driver, close)),
+                };
+                (mailbox, audible, obituary, driven)
             }
             #[cfg(feature = "http-client")]
             Carrier::Http(target) => {
@@ -141,7 +150,7 @@ pub(super) async fn wait_until_audible(mut audible: watch::Receiver<bool>) {
 }
 
 /// Drives a connection to its end, and says so.
-async fn drive(driver: impl Future<Output = Ended>, closing: Closing) {
+async fn drive(driver: impl Future, closing: Closing) {
     driver.await;
     drop(closing);
 }

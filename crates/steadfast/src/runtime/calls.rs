@@ -10,6 +10,7 @@ use steadfast_proto::connection::{Call, CallKey, CallRefused, Key, Outcome};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
+use super::homes::Callers;
 use super::mailbox::{Letter, Mailbox};
 use super::unseen::Unseen;
 
@@ -174,6 +175,7 @@ impl PendingCall {
         call.progress_token = token;
         let slot = Arc::new(Slot { state: Mutex::default(), heeded_late: options.heeded_late });
         let key = mailbox.next_call();
+        mailbox.callers().into_iter().for_each(Callers::note);
         if mailbox.post(letter(key, call, Arc::clone(&slot))).is_err() {
             slot.end(CallEnding::Refused(CallRefused::Closed));
         }

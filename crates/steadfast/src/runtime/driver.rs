@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::Runtime;
 use super::engine::{Ended, Engine, Service};
+use super::homes::Movable;
 use super::mailbox::Mailbox;
 use crate::transport::{Hangup, Transport};
 
@@ -24,6 +25,9 @@ const CHUNK: usize = 64 * 1024;
 
 /// With so few handlers under way, it is one call at a time that is being made.
 const FEW: usize = 2;
+
+/// With so many calls under way, hops between threads are shared by many, and a thread of its own pays.
+const MANY: usize = 4;
 
 /// How long the goodbye of a transport may take.
 const CLOSING: Duration = Duration::from_millis(100);
@@ -54,6 +58,8 @@ pub(crate) struct Driver<T, S> {
     closing: bool,
     /// The transport is closed, or has had the time for it.
     closed: bool,
+    /// There was more to do than one call at a time makes.
+    busy: bool,
     obituary: watch::Sender<Obituary>,
 }
 
@@ -99,6 +105,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             flushing: false,
             closing: false,
             closed: false,
+            busy: false,
             obituary: watch::Sender::default(),
         }
     }
@@ -314,6 +321,7 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
         }
         for _ in 0..TURNS {
             let mut progressed = driver.engine.turn(cx);
+            driver.busy |= driver.engine.connection.open_calls() >= MANY;
             let lost = driver.output_lost;
             let read = driver.read(cx);
             if lost {
@@ -343,8 +351,19 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
                 return Poll::Pending;
             }
         }
+        driver.busy = true;
         // Others on this thread have their turn.
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+impl<T: Transport, S: Service> Movable for Driver<T, S> {
+    fn leave_runtime(&mut self) -> bool {
+        self.transport.leave_runtime()
+    }
+
+    fn was_busy(&mut self) -> bool {
+        std::mem::take(&mut self.busy)
     }
 }

@@ -10,6 +10,7 @@ use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
 use steadfast_proto::encode::Answer;
 
 use super::calls::Slot;
+use super::homes::Callers;
 use super::notices::Notices;
 use super::room::Room;
 
@@ -50,6 +51,8 @@ pub(crate) struct Mailbox {
     principal: OnceLock<Mutex<Principal>>,
     /// Buffers of large answers that were written, for the next ones.
     spare: Mutex<Vec<Vec<u8>>>,
+    /// Who calls, where that decides who drives.
+    callers: OnceLock<Callers>,
     /// By which its owner is woken, on a thread that has one.
     #[cfg(feature = "http")]
     bell: Option<Arc<super::carriers::Bell>>,
@@ -77,6 +80,7 @@ impl Mailbox {
             next_call: AtomicU64::new(0),
             principal: OnceLock::new(),
             spare: Mutex::default(),
+            callers: OnceLock::new(),
             #[cfg(feature = "http")]
             bell: super::carriers::bell(),
         })
@@ -128,6 +132,17 @@ impl Mailbox {
     /// What tells whose connection it is from all others, for what belongs to them.
     pub(crate) fn owner(&self) -> Option<String> {
         self.principal().map(|principal| principal.identity())
+    }
+
+    /// Counts who calls from now on.
+    pub(super) fn count_callers(&self, callers: Callers) {
+        // A mailbox has one driver.
+        let _ = self.callers.set(callers);
+    }
+
+    /// Who calls, if they are counted.
+    pub(super) fn callers(&self) -> Option<&Callers> {
+        self.callers.get()
     }
 
     /// A key for a call that nobody else has.

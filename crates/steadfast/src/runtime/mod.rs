@@ -8,7 +8,8 @@
 //!
 //! The driver owns an engine, and that the [`Connection`](steadfast_proto::connection::Connection), and is the only one that
 //! touches them. It runs on a thread that never runs a handler, so that no handler, whatever it blocks, keeps cancellations, deadlines or the
-//! end of input from being seen. Everything else talks to it through its mailbox, which never waits and never awaits.
+//! end of input from being seen; that of a client that is called in quick succession is with the workers meanwhile, and is
+//! taken back as soon as they leave it alone. Everything else talks to it through its mailbox, which never waits and never awaits.
 //!
 //! What the shell needs from its surroundings is the small [`Runtime`] trait: tokio in earnest, the simulator's executor in
 //! tests.
@@ -23,6 +24,7 @@ mod exchange;
 mod execution;
 mod fence;
 pub(crate) mod heartbeat;
+pub(crate) mod homes;
 mod io_thread;
 mod log;
 mod lull;

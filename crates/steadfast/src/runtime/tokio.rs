@@ -71,7 +71,6 @@ impl TokioRuntime {
     }
 
     /// The tokio runtime itself.
-    #[cfg(feature = "http")]
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }

@@ -229,6 +229,12 @@ impl Transport for Child {
         }
         self.watch.poll_ended(cx).map(|()| self.left.then(|| self.handle.life.obituary()))
     }
+
+    fn leave_runtime(&mut self) -> bool {
+        self.input.iter_mut().for_each(Input::leave_runtime);
+        self.output.iter_mut().for_each(Output::leave_runtime);
+        true
+    }
 }
 
 impl Drop for Child {

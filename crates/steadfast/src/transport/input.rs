@@ -55,6 +55,15 @@ impl Input {
         Self::Thread { receiver, reported: false }
     }
 
+    /// See [`Transport::leave_runtime`](super::Transport::leave_runtime). A thread is in none.
+    pub(super) fn leave_runtime(&mut self) {
+        match self {
+            #[cfg(unix)]
+            Self::Watched(watched) => watched.leave_runtime(),
+            Self::Thread { .. } => {}
+        }
+    }
+
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
             #[cfg(unix)]

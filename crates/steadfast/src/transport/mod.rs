@@ -15,7 +15,7 @@
 //! One task owns a transport and polls all of it. That task is the one to be woken: a transport keeps one waker for each
 //! of its two directions, so polling from several tasks at the same time would leave some of them asleep. Descriptors are
 //! registered with the runtime that polls first, not with the one in which the transport was made, so that a driver with
-//! a thread and a runtime of its own can take over what others have opened.
+//! a thread and a runtime of its own can take over what others have opened. Some can leave that one for another again.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -80,6 +80,13 @@ pub trait Transport: Send + 'static {
     fn poll_obituary(&mut self, _cx: &mut Context<'_>) -> Poll<Option<String>> {
         Poll::Ready(None)
     }
+
+    /// Leaves the runtime that it is registered with: whichever polls it next has it, and is told of all that happened in
+    /// between. False if it stays where it is.
+    #[doc(hidden)]
+    fn leave_runtime(&mut self) -> bool {
+        false
+    }
 }
 
 /// Which way a peer has gone.
@@ -118,6 +125,10 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn poll_obituary(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
         (**self).poll_obituary(cx)
+    }
+
+    fn leave_runtime(&mut self) -> bool {
+        (**self).leave_runtime()
     }
 }
 

@@ -56,6 +56,15 @@ impl Output {
         Self::Thread { sender, reported: false }
     }
 
+    /// See [`Transport::leave_runtime`](super::Transport::leave_runtime). A thread is in none.
+    pub(super) fn leave_runtime(&mut self) {
+        match self {
+            #[cfg(unix)]
+            Self::Watched(watched) => watched.leave_runtime(),
+            Self::Thread { .. } => {}
+        }
+    }
+
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             #[cfg(unix)]

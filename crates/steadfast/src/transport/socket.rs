@@ -59,6 +59,14 @@ impl Socket {
         Poll::Ready(self.watched()?.close_output())
     }
 
+    /// Sockets are moved at their first poll, and again whenever they are asked to.
+    pub(super) fn leave_runtime(&mut self) -> bool {
+        if let State::Watched(watched) = &mut self.0 {
+            watched.leave_runtime();
+        }
+        true
+    }
+
     /// Whether small writes go out at once.
     #[cfg(test)]
     pub(super) fn nodelay(&self) -> io::Result<bool> {

@@ -40,6 +40,10 @@ impl Socket {
         Poll::Pending
     }
 
+    pub(super) fn leave_runtime(&mut self) -> bool {
+        false
+    }
+
     pub(super) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(self.here()?).poll_shutdown(cx)
     }

@@ -104,6 +104,13 @@ impl Transport for Stream {
             Inner::Halves { writer, .. } => writer.as_mut().poll_shutdown(cx),
         }
     }
+
+    fn leave_runtime(&mut self) -> bool {
+        match &mut self.0 {
+            Inner::Socket(socket) => socket.leave_runtime(),
+            Inner::Halves { .. } => false,
+        }
+    }
 }
 
 impl fmt::Debug for Inner {

@@ -151,6 +151,15 @@ impl Watched {
         }
     }
 
+    /// Leaves the runtime. The next one is told what there is, whether the last one had said so or not.
+    pub(super) fn leave_runtime(&mut self) {
+        self.descriptor = match std::mem::replace(&mut self.descriptor, Descriptor::Closed) {
+            Descriptor::Registered(registered) => Descriptor::New(registered.into_inner()),
+            other => other,
+        };
+        (self.input.idle, self.output.idle) = (false, false);
+    }
+
     /// Leaves the runtime and gives the descriptor back.
     pub(super) fn into_descriptor(self) -> Option<OwnedFd> {
         match self.descriptor {

@@ -10,6 +10,8 @@ mod demands;
 mod eras;
 mod followed;
 mod handlers;
+#[cfg(unix)]
+mod homes;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(all(feature = "http", feature = "http-client"))]

@@ -10,14 +10,22 @@ pub(super) struct Reader(Mutex<Now>);
 
 struct Now {
     number: u64,
-    /// What stands for the credentials of the last request; none was made yet if there is none. Not the credentials: they are
-    /// nobody's business.
-    credentials: Option<[u8; 32]>,
+    /// Those of the last request.
+    credentials: Credentials,
+}
+
+#[derive(PartialEq)]
+enum Credentials {
+    /// None was made yet.
+    Unknown,
+    Absent,
+    /// What stands for them. Not the credentials: they are nobody's business.
+    Digest([u8; 32]),
 }
 
 impl Reader {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(Now { number: next(), credentials: None }))
+        Self(Mutex::new(Now { number: next(), credentials: Credentials::Unknown }))
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -26,17 +34,22 @@ impl Reader {
 
     /// A request goes out with these credentials. Returns the number of the reader before, if this is another one.
     pub(super) fn identify<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) -> Option<u64> {
-        let mut digest = Sha256::new();
-        for part in credentials {
-            digest.update(part.len().to_le_bytes());
-            digest.update(part);
-        }
-        let digest: [u8; 32] = digest.finalize().into();
+        let mut parts = credentials.peekable();
+        let credentials = if parts.peek().is_none() {
+            // Most requests have none, and need no digest of that.
+            Credentials::Absent
+        } else {
+            let mut digest = Sha256::new();
+            for part in parts {
+                digest.update(part.len().to_le_bytes());
+                digest.update(part);
+            }
+            Credentials::Digest(digest.finalize().into())
+        };
         let mut now = self.lock();
-        match now.credentials.replace(digest) {
-            Some(before) if before != digest => Some(std::mem::replace(&mut now.number, next())),
-            _ => None,
-        }
+        let other = now.credentials != Credentials::Unknown && now.credentials != credentials;
+        now.credentials = credentials;
+        other.then(|| std::mem::replace(&mut now.number, next()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Now> {

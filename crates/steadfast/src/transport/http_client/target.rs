@@ -188,14 +188,14 @@ impl HttpTarget {
             return Ok(Arc::new(FetchOnWorkers { fetch, runtime }));
         }
         if let Some(client) = &self.client {
-            return Ok(Arc::new(ReqwestFetch(client.clone())));
+            return Ok(Arc::new(ReqwestFetch::new(client.clone())));
         }
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let client = match &*pool {
             Some(client) => client.clone(),
             None => pool.insert(self.reach.client(url)?).clone(),
         };
-        Ok(Arc::new(ReqwestFetch(client)))
+        Ok(Arc::new(ReqwestFetch::new(client)))
     }
 
     /// Reached in another way, it has other connections.

@@ -1,21 +1,47 @@
 //! Requests over the network, by reqwest.
 
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::Response;
 use http_body::Body as _;
+use reqwest::Url;
 
 use super::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
 
 /// Makes requests with a client of reqwest's.
-pub(in super::super) struct ReqwestFetch(pub(in super::super) reqwest::Client);
+pub(in super::super) struct ReqwestFetch {
+    client: reqwest::Client,
+    /// Where the last request went.
+    last: Mutex<Option<Url>>,
+}
+
+impl ReqwestFetch {
+    pub(in super::super) fn new(client: reqwest::Client) -> Self {
+        Self { client, last: Mutex::default() }
+    }
+
+    /// Nearly all requests go where the last one went, and that need not be read again. `None` if it is no URL.
+    fn read(&self, url: &str) -> Option<Url> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_none_or(|last| last.as_str() != url) {
+            *last = Some(Url::parse(url).ok()?);
+        }
+        last.clone()
+    }
+}
 
 impl Fetch for ReqwestFetch {
     fn fetch(&self, request: FetchRequest) -> Fetching {
         let FetchRequest { method, url, headers, body, timeout } = request;
-        let mut request = self.0.request(method, url).headers(headers);
+        let request = match self.read(&url) {
+            Some(url) => self.client.request(method, url),
+            // That it is none is reqwest's to say.
+            None => self.client.request(method, url),
+        };
+        let mut request = request.headers(headers);
         if let Some(body) = body {
             request = request.body(body);
         }
@@ -85,9 +111,17 @@ mod tests {
     use super::super::super::reach::Reach;
     use super::*;
 
+    #[test]
+    fn a_url_is_read_again_when_it_is_another() {
+        let fetch = ReqwestFetch::new(Reach::default().client(&Url::parse("http://a.example").unwrap()).unwrap());
+        for url in ["http://a.example/x", "http://a.example/x", "http://b.example/x", "no URL", "http://a.example/x"] {
+            assert_eq!(fetch.read(url), Url::parse(url).ok(), "{url}");
+        }
+    }
+
     #[tokio::test]
     async fn the_error_behind_a_failure_is_kept_without_its_url() {
-        let url = reqwest::Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
+        let url = Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
         let client = Reach::default().client(&url).unwrap();
         let error = failed(client.get(url).send().await.unwrap_err());
         assert!(!error.is_sent() && !error.is_unwritable());

@@ -1,0 +1,137 @@
+//! Clients that are called in quick succession, whose driver is polled on the workers meanwhile.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
+
+use serde_json::{Value, json};
+use steadfast::Revision;
+use steadfast::client::Era;
+use steadfast::transport::stream::Stream;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::*;
+
+/// A client of a server on a thread of its own, which answers at once. Opened in the runtime that this is awaited in.
+async fn quick() -> Client {
+    quick_for(usize::MAX).await
+}
+
+/// The same of a server that leaves after so many calls.
+async fn quick_for(calls: usize) -> Client {
+    let (here, there) = UnixStream::pair().unwrap();
+    std::thread::spawn(move || {
+        let mut output = there.try_clone().unwrap();
+        let mut answered = 0;
+        for line in BufReader::new(there).lines() {
+            let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let result = match request["method"].as_str() {
+                Some("initialize") => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "quick", "version": "1"}}),
+                Some("tools/call") => {
+                    json!({"content": [{"type": "text", "text": request["params"]["arguments"]["text"]}]})
+                }
+                _ => continue,
+            };
+            let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+            output.write_all(format!("{answer}\n").as_bytes()).unwrap();
+            answered += usize::from(request["method"] == "tools/call");
+            if answered == calls {
+                break;
+            }
+        }
+    });
+    here.set_nonblocking(true).unwrap();
+    let stream = Stream::from(tokio::net::UnixStream::from_std(here).unwrap());
+    Client::connect(stream).era(Era::Handshake(Revision::V2025_11_25)).await.unwrap()
+}
+
+async fn echoes(client: &Client, text: String) {
+    let result = soon(client.call_tool("echo", json!({"text": text})).into_future()).await.unwrap();
+    assert_eq!(result.content[0].as_text(), Some(&*text));
+}
+
+/// Calls in quick succession, from a task.
+async fn in_turn(client: &Client, calls: usize) {
+    let client = client.clone();
+    let calling = async move {
+        for call in 0..calls {
+            echoes(&client, call.to_string()).await;
+        }
+    };
+    tokio::spawn(calling).await.unwrap();
+}
+
+fn workers(count: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(count).enable_all().build().unwrap()
+}
+
+/// L6: they had the driver, and are blocked with it.
+#[test]
+fn a_call_from_elsewhere_is_answered_while_the_workers_are_blocked() {
+    let (two, elsewhere) = (workers(2), workers(1));
+    let client = two.block_on(async {
+        let client = quick().await;
+        in_turn(&client, 200).await;
+        client
+    });
+    let (blocked, all_blocked) = mpsc::channel();
+    let releases = [(); 2].map(|()| {
+        let (release, released) = mpsc::channel::<()>();
+        let blocked = blocked.clone();
+        two.spawn(async move {
+            blocked.send(()).unwrap();
+            // Until the other end is gone.
+            let _ = released.recv();
+        });
+        release
+    });
+    for _ in &releases {
+        all_blocked.recv().unwrap();
+    }
+    elsewhere.block_on(echoes(&client, "still here".to_owned()));
+    drop(releases);
+    two.block_on(soon(client.close()));
+}
+
+/// L5, L10: the driver does not go with the runtime whose workers had it.
+#[test]
+fn a_client_outlives_the_workers_that_drove_it() {
+    for runtime in [workers(2), Builder::new_current_thread().enable_all().build().unwrap()] {
+        let client = runtime.block_on(async {
+            let client = quick().await;
+            in_turn(&client, 200).await;
+            client
+        });
+        drop(runtime);
+        workers(1).block_on(async {
+            in_turn(&client, 200).await;
+            soon(client.close()).await;
+        });
+    }
+}
+
+/// Calls in turn bring the driver to the workers, and many at once bring it back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_in_turn_and_at_once_are_all_answered_whoever_drives() {
+    let client = quick().await;
+    for round in 0..20 {
+        in_turn(&client, 100).await;
+        let at_once = (0..50).map(|call| {
+            let client = client.clone();
+            tokio::spawn(async move { echoes(&client, format!("{round}/{call}")).await })
+        });
+        for call in at_once.collect::<Vec<_>>() {
+            call.await.unwrap();
+        }
+    }
+    soon(client.close()).await;
+}
+
+/// Nobody calls any more, and what comes is still seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_server_is_seen_after_calls_in_turn() {
+    let client = quick_for(200).await;
+    in_turn(&client, 200).await;
+    soon(client.closed()).await;
+}
