@@ -13,7 +13,7 @@ use serde_json::Value;
 use steadfast::{ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
-use super::journal::{CallFacts, End, Facts, Fault, Kind, RequestFacts, Said, Way};
+use super::journal::{CallFacts, End, Facts, Fault, Kind, QuestionFacts, RequestFacts, Said, Way};
 use super::script::{Call, Over};
 use crate::executor::Executor;
 use crate::law::Law;
@@ -319,8 +319,17 @@ fn questions_are_answered(facts: &mut Facts, way: &dyn Way, now: Moment) {
     for question in facts.questions.values_mut() {
         question.silenced |= question.answers == 0 && read(question.withdrawn);
     }
+    // What comes in a response that nobody reads any more may be lost on its way to who would have answered.
+    let given_up = |question: &QuestionFacts| {
+        let within = question.within.as_ref().and_then(|within| facts.requests.get(within));
+        facts.over == Over::Http && within.is_some_and(|request| request.cancelled || request.given_up)
+    };
     let waits = facts.questions.iter().find(|(_, question)| {
-        question.answers == 0 && !question.taken_back && now > question.asked + HANDLING && read(question.receipt)
+        !given_up(question)
+            && question.answers == 0
+            && !question.taken_back
+            && now > question.asked + HANDLING
+            && read(question.receipt)
     });
     if let Some((id, _)) = waits
         && !facts.modern

@@ -121,6 +121,8 @@ pub(super) struct CallFacts {
 /// A question of the server's.
 pub(super) struct QuestionFacts {
     pub(super) asked: Moment,
+    /// The request on whose response it was asked over HTTP, if any.
+    pub(super) within: Option<Id>,
     pub(super) receipt: Option<usize>,
     /// The server had not said yet what it speaks.
     pub(super) early: bool,
@@ -504,9 +506,10 @@ impl Journal {
     }
 
     /// The server has asked.
-    pub(super) fn asked(&self, id: &Id, receipt: Option<usize>, early: bool) {
+    pub(super) fn asked(&self, id: &Id, within: Option<Id>, receipt: Option<usize>, early: bool) {
         let question = QuestionFacts {
             asked: self.executor.now(),
+            within,
             receipt,
             early,
             answers: 0,

@@ -193,7 +193,7 @@ impl Server {
                 let Some(busy) = busy else { return };
                 voice.tell(&result(&Id::from(format!("\"{}\"", busy.id)), &self.done(busy)), false);
             }
-            Say::Ask => self.ask(voice),
+            Say::Ask => self.ask(busy, voice),
             Say::Withdraw => self.withdraw(voice),
             Say::Torn => {
                 if let Some(busy) = busy {
@@ -256,13 +256,13 @@ impl Server {
         voice.tell(&notification("notifications/progress", &params), false);
     }
 
-    fn ask(&self, voice: &Arc<dyn Voice>) {
+    fn ask(&self, busy: Option<&Busy>, voice: &Arc<dyn Voice>) {
         let id = Id::from(format!("\"q{}\"", self.number()));
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}");
         let receipt = voice.say(text.as_bytes(), false);
         self.journal.note("asks", 0, id.as_bytes());
         let early = !self.state().greeted.contains(&voice.link());
-        self.journal.asked(&id, receipt, early);
+        self.journal.asked(&id, busy.map(|busy| busy.key.clone()), receipt, early);
         self.state().asked = receipt.is_some().then_some(id);
     }
 

@@ -77,7 +77,10 @@ impl Shared {
         }
         let (bytes, permit) = match self.receive(&runtime, body).await {
             Ok(received) => received,
-            Err(refused) => return *refused,
+            Err(refused) => {
+                self.note_used(&parts);
+                return *refused;
+            }
         };
         let hangup = parts.extensions.get::<Hangup>().cloned();
         match self.decide(runtime, &parts, bytes, permit) {
@@ -123,6 +126,7 @@ impl Shared {
             return reply::overloaded("shutting down: no new requests are taken").into();
         }
         if matches!(message, Message::Request { .. } | Message::Batch(_)) && !permit.is_for_request() {
+            self.note_used(parts);
             return reply::overloaded(TOO_MANY).into();
         }
         if let Some(refusal) = contradiction(&lines, &message) {
@@ -286,6 +290,13 @@ impl Shared {
                 reply::empty(StatusCode::NO_CONTENT)
             }
             Err(response) => *response,
+        }
+    }
+
+    /// A client whose request is not taken is there all the same: its session is not idle.
+    fn note_used(&self, parts: &Parts) {
+        if let Ok((session, _)) = self.session_of(parts, None) {
+            session.note_used();
         }
     }
 

@@ -286,6 +286,11 @@ impl Session {
         Ok(SessionStream::attached(Arc::clone(self), &mut state, cursor))
     }
 
+    /// Its client is there.
+    pub(super) fn note_used(&self) {
+        self.lock().used = self.runtime.now();
+    }
+
     /// The drain window begins; then everything ends.
     pub(super) fn shut_down(&self) {
         let mut state = self.lock();
