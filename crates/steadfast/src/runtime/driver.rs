@@ -60,6 +60,8 @@ pub(crate) struct Driver<T, S> {
     closed: bool,
     /// There was more to do than one call at a time makes.
     busy: bool,
+    /// The peer has said something.
+    heard: bool,
     obituary: watch::Sender<Obituary>,
 }
 
@@ -106,6 +108,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             closing: false,
             closed: false,
             busy: false,
+            heard: false,
             obituary: watch::Sender::default(),
         }
     }
@@ -129,6 +132,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             let Poll::Ready(read) = self.transport.poll_read(cx, &mut self.input) else { return false };
             // A transport that cannot be read any more has ended, whatever it calls that.
             self.unread = 0..read.unwrap_or(0);
+            self.heard = true;
             if self.unread.is_empty() {
                 self.end_input();
                 return true;
@@ -365,5 +369,13 @@ impl<T: Transport, S: Service> Movable for Driver<T, S> {
 
     fn was_busy(&mut self) -> bool {
         std::mem::take(&mut self.busy)
+    }
+
+    fn was_heard(&mut self) -> bool {
+        std::mem::take(&mut self.heard)
+    }
+
+    fn is_neglected(&self) -> bool {
+        self.engine.mailbox.has_letters()
     }
 }

@@ -12,9 +12,9 @@
 //!            a call takes longer, they are blocked, or their runtime is gone
 //! ```
 //!
-//! The thread of drivers looks every [`LOOK`] whether the workers still poll it, and takes it back if not. So handlers and tasks
-//! that block all workers keep nothing from being seen for longer than two looks (L6). A client that is not called costs no
-//! looks.
+//! The thread of drivers looks every [`LOOK`] whether the server was heard on the workers, and takes the driver back if not. So
+//! handlers and tasks that block all workers keep nothing from being seen for longer than two looks (L6). A client that is not
+//! called costs no looks. One whose calls were stuck there does not go there again for a while, and for longer each time.
 //!
 //! The driver is in one pair of hands at a time, and no lock is held while it is polled. Who takes it over polls all of it, so
 //! that whatever happened in between is seen.
@@ -38,6 +38,10 @@ const LOOK: Duration = Duration::from_millis(5);
 const IN_TURN: u32 = 32;
 const WITHIN: Duration = Duration::from_millis(32);
 
+/// How long a driver stays whose calls were stuck on the workers: the first time, and at most.
+const STAY: Duration = Duration::from_millis(500);
+const LONGEST_STAY: Duration = Duration::from_secs(60);
+
 /// A driver that can go from one runtime to another.
 pub(crate) trait Movable: Future + Send + Unpin + 'static {
     /// Leaves the runtime: whichever polls it next has it. False if it cannot, and then nothing has happened.
@@ -45,6 +49,13 @@ pub(crate) trait Movable: Future + Send + Unpin + 'static {
 
     /// Whether more went on since this was last asked than one call at a time makes.
     fn was_busy(&mut self) -> bool;
+
+    /// Whether the server was heard since this was last asked. That it was polled says nothing: a runtime may be too busy to look at
+    /// its descriptors.
+    fn was_heard(&mut self) -> bool;
+
+    /// Whether it was asked for something that it has not looked at.
+    fn is_neglected(&self) -> bool;
 }
 
 /// Counts the calls that come from tasks of one runtime.
@@ -89,6 +100,7 @@ pub(crate) fn tasks<D: Movable>(
         runtime: Arc::clone(runtime),
         look: runtime.timer(),
         began: None,
+        stay: Stay::default(),
     };
     (apart, Among { shared, has_io: None })
 }
@@ -100,7 +112,7 @@ struct State<D> {
     driver: Option<Box<D>>,
     home: Home,
     over: bool,
-    /// The workers have polled it since it was last looked.
+    /// The server was heard on the workers since it was last looked.
     seen: bool,
     apart: Option<Waker>,
     /// `None` if the workers cannot have it.
@@ -120,8 +132,10 @@ impl<D> Shared<D> {
 }
 
 impl<D: Movable> Shared<D> {
-    fn put_back(&self, driver: Box<D>) {
-        self.lock().driver = Some(driver);
+    fn put_back(&self, driver: Box<D>, heard: bool) {
+        let mut state = self.lock();
+        state.driver = Some(driver);
+        state.seen |= heard;
     }
 
     /// Gives it to the other task, which is woken.
@@ -157,6 +171,31 @@ pub(crate) struct Apart<D> {
     look: Box<dyn Timer>,
     /// How many calls there had been when it was begun to count them, and when that was.
     began: Option<(u32, Moment)>,
+    stay: Stay,
+}
+
+/// For how long it does not go to the workers again.
+#[derive(Default)]
+struct Stay {
+    until: Option<Moment>,
+    length: Duration,
+}
+
+impl Stay {
+    /// It was called on the workers, and nobody looked.
+    fn note_stuck(&mut self, now: Moment) {
+        self.length = (self.length * 2).clamp(STAY, LONGEST_STAY);
+        self.until = Some(now + self.length);
+    }
+
+    /// It came back because it was not called any more.
+    fn note_idle(&mut self) {
+        *self = Self::default();
+    }
+
+    fn is_over(&self, now: Moment) -> bool {
+        self.until.is_none_or(|until| until <= now)
+    }
 }
 
 impl<D: Movable> Apart<D> {
@@ -170,7 +209,7 @@ impl<D: Movable> Apart<D> {
                 let now = self.runtime.now();
                 self.began = Some((calls, now)).filter(|_| !busy);
                 let quickly = began.is_some_and(|(_, at)| now.since(at) <= WITHIN);
-                quickly && self.shared.lock().among.is_some()
+                quickly && self.stay.is_over(now) && self.shared.lock().among.is_some()
             }
         }
     }
@@ -206,6 +245,11 @@ impl<D: Movable> Future for Apart<D> {
             let Some(mut driver) = state.driver.take() else { return Poll::Pending };
             drop(state);
             if away {
+                if driver.is_neglected() {
+                    apart.stay.note_stuck(apart.runtime.now());
+                } else {
+                    apart.stay.note_idle();
+                }
                 driver.leave_runtime();
                 apart.began = None;
             }
@@ -215,7 +259,7 @@ impl<D: Movable> Future for Apart<D> {
                 return Poll::Ready(());
             }
             if !(apart.is_called_in_turn(&mut driver) && driver.leave_runtime()) {
-                apart.shared.put_back(driver);
+                apart.shared.put_back(driver, false);
                 return Poll::Pending;
             }
             apart.look_later();
@@ -258,7 +302,6 @@ impl<D: Movable> Future for Among<D> {
         if state.home != Home::Workers {
             return Poll::Pending;
         }
-        state.seen = true;
         let Some(mut driver) = state.driver.take() else { return Poll::Pending };
         drop(state);
         if !*among.has_io.get_or_insert_with(has_io) {
@@ -274,7 +317,8 @@ impl<D: Movable> Future for Among<D> {
             driver.leave_runtime();
             among.shared.hand_over(driver, Home::Apart);
         } else {
-            among.shared.put_back(driver);
+            let heard = driver.was_heard();
+            among.shared.put_back(driver, heard);
         }
         Poll::Pending
     }
@@ -300,12 +344,25 @@ impl<D: Movable> Drop for Among<D> {
 }
 
 /// Whether the runtime that this is called in watches descriptors. There is no other way to ask than to try, and one that
-/// does not panics.
+/// does not panics: each is asked once.
 fn has_io() -> bool {
+    /// So many runtimes are remembered.
+    const MOST: usize = 64;
+    static KNOWN: Mutex<Vec<(Id, bool)>> = Mutex::new(Vec::new());
+    let Ok(runtime) = Handle::try_current().map(|handle| handle.id()) else { return false };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, has_io)) = known.iter().find(|(id, _)| *id == runtime) {
+        return *has_io;
+    }
     #[cfg(all(unix, panic = "unwind"))]
-    return std::panic::catch_unwind(tokio::net::UnixDatagram::unbound).is_ok_and(|socket| socket.is_ok());
+    let has_io = std::panic::catch_unwind(tokio::net::UnixDatagram::unbound).is_ok_and(|socket| socket.is_ok());
     #[cfg(not(all(unix, panic = "unwind")))]
-    return false;
+    let has_io = false;
+    if known.len() >= MOST {
+        known.remove(0);
+    }
+    known.push((runtime, has_io));
+    has_io
 }
 
 #[cfg(test)]

@@ -186,6 +186,11 @@ impl Mailbox {
         self.room.collect(bytes.sum());
     }
 
+    /// Whether letters wait to be collected.
+    pub(super) fn has_letters(&self) -> bool {
+        !self.lock().letters.is_empty()
+    }
+
     /// Has the driver woken by the next letter. Returns whether there is one already. Done last before the driver sleeps:
     /// a driver that is awake need not be woken, and waking it is what costs.
     pub(super) fn listen(&self, cx: &mut Context<'_>) -> bool {

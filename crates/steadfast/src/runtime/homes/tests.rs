@@ -58,6 +58,8 @@ struct Record {
     ends: AtomicUsize,
     panics: AtomicUsize,
     dropped: AtomicUsize,
+    deaf: AtomicUsize,
+    neglected: AtomicUsize,
 }
 
 struct Fake(Arc<Record>);
@@ -79,6 +81,14 @@ impl Movable for Fake {
 
     fn was_busy(&mut self) -> bool {
         self.0.busy.swap(0, Ordering::SeqCst) > 0
+    }
+
+    fn was_heard(&mut self) -> bool {
+        self.0.deaf.load(Ordering::SeqCst) == 0
+    }
+
+    fn is_neglected(&self) -> bool {
+        self.0.neglected.load(Ordering::SeqCst) > 0
     }
 }
 
@@ -211,6 +221,38 @@ async fn workers_that_do_not_poll_it_lose_it_with_the_second_look() {
     assert!(!world.is_polled_apart());
     world.clock.pass(LOOK);
     assert!(world.is_polled_apart() && !world.is_polled_by_workers());
+}
+
+/// L6: a runtime that is too busy to look at its descriptors may poll it all the same.
+#[tokio::test]
+async fn workers_on_which_nothing_is_heard_lose_it_though_they_poll_it() {
+    let mut world = World::on_workers();
+    world.record.deaf.store(1, Ordering::SeqCst);
+    for _ in 0..2 {
+        assert!(!world.is_polled_apart());
+        assert!(world.is_polled_by_workers());
+        world.clock.pass(LOOK);
+    }
+    assert!(world.is_polled_apart() && !world.is_polled_by_workers());
+}
+
+#[tokio::test]
+async fn one_that_was_neglected_stays_for_a_while_and_for_longer_each_time() {
+    let mut world = World::on_workers();
+    for stay in [STAY, 2 * STAY, 4 * STAY] {
+        world.record.neglected.store(1, Ordering::SeqCst);
+        for _ in 0..2 {
+            world.clock.pass(LOOK);
+            assert!(!world.poll_apart());
+        }
+        assert!(!world.is_polled_by_workers());
+        world.clock.pass(stay - LOOK);
+        world.call(2 * IN_TURN, Duration::ZERO);
+        assert!(!world.is_polled_by_workers(), "it stays for {stay:?}");
+        world.clock.pass(LOOK);
+        world.call(2 * IN_TURN, Duration::ZERO);
+        assert!(world.is_polled_by_workers());
+    }
 }
 
 #[tokio::test]
