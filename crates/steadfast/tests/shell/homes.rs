@@ -1,13 +1,17 @@
 //! Clients that are called in quick succession, whose driver is polled on the workers meanwhile.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::task::{Context as Polling, Poll};
 
 use serde_json::{Value, json};
 use steadfast::Revision;
 use steadfast::client::Era;
+use steadfast::transport::child::{Child, Command};
 use steadfast::transport::stream::Stream;
+use steadfast::transport::{Hangup, Transport};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::*;
@@ -134,4 +138,76 @@ async fn the_end_of_a_server_is_seen_after_calls_in_turn() {
     let client = quick_for(200).await;
     in_turn(&client, 200).await;
     soon(client.closed()).await;
+}
+
+/// A child process, and how often it was read from on another thread than that of drivers.
+struct Observed(Child, Arc<AtomicUsize>);
+
+impl Transport for Observed {
+    fn poll_read(&mut self, cx: &mut Polling<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        let away = std::thread::current().name() != Some("steadfast-io");
+        self.1.fetch_add(usize::from(away), Ordering::SeqCst);
+        self.0.poll_read(cx, buf)
+    }
+
+    fn poll_write(&mut self, cx: &mut Polling<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.poll_write(cx, buf)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Polling<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_flush(cx)
+    }
+
+    fn poll_hangup(&mut self, cx: &mut Polling<'_>) -> Poll<Hangup> {
+        self.0.poll_hangup(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Polling<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_close(cx)
+    }
+
+    fn poll_gone(&mut self, cx: &mut Polling<'_>) -> Poll<()> {
+        self.0.poll_gone(cx)
+    }
+
+    fn poll_obituary(&mut self, cx: &mut Polling<'_>) -> Poll<Option<String>> {
+        self.0.poll_obituary(cx)
+    }
+
+    fn leave_runtime(&mut self) -> bool {
+        self.0.leave_runtime()
+    }
+}
+
+/// A server that answers without starting anything, and dies when it is told to.
+const QUICK: &str = r#"
+while read -r line; do
+  rest=${line#*\"id\":}; id=${rest%%[,\}]*}
+  case "$line" in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"quick","version":"1"}}}\n' "$id" ;;
+    *'"die"'*) echo 'as I was told' >&2; exit 3 ;;
+    *tools/call*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}\n' "$id" ;;
+  esac
+done
+"#;
+
+/// A process is whole wherever its driver is: what it says, how it ends, and that it does.
+#[test]
+fn a_process_that_is_called_in_quick_succession_is_read_on_the_workers_and_its_end_is_seen_there() {
+    workers(2).block_on(async {
+        let away = Arc::new(AtomicUsize::new(0));
+        let child = Child::spawn(Command::new("sh").args(["-c", QUICK])).unwrap();
+        let era = Era::Handshake(Revision::V2025_11_25);
+        let client = Client::connect(Observed(child, Arc::clone(&away))).era(era).await.unwrap();
+        let calling = async move {
+            // On a machine that has much to do it may take a while until enough of them are quick.
+            while away.load(Ordering::SeqCst) == 0 {
+                client.call_tool("any", json!({})).await.unwrap();
+            }
+            client.call_tool("die", json!({})).await.unwrap_err()
+        };
+        let error = soon(async { tokio::spawn(calling).await.unwrap() }).await;
+        assert_eq!(error.outcome(), steadfast::Outcome::Unknown);
+        assert!(format!("{error:?}").contains("`sh` has ended (exit status: 3):\n    as I was told"), "{error:?}");
+    });
 }

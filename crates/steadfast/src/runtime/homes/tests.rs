@@ -246,7 +246,7 @@ async fn one_that_was_neglected_stays_for_a_while_and_for_longer_each_time() {
             assert!(!world.poll_apart());
         }
         assert!(!world.is_polled_by_workers());
-        world.clock.pass(stay - LOOK);
+        world.clock.pass(stay.saturating_sub(LOOK));
         world.call(2 * IN_TURN, Duration::ZERO);
         assert!(!world.is_polled_by_workers(), "it stays for {stay:?}");
         world.clock.pass(LOOK);
