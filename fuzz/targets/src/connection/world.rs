@@ -72,7 +72,7 @@ impl World {
             Operation::Call { method, parent, patience } => self.call(*method, *parent, *patience),
             Operation::CancelCall { which } => {
                 if let Some(call) = self.calls.pick(*which) {
-                    self.step(ONE_MESSAGE, |connection, _| connection.cancel_call(call, Some("given up")));
+                    self.step(ONE_MESSAGE, |connection, now| connection.cancel_call(now, call, Some("given up")));
                 }
             }
             Operation::Initialize { revision } => self.initialize(*revision),
