@@ -132,8 +132,8 @@ async fn nothing_is_called_any_more_while_a_client_waits_for_its_tasks_to_be_can
     soon(async { tokio::join!(closing, host.read_to_the_end()) }).await;
 }
 
-#[tokio::test]
-async fn more_tasks_than_there_may_be_calls_are_cancelled_when_their_client_is_closed() {
+/// A client that may have two calls at once and follows eight tasks, by their names.
+async fn following_many() -> (Client, Host, Vec<String>, Vec<Followed>) {
     let mut limits = Limits::default();
     limits.calls = 2;
     let few = |connecting| taking_tasks(connecting).limits(limits);
@@ -143,21 +143,19 @@ async fn more_tasks_than_there_may_be_calls_are_cancelled_when_their_client_is_c
     for name in &names {
         calls.push(follow(&client, &mut host, name).await);
     }
+    (client, host, names, calls)
+}
+
+#[tokio::test]
+async fn more_tasks_than_there_may_be_calls_are_cancelled_when_their_client_is_closed() {
+    let (client, mut host, names, _calls) = following_many().await;
     let ((), cancelled) = soon(async { tokio::join!(client.close(), take_cancellations(&mut host)) }).await;
     assert_eq!(cancelled, names);
 }
 
 #[tokio::test]
 async fn more_tasks_than_there_may_be_calls_are_cancelled_when_their_callers_go() {
-    let mut limits = Limits::default();
-    limits.calls = 2;
-    let few = |connecting| taking_tasks(connecting).limits(limits);
-    let (client, mut host) = Host::connected(Era::Modern, few).await;
-    let names: Vec<String> = (0..8).map(|number| number.to_string()).collect();
-    let mut calls = Vec::new();
-    for name in &names {
-        calls.push(follow(&client, &mut host, name).await);
-    }
+    let (client, mut host, names, calls) = following_many().await;
     drop(calls);
     for _ in &names {
         let cancel = host.until("tasks/cancel").await;
