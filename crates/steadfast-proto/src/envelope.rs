@@ -236,11 +236,7 @@ impl Found {
         };
         let method = slice(&self.method);
         let answers = self.result.is_some() || self.error.is_some();
-        let shape = match (method, answers) {
-            (Some(_), _) => Shape::Call,
-            (None, true) => Shape::Answer,
-            (None, false) => Shape::Unknown,
-        };
+        let shape = Shape::of(method.is_some(), answers);
         let refuse = |kind, id: &Id| {
             let id = if let Id::Some(id) = id { Some(id.clone()) } else { None };
             Err(Refusal { kind, salvaged: Salvaged { id, shape } })

@@ -12,6 +12,10 @@
 #![forbid(unsafe_code)]
 
 pub mod connection;
+#[cfg(not(feature = "coverage"))]
+mod coverage;
+#[cfg(feature = "coverage")]
+pub mod coverage;
 pub mod encode;
 pub mod envelope;
 pub mod frame;

@@ -61,12 +61,34 @@ faults! {
         ConfuseTextAndNumber,
         /// L9: an answer overtakes what was committed before it.
         AnswerOvertakes,
+        /// L9: a call that is taken back before it has left is cancelled on the wire all the same.
+        CancelTheUnsent,
         /// L1: every eighth frame is lost on its way out.
         DropOutboxEntry,
         /// L10: a call that was sent is reported as never sent.
         ForgetWhatWasSent,
     }
     around {
+        /// L1, L2 (cores): what may be a damaged answer is refused under its id.
+        RefuseUnderAnyId,
+        /// L10 (client): what takes something back takes the room of other calls.
+        ShareRoom,
+        /// L10 (client): half of the answer to the opening says that the server speaks something else.
+        ReadTornOpening,
+        /// L5 (client): a call that follows a task waits until its connection is closed, not only until it takes no more calls.
+        PauseUntilClosed,
+        /// L5 (HTTP client): a response has arrived before its head was looked at.
+        ArriveUnread,
+        /// L5 (shell): a drain whose window is as long as itself leaves no time to stop handlers.
+        StopTooLate,
+        /// L5 (shell): the cleanups of a handler that was stopped are not run.
+        SkipCleanups,
+        /// L5 (client): calls are taken when the input has ended.
+        TakeCallsAtTheEnd,
+        /// L8 (client): an id is used twice now and then.
+        RepeatIds,
+        /// L5 (client): a call that took too long is not taken back.
+        TimeOutSilently,
         /// L2, L6 (shell): a panic in a handler is not answered.
         SwallowPanic,
         /// L5 (shell): a handler that is stopped goes on.
@@ -119,8 +141,16 @@ faults! {
         RepeatHarmful,
         /// L2 (client): calls have no deadlines.
         ForgetCallDeadlines,
+        /// L3 (client): a question that the server takes back is answered all the same.
+        IgnoreCancellations,
+        /// L2 (client): what the server asks is taken up, and the answer is lost.
+        SwallowAnswers,
+        /// L10 (client): one call is refused that there is room for.
+        LowerCallLimit,
         /// L8, L10 (HTTP client): what broke on its way is sent again.
         SendAgain,
+        /// L2 (HTTP client): some of what was read of responses is lost before it is looked at.
+        LoseWhatWasRead,
         /// L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
         KeepHalfRead,
         /// L10 (HTTP client): what broke on its way was not sent.

@@ -11,13 +11,24 @@ use crate::json;
 /// What a refused message seems to have been.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Has a `method`.
+    /// Has a `method`, and neither a `result` nor an `error`.
     Call,
     /// Has a `result` or an `error`, and no `method`.
     Answer,
-    /// Neither was seen.
+    /// Has neither of them, or both: it cannot be told.
     #[default]
     Unknown,
+}
+
+impl Shape {
+    /// The shape of a message that has a `method`, or a `result` or an `error`.
+    pub(crate) fn of(method: bool, answer: bool) -> Self {
+        match (method, answer) {
+            (true, false) => Self::Call,
+            (false, true) => Self::Answer,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// What was read of a refused message.
@@ -89,11 +100,7 @@ impl Salvage {
 
     /// The message has ended.
     pub fn finish(self) -> Salvaged {
-        let shape = match (self.method, self.answer) {
-            (true, _) => Shape::Call,
-            (false, true) => Shape::Answer,
-            (false, false) => Shape::Unknown,
-        };
+        let shape = Shape::of(self.method, self.answer);
         Salvaged { id: self.id.filter(|_| self.ids == 1), shape }
     }
 

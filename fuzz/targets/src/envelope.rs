@@ -116,9 +116,9 @@ impl<'a> Said<'a> {
 
     fn shape(&self) -> Shape {
         match (self.method.is_empty(), self.result.is_empty() && self.error.is_empty()) {
-            (false, _) => Shape::Call,
+            (false, true) => Shape::Call,
             (true, false) => Shape::Answer,
-            (true, true) => Shape::Unknown,
+            _ => Shape::Unknown,
         }
     }
 

@@ -7,6 +7,7 @@ use steadfast_model::{CancelledParams, Method, RequestId};
 use super::Connection;
 use super::event::{CancelReason, Oddity};
 use super::handshake::Hello;
+use crate::coverage::{self, Effect};
 use crate::envelope::Params;
 
 impl Connection {
@@ -42,7 +43,11 @@ impl Connection {
         if crate::mutant!(AnswerAfterCancel) {
             return self.stop(key, CancelReason::Peer);
         }
+        if crate::mutant!(IgnoreCancellations) {
+            return;
+        }
         let Some((_, inbound)) = self.take_out(key) else { return };
+        coverage::effect(Effect::RequestCancelled);
         self.statistics.cancelled += 1;
         if !crate::mutant!(KeepFramesOfCancelled) {
             for ticket in inbound.tickets() {

@@ -211,6 +211,12 @@ impl Connection {
         matches!(*self.hello, Hello::Client(_)) && self.peer.as_ref().is_some_and(|peer| peer.revision.is_modern())
     }
 
+    /// Whether requests of the peer stay without an answer: also those that a server sends behind its answer to
+    /// `server/discover`, before it was looked at.
+    pub(super) fn ignores_requests(&self) -> bool {
+        self.answers_nothing() || (self.discovered && self.peer.is_none())
+    }
+
     /// Whether an error without an id says so with `null`: until 2025-11-25 made the member optional.
     pub(super) fn writes_null_id(&self) -> bool {
         match &self.peer {

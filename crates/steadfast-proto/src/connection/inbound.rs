@@ -18,13 +18,14 @@ use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
 
 use super::batch::BatchKey;
 use super::event::{CancelReason, Event, Oddity, Peer, Request};
-use super::handshake::Wire;
+use super::handshake::{Hello, Wire};
 use super::key::Key;
 use super::outbox::Ticket;
 use super::progress::Reported;
 use super::timer::Purpose;
 use super::{Connection, Stage};
 use crate::Moment;
+use crate::coverage::{self, Effect, Input};
 use crate::encode::Answer;
 use crate::envelope::Params;
 
@@ -57,6 +58,7 @@ impl Inbound {
 impl Connection {
     /// Answers a request. If it has ended already, the answer is dropped and counted: that is not an error (L4).
     pub fn respond(&mut self, now: Moment, key: Key, answer: Answer) {
+        self.cover(Input::Respond);
         if !self.is_open(key) {
             #[cfg(mutants)]
             assert!(!crate::mutant!(PanicOnLateAnswer), "an answer to a request that is not open");
@@ -93,18 +95,23 @@ impl Connection {
         params: &Params<'_>,
         batch: Option<BatchKey>,
     ) {
-        if self.answers_nothing() {
+        if self.ignores_requests() {
             self.statistics.refused += 1;
             let why = format!("a server of this revision sends no requests, and this one sent {method}");
             return self.odd(Oddity::Refused { id: Some(id), why });
         }
         if self.inbound.contains_key(&id) && !crate::mutant!(AcceptDuplicateId) {
+            coverage::effect(Effect::DuplicateId);
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             self.statistics.refused += 1;
             self.odd(Oddity::Refused { id: Some(id.clone()), why: error.message.clone().into_owned() });
-            return self.refuse_duplicate(id, error, batch);
+            return self.refuse_without_id(id, error, batch);
         }
         let accepted = self.wire_of(method, params).and_then(|wire| {
+            if batch.is_some() && wire.peer.revision.is_modern() {
+                // A subscription, for one, would keep the answers of all the others until it ends.
+                return Err(ErrorObject::invalid_request("batches exist in revision 2025-03-26 only"));
+            }
             let method = self.gate(method, &wire)?;
             Ok((wire, method))
         });
@@ -113,7 +120,10 @@ impl Connection {
                 Some(answer) => answer,
                 None => match self.admit(method, params) {
                     Ok(()) => return self.start(now, id, method, params, wire, batch),
-                    Err(error) => Answer::error(&id, &error),
+                    Err(error) => {
+                        coverage::effect(Effect::NotAdmitted);
+                        Answer::error(&id, &error)
+                    }
                 },
             },
             Err(error) => Answer::error(&id, &error),
@@ -121,9 +131,10 @@ impl Connection {
         self.commit(answer.into_bytes(), batch, None);
     }
 
-    /// An error under an id that is in flight would be read as the answer of the first request, so it goes without one,
-    /// and names the id in its data.
-    pub(super) fn refuse_duplicate(&mut self, id: RequestId, error: ErrorObject, batch: Option<BatchKey>) {
+    /// Refuses a message under no id, and names the id that it has in the data of the error: under that id the error would be
+    /// read as the answer of another request, one that is in flight or one that the peer has just sent.
+    pub(super) fn refuse_without_id(&mut self, id: RequestId, error: ErrorObject, batch: Option<BatchKey>) {
+        coverage::effect(Effect::RefusedWithoutId);
         let error = error.with_data(serde_json::json!({ "id": id }));
         self.commit(crate::encode::error_without_id(&error, self.writes_null_id()), batch, None);
     }
@@ -245,6 +256,7 @@ impl Connection {
     /// Ends a request with an answer.
     pub(super) fn end_answered(&mut self, key: Key, answer: Answer) {
         let Some((id, inbound)) = self.take_out(key) else { return };
+        coverage::effect(Effect::RequestAnswered);
         self.statistics.answered += 1;
         let mut body = answer.into_bytes();
         // The answers of an open batch wait for its slowest member and must not stop anything else, so they have a bound
@@ -255,7 +267,9 @@ impl Connection {
                 ErrorObject::internal(format!("the answers of open batches hold {limit} bytes, which is the limit"));
             body = Answer::error(&id, &error).into_bytes();
         }
-        self.commit(body, inbound.batch, Some(key));
+        if !(crate::mutant!(SwallowAnswers) && matches!(*self.hello, Hello::Client(_))) {
+            self.commit(body, inbound.batch, Some(key));
+        }
         self.leave_batch(inbound.batch, Some(key));
     }
 
@@ -289,6 +303,7 @@ impl Connection {
         }
         // Before the answer: over HTTP, clients read no further than that.
         self.cancel_calls_of(key);
+        coverage::effect(Effect::RequestAnsweredFor);
         self.end_answered(key, Answer::error(&id, error));
         if let Some(reason) = stop {
             self.stop(key, reason);

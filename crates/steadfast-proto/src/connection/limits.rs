@@ -24,7 +24,8 @@ pub struct Limits {
     /// Bytes of answers and notifications waiting to be written. Past it, input is not read until the peer has read some
     /// of them. 16 MiB: one message of the longest kind.
     pub outbox_bytes: usize,
-    /// Calls to the peer that may wait for their answer at once.
+    /// Calls to the peer that may wait for their answer at once. `tasks/cancel` and `resources/unsubscribe` each have a limit
+    /// of their own, of the same size.
     pub calls: usize,
     /// Log messages of one request that may wait to be written; more are dropped and counted.
     pub queued_logs: usize,
@@ -37,7 +38,8 @@ pub struct Limits {
     pub progress_interval: Duration,
     /// How long a handler may take before its request is answered with an error and it is stopped.
     pub handler_deadline: Option<Duration>,
-    /// How long running handlers may go on to answer after the peer ended its stream or a shutdown began.
+    /// How long running handlers may go on to answer after the peer ended its stream or a shutdown began. However long, it
+    /// ends early enough for them to be stopped before `drain_deadline`: see [`Limits::handler_window`].
     pub drain_window: Duration,
     /// How long everything may take to end from that same moment: cleanups, shields and the last writes too.
     pub drain_deadline: Duration,
@@ -62,5 +64,18 @@ impl Default for Limits {
             // Common clients send SIGTERM two seconds after they closed our input.
             drain_deadline: Duration::from_millis(1_900),
         }
+    }
+}
+
+/// The time at the end of a drain that is reserved for stopping handlers: this, or a tenth of the drain if that is less.
+const STOP_RESERVE: Duration = Duration::from_millis(250);
+
+impl Limits {
+    /// How long handlers may go on when a connection ends: `drain_window`, or less where that would leave no time to stop them
+    /// and to run their cleanups before `drain_deadline`.
+    pub fn handler_window(&self) -> Duration {
+        let reserve =
+            if crate::mutant!(StopTooLate) { Duration::ZERO } else { STOP_RESERVE.min(self.drain_deadline / 10) };
+        self.drain_window.min(self.drain_deadline.saturating_sub(reserve))
     }
 }

@@ -51,6 +51,7 @@ pub use progress::Progress;
 pub use statistics::Statistics;
 
 use crate::Moment;
+use crate::coverage::{self, Effect, Input};
 use crate::encode;
 use crate::envelope::{self, Message, Refusal, RefusalKind};
 use crate::salvage::{Salvaged, Shape};
@@ -75,6 +76,8 @@ pub struct Connection {
     initialized: bool,
     /// The peer that the last 2026-07-28 request described, kept because the next one will say the same.
     modern: Option<ModernPeer>,
+    /// The peer has answered `server/discover`, so it speaks 2026-07-28 unless a handshake says otherwise.
+    discovered: bool,
     /// The level of `logging/setLevel`.
     log_level: LoggingLevel,
     /// Open requests of the peer's, by id.
@@ -122,6 +125,7 @@ impl Connection {
             peer: None,
             initialized: false,
             modern: None,
+            discovered: false,
             log_level: LoggingLevel::Info,
             inbound: BTreeMap::new(),
             executions: BTreeMap::new(),
@@ -185,6 +189,18 @@ impl Connection {
         self.stage.drain().is_some()
     }
 
+    /// Whether the peer has answered `server/discover`.
+    pub fn has_discovered(&self) -> bool {
+        self.discovered
+    }
+
+    /// Whether it takes no more calls, because one of its directions is over or it has ended. Its last words may still be on
+    /// their way out.
+    pub fn refuses_calls(&self) -> bool {
+        let ended = self.input_ended && !crate::mutant!(TakeCallsAtTheEnd);
+        ended || self.output_failed || self.stage.is_closed()
+    }
+
     /// Whether what waits to be written waits for cleanups: the peer has left, and what ran for it was stopped.
     pub fn is_quiet(&self) -> bool {
         self.stage.drain().is_some_and(|drain| drain.quiet)
@@ -220,6 +236,24 @@ impl Connection {
         self.settle();
     }
 
+    /// The last bytes of a stream, which may be a message without its newline or the beginning of one. The end of the input
+    /// follows.
+    ///
+    /// The beginning of an answer to what opens a connection says only that the peer died while it wrote it, and nothing about
+    /// what it speaks: that call ends with the connection, and not with an answer that cannot be read.
+    pub fn handle_last_message(&mut self, now: Moment, bytes: &[u8]) {
+        let refusal = match envelope::read(bytes, self.limits.depth) {
+            Err(refusal) if matches!(refusal.kind, RefusalKind::NotJson(_) | RefusalKind::NotUtf8(_)) => refusal,
+            _ => return self.handle_message(now, bytes),
+        };
+        let key = refusal.salvaged.id.as_ref().and_then(|id| self.known_call(id));
+        if !key.is_some_and(|key| self.opens(key)) || crate::mutant!(ReadTornOpening) {
+            return self.handle_message(now, bytes);
+        }
+        let why = refusal.error().message.into_owned();
+        self.odd(Oddity::Refused { id: refusal.salvaged.id, why });
+    }
+
     /// The same for a message that whoever carries it has read already, within the limits of this connection.
     pub fn handle_read(&mut self, now: Moment, message: Message<'_>) {
         if self.input_ended || self.stage.is_closed() {
@@ -227,7 +261,10 @@ impl Connection {
         }
         self.statistics.messages_in += 1;
         match message {
-            Message::Batch(batch) => self.take_batch(now, batch),
+            Message::Batch(batch) => {
+                self.cover(Input::Batch);
+                self.take_batch(now, batch);
+            }
             message => self.take(now, message, None),
         }
         self.settle();
@@ -245,6 +282,7 @@ impl Connection {
 
     /// The time that [`Connection::poll_timeout`] named has come.
     pub fn handle_timeout(&mut self, now: Moment) {
+        self.cover(Input::Timeout);
         while let Some(purpose) = self.timers.pop_due(now) {
             match purpose {
                 Purpose::Handler(key) => self.end_overdue(key),
@@ -253,10 +291,11 @@ impl Connection {
                 Purpose::Late(call) => self.forget_late(call),
             }
         }
+        if let Some(drain) = self.stage.drain().filter(|drain| drain.window.is_some_and(|window| window <= now)) {
+            self.stop_everything(drain);
+        }
+        // If the clock is late, the quiet that has just begun is over too.
         if let Some(drain) = self.stage.drain() {
-            if drain.window.is_some_and(|window| window <= now) {
-                self.stop_everything(drain);
-            }
             if drain.quiet && drain.last_words <= now {
                 self.stage = Stage::Draining(Drain { quiet: false, ..drain });
             }
@@ -269,6 +308,7 @@ impl Connection {
 
     /// The peer ended its stream: everything that it sent has been handled.
     pub fn handle_end_of_input(&mut self, now: Moment) {
+        self.cover(Input::StreamEnded);
         if self.input_ended || self.stage.is_closed() {
             return;
         }
@@ -281,12 +321,14 @@ impl Connection {
     /// The peer has closed its end, and input that it sent before is not being read because too much output waits. The
     /// clock of the drain starts here.
     pub fn handle_peer_gone(&mut self, now: Moment) {
+        self.cover(Input::PeerGone);
         self.begin_drain(now, CloseCause::PeerClosed);
         self.settle();
     }
 
     /// A write failed: nobody reads what we write any more.
     pub fn handle_write_failed(&mut self, now: Moment) {
+        self.cover(Input::WriteFailed);
         if self.stage.is_closed() {
             return;
         }
@@ -301,6 +343,7 @@ impl Connection {
     /// The peer has ended the connection as a whole, in words, as DELETE ends a session. It wants nothing more to be done, so
     /// the window is skipped; but it may still read, so what is open is answered for: its sender learns that it was begun.
     pub fn handle_peer_ended(&mut self, now: Moment) {
+        self.cover(Input::PeerEnded);
         if self.stage.is_closed() {
             return;
         }
@@ -317,17 +360,20 @@ impl Connection {
 
     /// The writer has written everything that [`Connection::poll_transmit`] gave it.
     pub fn handle_flushed(&mut self) {
+        self.cover(Input::Flushed);
         self.outbox.mark_flushed();
         self.settle();
     }
 
     /// The first byte of a call was written.
     pub fn handle_call_sent(&mut self, call: CallKey) {
+        self.cover(Input::CallSent);
         self.mark_sent(call);
     }
 
     /// An execution has really ended: its future is dropped, its thread is free, its shields and cleanups are done.
     pub fn handle_execution_ended(&mut self, now: Moment, key: Key) {
+        self.cover(Input::ExecutionEnded);
         self.reap(now, key);
         self.settle();
     }
@@ -338,6 +384,7 @@ impl Connection {
     /// Shuts down: running handlers get the drain window, new requests are refused. If the peer has left already, nobody
     /// waits for what runs, and whoever asks is about to ask less kindly: it is stopped at once.
     pub fn shut_down(&mut self, now: Moment) {
+        self.cover(Input::ShutDown);
         if let Some(drain) = self.stage.drain().filter(|drain| drain.cause == CloseCause::PeerClosed) {
             self.stop_everything(drain);
         }
@@ -347,6 +394,7 @@ impl Connection {
 
     /// Shuts down at once: nothing is waited for but the cleanups.
     pub fn shut_down_now(&mut self, now: Moment) {
+        self.cover(Input::ShutDownNow);
         self.begin_drain(now, CloseCause::Shutdown);
         if let Some(drain) = self.stage.drain() {
             self.stop_everything(drain);
@@ -369,6 +417,7 @@ impl Connection {
     /// The same with parameters, the text of a JSON object: another text is another notification. How many different ones
     /// wait is for the caller to bound.
     pub fn notify_once_of(&mut self, method: Method, params: Option<&str>) -> bool {
+        self.cover(Input::Notify);
         let Some(peer) = &self.peer else { return false };
         let sends = self.hello.may_send(method, peer.revision);
         if !self.initialized || !sends || self.stage.is_closed() {
@@ -392,7 +441,9 @@ impl Connection {
 impl Connection {
     /// The next thing to do. Poll until there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        coverage::effect(&event);
+        Some(event)
     }
 
     /// The next message to write. After the last one is written, say so with [`Connection::handle_flushed`].
@@ -416,6 +467,12 @@ impl Connection {
 
 impl Connection {
     fn take(&mut self, now: Moment, message: Message<'_>, batch: Option<BatchKey>) {
+        self.cover(match message {
+            Message::Request { .. } => Input::Request,
+            Message::Notification { .. } => Input::Notification,
+            Message::Answer { .. } => Input::Answer,
+            Message::Batch(_) => Input::Batch,
+        });
         match message {
             Message::Request { id, method, params } => self.take_request(now, id, &method, &params, batch),
             Message::Notification { method, params } => self.take_notification(now, &method, &params),
@@ -430,6 +487,8 @@ impl Connection {
     /// A message that cannot be taken is answered with its error, if it wants an answer.
     fn refuse(&mut self, refusal: Refusal, batch: Option<BatchKey>) {
         self.statistics.refused += 1;
+        self.cover(Input::Unreadable);
+        coverage::effect(&refusal.kind);
         let error = refusal.error();
         let id = refusal.salvaged.id;
         self.odd(Oddity::Refused { id: id.clone(), why: error.message.clone().into_owned() });
@@ -441,16 +500,25 @@ impl Connection {
             // An answer is never answered. If somebody waits for it, they learn that it cannot be read.
             return self.end_unreadable(id, &error);
         }
-        let ambiguous =
-            refusal.salvaged.shape == Shape::Unknown && id.as_ref().is_some_and(|id| self.known_call(id).is_some());
-        if ambiguous && matches!(*self.hello, Hello::Client(_)) {
+        let shape = refusal.salvaged.shape;
+        if shape == Shape::Unknown
+            && matches!(*self.hello, Hello::Client(_))
+            && id.as_ref().is_some_and(|id| self.known_call(id).is_some())
+        {
             // What a server sends under the id of a call of ours is its answer, more likely than not.
             return self.end_unreadable(id, &error);
         }
         match id {
-            // Under its id the error would be read as the answer of something else.
-            Some(id) if ambiguous || self.inbound.contains_key(&id) => self.refuse_duplicate(id, error, batch),
-            Some(id) => self.commit(encode::Answer::error(&id, &error).into_bytes(), batch, None),
+            // Only what is certainly a request is refused under its id. Anything else may be an answer to one of our calls
+            // that ended long ago; an error under that id could meet a request of the peer's with the same id on its way,
+            // and be taken for the answer to it.
+            Some(id)
+                if (shape == Shape::Call || crate::mutant!(RefuseUnderAnyId)) && !self.inbound.contains_key(&id) =>
+            {
+                coverage::effect(Effect::RefusedWithId);
+                self.commit(encode::Answer::error(&id, &error).into_bytes(), batch, None);
+            }
+            Some(id) => self.refuse_without_id(id, error, batch),
             None => self.commit(encode::error_without_id(&error, self.writes_null_id()), batch, None),
         }
     }
@@ -472,6 +540,18 @@ impl Connection {
         }
     }
 
+    /// Counts an input, for the simulator.
+    fn cover(&self, input: Input) {
+        let stage = match self.stage {
+            Stage::Opening => coverage::Stage::Opening,
+            Stage::Ready => coverage::Stage::Ready,
+            Stage::Draining(Drain { window: Some(_), .. }) => coverage::Stage::Window,
+            Stage::Draining(_) => coverage::Stage::Stopped,
+            Stage::Closed(_) => coverage::Stage::Closed,
+        };
+        coverage::input(stage, input);
+    }
+
     fn odd(&mut self, oddity: Oddity) {
         // Nobody listens after the end; a handler that was given up may still answer.
         if !self.stage.is_closed() {
@@ -483,9 +563,9 @@ impl Connection {
         if !self.stage.is_live() {
             return;
         }
-        let window = now + self.limits.drain_window.min(self.limits.drain_deadline);
+        let window = now + self.limits.handler_window();
         let deadline = self.limits.drain_deadline;
-        let for_cleanups = deadline.saturating_sub(self.limits.drain_window);
+        let for_cleanups = deadline.saturating_sub(self.limits.handler_window());
         self.stage = Stage::Draining(Drain {
             cause,
             window: Some(window),
@@ -499,7 +579,7 @@ impl Connection {
     /// Skips the window. Only cleanups are waited for: as long as they had in any case.
     fn stop_at_once(&mut self, now: Moment) {
         let Some(drain) = self.stage.drain() else { return };
-        let grace = self.limits.drain_deadline.saturating_sub(self.limits.drain_window);
+        let grace = self.limits.drain_deadline.saturating_sub(self.limits.handler_window());
         let drain = Drain { deadline: drain.deadline.min(now + grace), ..drain };
         self.stage = Stage::Draining(drain);
         self.stop_everything(drain);

@@ -16,13 +16,14 @@ use steadfast_model::{
     CancelledParams, Capability, ErrorObject, Meta, Method, ProgressParams, ProgressToken, RequestId, Revision,
 };
 
+use super::Connection;
 use super::event::{Event, Oddity, Outcome};
 use super::handshake::Hello;
 use super::key::{CallKey, Key};
 use super::outbox::Ticket;
 use super::timer::Purpose;
-use super::{Connection, Stage};
 use crate::Moment;
+use crate::coverage::{self, Input};
 use crate::encode;
 use crate::envelope::{AnswerBody, Params};
 
@@ -87,6 +88,8 @@ pub(super) struct Outbound {
     tokens: BTreeMap<RequestId, CallKey>,
     /// Which calls the handler of a request has made.
     children: BTreeSet<(Key, CallKey)>,
+    /// How many of `calls` are of each method that takes something back: each of these has a limit of its own.
+    taking_back: BTreeMap<Method, usize>,
     next_id: i64,
 }
 
@@ -137,12 +140,14 @@ pub(super) enum Sending {
 impl Connection {
     /// Calls the peer. The end of the call is an [`Event::CallEnded`].
     pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), CallRefused> {
-        self.check_call(&call)?;
-        self.open_call(now, key, call)
+        self.cover(Input::Call);
+        let called = self.check_call(&call).and_then(|()| self.open_call(now, key, call));
+        called.inspect_err(|refused| coverage::effect(refused))
     }
 
     /// Gives up a call: nobody waits for it any more. Nothing happens if it has ended.
     pub fn cancel_call(&mut self, now: Moment, key: CallKey, reason: Option<&str>) {
+        self.cover(Input::CancelCall);
         if let Some(given_up) = self.end_given_up(key, reason, |sent| Outcome::Cancelled { sent }) {
             self.heed_late(now, key, &given_up);
         }
@@ -152,6 +157,7 @@ impl Connection {
     /// Whoever carries this call on its own knows how it ended, without a message of the peer's. Nothing happens if it has
     /// ended, but that its answer is not waited for any more.
     pub fn handle_call_ended(&mut self, key: CallKey, outcome: Outcome) {
+        self.cover(Input::CallEnded);
         self.forget_late(key);
         if self.end_call(key).is_some() {
             self.events.push_back(Event::CallEnded { call: key, outcome });
@@ -186,15 +192,25 @@ impl Connection {
     pub(super) fn open_call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), CallRefused> {
         // A handler that still runs in the drain of a shutdown may ask; one whose request has ended may not.
         let orphaned = call.parent.is_some_and(|parent| !self.is_open(parent));
-        if self.input_ended || self.output_failed || orphaned || matches!(self.stage, Stage::Closed(_)) {
+        if self.refuses_calls() || orphaned {
             return Err(CallRefused::Closed);
         }
-        // What takes something back has room of its own, lest it goes on because there is too much of it.
-        let spare = if call.method.takes_back() { self.limits.calls } else { 0 };
-        if self.outbound.len() >= self.limits.calls.saturating_add(spare) {
+        // What takes something back has a limit of its own: a full table must not keep a task from being cancelled, and a
+        // cancellation that the peer is slow to answer must not keep the next call, or the next unsubscription, from being made.
+        let taking_back = &self.outbound.taking_back;
+        let same_limit = match taking_back.get(&call.method) {
+            Some(count) => *count,
+            None if call.method.takes_back() => 0,
+            None if crate::mutant!(ShareRoom) => self.outbound.len(),
+            None => self.outbound.len().saturating_sub(taking_back.values().sum()),
+        };
+        let fewer = usize::from(crate::mutant!(LowerCallLimit));
+        if same_limit + fewer >= self.limits.calls {
             return Err(CallRefused::TooMany);
         }
-        self.outbound.next_id += 1;
+        if !(crate::mutant!(RepeatIds) && self.outbound.next_id % 4 == 3) {
+            self.outbound.next_id += 1;
+        }
         let id = RequestId::from(self.outbound.next_id);
         let body = encode::request(&id, call.method.name(), call.params.as_deref());
         let ready = self.initialized || matches!(*self.hello, Hello::Client(_)) || call.method == Method::Ping;
@@ -217,6 +233,9 @@ impl Connection {
             self.outbound.children.insert((parent, key));
         }
         let Call { method, parent, cancellable, heeded_late, .. } = call;
+        if method.takes_back() {
+            *self.outbound.taking_back.entry(method).or_default() += 1;
+        }
         let waiting = Waiting { id, method, parent, cancellable, heeded_late, token, state, timeout, total };
         self.outbound.calls.insert(key, waiting);
         Ok(())
@@ -255,7 +274,11 @@ impl Connection {
                 Ok(()) => Outcome::Answered(result.into()),
                 Err(why) => Outcome::Unreadable(why),
             },
-            AnswerBody::Result(result) => Outcome::Answered(result.into()),
+            AnswerBody::Result(result) => {
+                // From here on it sends no requests, whether or not we have looked at what it says.
+                self.discovered |= waiting.method == Method::Discover;
+                Outcome::Answered(result.into())
+            }
             AnswerBody::Error(error) => match serde_json::from_str::<ErrorObject>(error) {
                 Ok(error) => Outcome::Refused(error),
                 Err(error) => Outcome::Unreadable(format!("an error that is none: {error}")),
@@ -277,6 +300,12 @@ impl Connection {
             Sending::Sent => true,
         };
         left.then_some(key)
+    }
+
+    /// Whether this call is the one that finds out what the peer speaks.
+    pub(super) fn opens(&self, key: CallKey) -> bool {
+        let waiting = self.outbound.calls.get(&key);
+        waiting.is_some_and(|waiting| matches!(waiting.method, Method::Initialize | Method::Discover))
     }
 
     /// An answer came that cannot be read.
@@ -324,6 +353,14 @@ impl Connection {
     }
 
     pub(super) fn end_overdue_call(&mut self, now: Moment, call: CallKey) {
+        #[cfg(mutants)]
+        if crate::mutant!(TimeOutSilently) {
+            if let Some(waiting) = self.end_call(call) {
+                let sent = self.withdraw(&waiting);
+                self.events.push_back(Event::CallEnded { call, outcome: Outcome::TimedOut { sent } });
+            }
+            return;
+        }
         if let Some(given_up) = self.end_given_up(call, Some("no answer in time"), |sent| Outcome::TimedOut { sent }) {
             self.heed_late(now, call, &given_up);
         }
@@ -364,6 +401,9 @@ impl Connection {
     /// Takes a call out of the table: this is the one place where a call ends.
     fn end_call(&mut self, key: CallKey) -> Option<Waiting> {
         let waiting = self.outbound.calls.remove(&key)?;
+        if let Some(count) = self.outbound.taking_back.get_mut(&waiting.method) {
+            *count = count.saturating_sub(1);
+        }
         self.outbound.ids.remove(&waiting.id);
         if let Some(parent) = waiting.parent {
             self.outbound.children.remove(&(parent, key));
@@ -402,7 +442,7 @@ impl Connection {
     /// Takes a call back, or tells the peer that nobody waits for it. Returns whether it was sent.
     fn give_up(&mut self, waiting: &Waiting, reason: Option<&str>) -> bool {
         let sent = self.withdraw(waiting);
-        if sent && waiting.cancellable && !self.stage.is_closed() {
+        if (sent || crate::mutant!(CancelTheUnsent)) && waiting.cancellable && !self.stage.is_closed() {
             let mut params = CancelledParams::new(waiting.id.clone());
             params.reason = reason.map(str::to_owned);
             let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);

@@ -10,6 +10,7 @@ use super::Connection;
 use super::key::Key;
 use super::outbox::Ticket;
 use super::timer::Purpose;
+use crate::coverage::Input;
 use crate::{Moment, encode};
 
 /// How far a request is.
@@ -54,6 +55,7 @@ impl Reported {
 impl Connection {
     /// Reports progress on a request that is running and wants to hear of it. Otherwise nothing happens.
     pub fn progress(&mut self, now: Moment, key: Key, progress: Progress) {
+        self.cover(Input::Progress);
         let interval = self.limits.progress_interval;
         let Some(inbound) = self.running_mut(key) else { return };
         if inbound.progress_token.is_none() {
@@ -82,6 +84,7 @@ impl Connection {
 
     /// Sends a log message of a request that is running, if the peer wants messages of this level.
     pub fn log(&mut self, key: Key, level: LoggingLevel, logger: Option<String>, data: Value) {
+        self.cover(Input::Log);
         let connection_level = self.log_level;
         let most = self.limits.queued_logs;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);

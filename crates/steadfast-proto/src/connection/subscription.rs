@@ -11,6 +11,7 @@ use super::event::CancelReason;
 use super::handshake::Hello;
 use super::key::Key;
 use super::{CloseCause, Connection};
+use crate::coverage::Input;
 use crate::encode::{self, Answer};
 
 /// Commands.
@@ -25,6 +26,7 @@ impl Connection {
     /// The same for something that changes: while another notification about the same subject waits to be written, this one
     /// takes its place, so that the newest is told and what nobody reads stays bounded.
     pub fn notify_newest(&mut self, key: Key, method: Method, subject: &str, params: &str) -> bool {
+        self.cover(Input::NotifyAbout);
         let most = self.limits.subscribed;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
         let entry =

@@ -280,6 +280,16 @@ fn cleanups_that_take_long_do_not_keep_the_last_errors_from_being_written() {
 }
 
 #[test]
+fn a_clock_that_comes_late_ends_the_window_and_the_quiet_in_one_step() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.call(1);
+    world.connection.handle_end_of_input(world.now);
+    world.wait(Duration::from_millis(1_500));
+    assert!(world.connection.poll_timeout().is_some_and(|next| next > world.now), "nothing is due that was handled");
+    assert_eq!((ids(&world.wire()), world.closed), (vec![json!(1)], None));
+}
+
+#[test]
 fn a_shutdown_after_the_end_of_input_stops_handlers_at_once() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
@@ -514,6 +524,24 @@ fn progress_that_was_held_goes_out_when_its_time_has_come() {
     assert_eq!(world.wire()[0]["params"]["progress"], 3.0);
 }
 
+// L5: the drain.
+
+#[test]
+fn handlers_are_stopped_before_the_drain_is_over_however_long_its_window_is() {
+    let second = Duration::from_secs(1);
+    for (window, deadline) in [(second, second), (2 * second, second), (600 * second, 601 * second)] {
+        let limits = Limits { drain_window: window, drain_deadline: deadline, ..Limits::default() };
+        let mut world = World::new(limits);
+        world.open(Revision::V2025_11_25);
+        let key = world.call(1);
+        world.connection.handle_end_of_input(world.now);
+        let next = world.connection.poll_timeout().unwrap();
+        world.wait(next.since(world.now));
+        assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
+        assert_eq!(world.closed, None, "there is no time for cleanups");
+    }
+}
+
 // L8: identity.
 
 #[test]
@@ -529,6 +557,25 @@ fn a_duplicate_is_refused_without_id_and_the_first_is_answered() {
         world.respond(key);
         assert_eq!(ids(&world.wire()), [json!(7)]);
     }
+}
+
+#[test]
+fn only_what_is_certainly_a_request_is_refused_under_its_id() {
+    // An answer whose `result` was damaged on its way, to a call that ended long ago. The peer may have sent a request with
+    // this id meanwhile, and would take an error under it for its answer (seed 50255233 of cores).
+    for damaged in [
+        r#"{"jsonrpc":"2.0","id":5,"resu|t":{}}"#,
+        r#"{"jsonrpc":"2.0","id":5,"resu|t":{"#,
+        r#"{"jsonrpc":"2.0","id":5,"method":"m","result":{"#,
+    ] {
+        let mut world = World::opened(Revision::V2025_11_25);
+        world.raw(damaged.as_bytes());
+        let refusal = world.wire().remove(0);
+        assert_eq!((refusal.get("id"), &refusal["error"]["data"]["id"]), (None, &json!(5)), "{damaged}");
+    }
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.raw(br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"#);
+    assert_eq!(ids(&world.wire()), [json!(5)]);
 }
 
 #[test]
@@ -691,6 +738,30 @@ fn what_takes_something_back_has_room_where_other_calls_have_none() {
     assert_eq!(made(2, Method::CallTool), Err(CallRefused::TooMany));
     assert_eq!((made(3, Method::CancelTask), made(4, Method::CancelTask)), (Ok(()), Ok(())));
     assert_eq!(made(5, Method::CancelTask), Err(CallRefused::TooMany), "and that is bounded too");
+}
+
+#[test]
+fn each_method_that_takes_something_back_has_a_limit_of_its_own() {
+    let capabilities = ClientCapabilities::new();
+    let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), capabilities));
+    let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
+    let opening = Call::new(Method::Initialize, None);
+    world.connection.initialize(world.now, CallKey::new(9), opening, Revision::V2025_11_25).unwrap();
+    world.wire();
+    let capabilities = json!({"tools": {}, "resources": {"subscribe": true}, "tasks": {"cancel": {}}});
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":capabilities,
+        "serverInfo":{"name":"s","version":"1"}}}));
+    let mut made = |number, method| world.connection.call(world.now, CallKey::new(number), Call::new(method, None));
+    assert_eq!((made(0, Method::CancelTask), made(1, Method::CancelTask)), (Ok(()), Ok(())));
+    assert_eq!((made(2, Method::Unsubscribe), made(3, Method::Unsubscribe)), (Ok(()), Ok(())));
+    assert_eq!((made(4, Method::CallTool), made(5, Method::CallTool)), (Ok(()), Ok(())));
+    for method in [Method::CallTool, Method::CancelTask, Method::Unsubscribe] {
+        assert_eq!(made(6, method), Err(CallRefused::TooMany), "{method:?}");
+    }
+    world.connection.cancel_call(world.now, CallKey::new(4), None);
+    let mut made = |number, method| world.connection.call(world.now, CallKey::new(number), Call::new(method, None));
+    assert_eq!(made(7, Method::CancelTask), Err(CallRefused::TooMany), "the end of another call makes no room for it");
+    assert_eq!(made(8, Method::CallTool), Ok(()));
 }
 
 #[test]
@@ -998,6 +1069,21 @@ fn batches_that_are_none_are_refused() {
     }
 }
 
+#[test]
+fn a_request_of_2026_in_a_batch_is_refused_and_the_batch_does_not_wait_for_it() {
+    let mut world = World::opened(Revision::V2025_03_26);
+    let meta =
+        json!({"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}});
+    world.say(&json!([
+        {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}},
+        {"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"_meta":meta}},
+    ]));
+    world.respond(world.started[0].key);
+    let wire = world.wire();
+    let array = wire[0].as_array().unwrap();
+    assert_eq!((ids(array), &array[0]["error"]["code"]), (vec![json!(2), json!(1)], &json!(-32600)));
+}
+
 // A client.
 
 fn client() -> World {
@@ -1047,6 +1133,18 @@ fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     world.cancel(2);
     assert_eq!(world.ended, [(CallKey::new(0), Outcome::EndedByPeer)]);
     assert_eq!(world.odd, [Oddity::LateCancel(2.into())]);
+}
+
+#[test]
+fn a_client_answers_nothing_behind_the_answer_to_discover() {
+    let mut world = client();
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
+    let asked = world.wire().remove(0);
+    world.say(&json!({"jsonrpc":"2.0","id":asked["id"],"result":{"resultType":"complete"}}));
+    // What it says has been read, and not looked at yet.
+    world.say(&json!({"jsonrpc":"2.0","id":"q","method":"roots/list"}));
+    world.say(&json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
+    assert_eq!((world.wire(), world.started.len()), (Vec::<Value>::new(), 0));
 }
 
 #[test]

@@ -116,7 +116,8 @@ pub struct SseDecoder {
     line: Vec<u8>,
     /// The lines of data so far, each with a newline behind it.
     data: Vec<u8>,
-    name: String,
+    /// As it came: what is no UTF-8 takes up to three times the room as text, and is made that at the end of the event.
+    name: Vec<u8>,
     /// Of the event that is being read: it counts when that has ended.
     id: Option<Arc<str>>,
     /// Of the last event that has ended.
@@ -139,7 +140,7 @@ impl SseDecoder {
             limit,
             line: Vec::new(),
             data: Vec::new(),
-            name: String::new(),
+            name: Vec::new(),
             id: None,
             last_id: None,
             retry: None,
@@ -240,7 +241,7 @@ impl SseDecoder {
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');
             }
-            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            b"event" => self.name = value.to_vec(),
             b"id" if !value.contains(&0) => {
                 // An empty id takes the last one back.
                 self.id = (!value.is_empty()).then(|| String::from_utf8_lossy(value).into());
@@ -263,6 +264,7 @@ impl SseDecoder {
         }
         // The newline behind the last line is not part of the data; without any line there is no event.
         data.pop()?;
+        let name = String::from_utf8_lossy(&name).into_owned();
         Some(Decoded::Message(Message { id: self.id.clone(), name, data }))
     }
 }
@@ -381,6 +383,14 @@ mod tests {
         assert_eq!((found.len(), decoder.is_too_long()), (0, true));
         let (_, decoder) = decode(&[b"data: ", &[b'x'; 100], b"\n\ndata: a"], 32);
         assert!(!decoder.is_too_long());
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_takes_no_more_room_than_it_came_in() {
+        let stream = [b"event: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
+        let (found, _) = decode(&[&stream], 32);
+        let Decoded::Message(message) = &found[0] else { panic!("{found:?}") };
+        assert_eq!((&*message.name, &*message.data), (&*"\u{fffd}".repeat(20), &b"a"[..]));
     }
 
     #[test]

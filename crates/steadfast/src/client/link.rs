@@ -51,6 +51,7 @@ pub(super) struct Driven {
     /// Who hears what the server tells everyone.
     pub(super) told: Told,
     closed: watch::Receiver<bool>,
+    refusing: watch::Receiver<bool>,
     audible: watch::Receiver<bool>,
     obituary: watch::Receiver<Obituary>,
 }
@@ -71,10 +72,11 @@ impl Driven {
         let (close, closed) = watch::channel(false);
         let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
-        let (mailbox, audible, obituary, driven): (_, _, _, Task) = match carrier {
+        let (mailbox, refusing, audible, obituary, driven): (_, _, _, _, Task) = match carrier {
             Carrier::Bytes(transport) => {
-                let driver = Driver::new(transport, |_| serving, hello, limits, runtime);
+                let mut driver = Driver::new(transport, |_| serving, hello, limits, runtime);
                 let (_, audible) = watch::channel(true);
+                let refusing = driver.refusing();
                 let obituary = driver.obituary();
                 let mailbox = Arc::clone(driver.mailbox());
                 let driven: Task = match opener.runtime.tokio().filter(|_| apart.is_some()) {
@@ -85,17 +87,18 @@ impl Driven {
                     }
                     None => Box::pin(drive(driver, close)),
                 };
-                (mailbox, audible, obituary, driven)
+                (mailbox, refusing, audible, obituary, driven)
             }
             #[cfg(feature = "http-client")]
             Carrier::Http(target) => {
-                let driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime)?;
+                let mut driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime)?;
                 let (_, obituary) = watch::channel(Obituary::Written(None));
-                (Arc::clone(driver.mailbox()), driver.audible(), obituary, Box::pin(drive(driver, close)))
+                let (mailbox, refusing, audible) = (Arc::clone(driver.mailbox()), driver.refusing(), driver.audible());
+                (mailbox, refusing, audible, obituary, Box::pin(drive(driver, close)))
             }
         };
         // From here on, dropping this closes the connection.
-        let begun = Self { mailbox, told, closed, audible, obituary };
+        let begun = Self { mailbox, told, closed, refusing, audible, obituary };
         match apart {
             Some(handle) => drop(handle.spawn(driven)),
             None => opener.runtime.spawn(driven),
@@ -106,6 +109,11 @@ impl Driven {
     /// Tells when it is closed, and nothing of it is left.
     pub(super) fn closed(&self) -> watch::Receiver<bool> {
         self.closed.clone()
+    }
+
+    /// Tells when it takes no more calls: either side may be slow to let go of it then.
+    pub(super) fn refusing(&self) -> watch::Receiver<bool> {
+        self.refusing.clone()
     }
 
     /// Tells when the server is heard whenever it speaks: over HTTP that takes a stream of its own.
@@ -141,6 +149,12 @@ impl Drop for Driven {
 pub(super) async fn wait_until_closed(mut closed: watch::Receiver<bool>) {
     // An error means that the driver is gone, and with it the connection.
     let _ = closed.wait_for(|closed| *closed).await;
+}
+
+/// Waits until a connection takes no more calls.
+pub(super) async fn wait_until_refusing(mut refusing: watch::Receiver<bool>) {
+    // An error means that the driver is gone, and with it the connection.
+    let _ = refusing.wait_for(|refusing| *refusing).await;
 }
 
 /// Waits until the server of a connection is heard.

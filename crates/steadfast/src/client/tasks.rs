@@ -16,7 +16,7 @@ use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
 
 use super::followed::Place;
-use super::link::wait_until_closed;
+use super::link::{wait_until_closed, wait_until_refusing};
 use super::questions::Questions;
 use super::rounds::with_members;
 use super::{Client, unwanted};
@@ -197,15 +197,20 @@ impl Following {
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }
 
-    /// Waits until it is time to ask, or until there is nobody to be asked: that is found out then, not a minute later.
+    /// Waits until it is time to ask, or until nobody can be asked: that is found out then, not a minute later. A connection
+    /// takes no more calls before it is closed, if the server does not read the last of what it was told.
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);
-        let closed = self.client.inner.line.link().closed();
+        let link = self.client.inner.line.link();
+        let (refusing, closed) = (link.refusing(), link.closed());
         let lost = async move {
             if mutant!(SleepOn) {
                 return std::future::pending().await;
             }
-            wait_until_closed(closed).await;
+            if mutant!(PauseUntilClosed) {
+                return wait_until_closed(closed).await;
+            }
+            wait_until_refusing(refusing).await;
         };
         unless(lost, sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end()))).await;
     }

@@ -123,6 +123,11 @@ impl<T: Transport, S: Service> Driver<T, S> {
         self.obituary.subscribe()
     }
 
+    /// Tells when the connection takes no more calls.
+    pub(crate) fn refusing(&mut self) -> watch::Receiver<bool> {
+        self.engine.refusing()
+    }
+
     /// Reads once, or goes on with what was read. Returns whether there was anything.
     fn read(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.engine.connection.wants_input() {
@@ -158,7 +163,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
     fn end_input(&mut self) {
         let now = self.engine.runtime.now();
         match self.decoder.finish() {
-            Some(Line::Message(line)) => self.engine.connection.handle_message(now, line),
+            Some(Line::Message(line)) => self.engine.connection.handle_last_message(now, line),
             Some(Line::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
             None => {}
         }

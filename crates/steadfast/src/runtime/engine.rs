@@ -17,6 +17,7 @@ use steadfast_proto::connection::{
 use steadfast_proto::encode::Answer;
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
+use tokio::sync::watch;
 
 use super::calls::{CallEnding, Slot};
 use super::execution::Execution;
@@ -90,6 +91,8 @@ pub(crate) struct Engine<S> {
     released_streams: Option<Vec<Key>>,
     /// Calls that have ended, where whoever carries the messages carries each call by itself.
     ended_calls: Option<Vec<CallKey>>,
+    /// Tells that no more calls are taken, where somebody waits for that.
+    refusing: Option<watch::Sender<bool>>,
 }
 
 impl<S: Service> Engine<S> {
@@ -115,7 +118,13 @@ impl<S: Service> Engine<S> {
             ended: None,
             released_streams: None,
             ended_calls: None,
+            refusing: None,
         }
+    }
+
+    /// Tells when the connection takes no more calls: that is before it has ended, if its last words are slow to leave.
+    pub(crate) fn refusing(&mut self) -> watch::Receiver<bool> {
+        self.refusing.get_or_insert_with(|| watch::Sender::new(false)).subscribe()
     }
 
     /// Takes note of requests whose handlers let their client's connection go.
@@ -234,6 +243,12 @@ impl<S: Service> Engine<S> {
                     self.ended = Some(Ended { cause, abandoned });
                 }
             }
+        }
+        // Behind the events, so that calls that wait learn of their end first.
+        if let Some(refusing) = &self.refusing
+            && self.connection.refuses_calls()
+        {
+            refusing.send_if_modified(|told| !std::mem::replace(told, true));
         }
     }
 

@@ -332,7 +332,7 @@ where
             if cleanup.is_none() && self.execution.has_shields() {
                 return Some(Stage::Ending(None));
             }
-            if self.execution.stopping().is_none() {
+            if self.execution.stopping().is_none() || mutant!(SkipCleanups) {
                 self.execution.drop_cleanups();
             }
             let Some(mut task) = cleanup.take().or_else(|| self.execution.next_cleanup()) else {

@@ -178,6 +178,50 @@ async fn a_task_that_was_given_to_a_call_which_nobody_looks_at_any_more_is_cance
 }
 
 #[tokio::test]
+async fn a_task_whose_server_has_left_is_not_followed_until_the_last_words_to_it_are_given_up() {
+    let (here, there) = memory::pair(1 << 10);
+    let mut server = Raw::new(there);
+    let connecting = Client::connect(here).era(Era::Modern).tasks().into_future();
+    let opening = async {
+        let probe = server.line().await.unwrap();
+        let capabilities = json!({"tools": {}, "extensions": {TASKS_EXTENSION: {}}});
+        let found =
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities});
+        answer(&mut server, &probe, found).await;
+    };
+    let (client, ()) = soon(async { tokio::join!(connecting, opening) }).await;
+    let client = client.unwrap();
+    let mut call = Box::pin(client.call_tool("any", json!({})).start());
+    let becoming = async {
+        let request = server.line().await.unwrap();
+        let task = json!({"resultType": "task", "taskId": "one", "status": "working", "ttlMs": null,
+            "pollIntervalMs": 60_000, "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z"});
+        answer(&mut server, &request, task).await;
+        // What comes behind that answer shows that it is there.
+        let listing = async {
+            let list = server.line().await.unwrap();
+            answer(&mut server, &list, json!({"resultType": "complete", "tools": []})).await;
+        };
+        let (listed, ()) = tokio::join!(client.list_tools(), listing);
+        listed.unwrap();
+    };
+    tokio::select! {
+        ended = &mut call => panic!("{ended:?}"),
+        () = soon(becoming) => {}
+    }
+    // More than the server reads.
+    let _long = client.call_tool("long", json!({"text": "x".repeat(1 << 16)})).start();
+    soon(server.read_some()).await;
+    soon(server.end_output()).await;
+    let error = tokio::select! {
+        biased;
+        () = client.closed() => panic!("the call waits for as long as there is something to be written"),
+        ended = soon(call) => ended.unwrap_err(),
+    };
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
+}
+
+#[tokio::test]
 async fn a_task_that_nobody_can_answer_is_cancelled() {
     let asks = json!({"status": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
     let (connecting, requests) = one_task(asks);

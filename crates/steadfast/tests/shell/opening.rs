@@ -85,6 +85,23 @@ async fn nobodys_call_was_sent_when_an_opening_fails_whatever_became_of_its_ques
 }
 
 #[tokio::test]
+async fn a_server_that_dies_within_its_answer_to_the_opening_has_closed_the_connection() {
+    for (era, method) in
+        [(Era::Modern, "server/discover"), (Era::Handshake(steadfast::Revision::LATEST_LEGACY), "initialize")]
+    {
+        let (here, there) = memory::pair(1 << 16);
+        let connecting = tokio::spawn(Client::connect(here).era(era).into_future());
+        let mut raw = Raw::new(there);
+        let asked = heard(&mut raw, method).await;
+        let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"capabilities": {}}}).to_string();
+        raw.write(&answer.as_bytes()[..answer.len() - 3]).await;
+        drop(raw);
+        let error = soon(connecting).await.unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent), "{method}: {error:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_refuses_to_open_has_refused() {
     let (here, there) = memory::pair(1 << 16);
     let connecting = tokio::spawn(Client::connect(here).into_future());

@@ -57,6 +57,18 @@ impl Raw {
         }
     }
 
+    /// Waits until something more is there to be read, and takes it. Gives no line out.
+    pub(super) async fn read_some(&mut self) {
+        let mut buffer = vec![0; 65536];
+        let count = std::future::poll_fn(|cx| self.end.poll_read(cx, &mut buffer)).await.unwrap_or(0);
+        self.held.extend_from_slice(&buffer[..count]);
+    }
+
+    /// Says no more, and may still read.
+    pub(super) async fn end_output(&mut self) {
+        std::future::poll_fn(|cx| self.end.poll_close(cx)).await.unwrap();
+    }
+
     pub(super) async fn open(&mut self, revision: &str) {
         self.send(&json!({"jsonrpc":"2.0","id":"init","method":"initialize","params":{
             "protocolVersion":revision,"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_model::{CancelledParams, RequestId};
+use steadfast_model::RequestId;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{CallKey, Connection, Key, Outcome};
 
@@ -25,7 +25,7 @@ struct Entry {
     /// The writer said that its first byte is out.
     told: bool,
     ended: bool,
-    /// It was given up when it might have been sent, so the peer is to be told.
+    /// It was given up when it might have been sent, and may be cancelled, so the peer is to be told.
     given_up: bool,
 }
 
@@ -47,7 +47,7 @@ impl Calls {
         entry.ended = true;
         match outcome {
             Outcome::Cancelled { sent } | Outcome::TimedOut { sent } => {
-                entry.given_up = *sent;
+                entry.given_up = *sent && entry.cancellable;
                 entry.assert_sent(*sent);
             }
             Outcome::Closed { sent } => entry.assert_sent(*sent),
@@ -70,13 +70,12 @@ impl Calls {
         assert!(entry.written.is_some(), "a call has an id");
     }
 
-    /// A cancellation was given to the writer.
-    pub(super) fn wrote_cancelled(&mut self, cancelled: &CancelledParams) {
-        let told = |entry: &&mut Entry| entry.written.is_some() && entry.written == cancelled.request_id;
-        let entry = self.calls.values_mut().find(told);
-        let entry = entry.unwrap_or_else(|| panic!("the cancellation of nothing that was sent: {cancelled:?}"));
-        assert!(entry.cancellable && entry.given_up, "cancelled twice, or without reason: {entry:?}");
+    /// A cancellation was given to the writer. Returns whether it is of a call that was given up, and the first of it.
+    pub(super) fn wrote_cancelled(&mut self, id: &RequestId) -> bool {
+        let given_up = self.calls.values_mut().find(|entry| entry.given_up && entry.written.as_ref() == Some(id));
+        let Some(entry) = given_up else { return false };
         entry.given_up = false;
+        true
     }
 
     /// The first byte of each call that the writer took is out. Gives those that were not known to be.
@@ -88,6 +87,12 @@ impl Calls {
                 *key
             })
             .collect()
+    }
+
+    /// The call that the peer may answer under this id.
+    pub(super) fn awaited(&self, id: &RequestId) -> Option<CallKey> {
+        let awaited = |(_, entry): &(&CallKey, &Entry)| !entry.ended && entry.written.as_ref() == Some(id);
+        self.calls.iter().find(awaited).map(|(key, _)| *key)
     }
 
     pub(super) fn pick(&self, which: u8) -> Option<CallKey> {

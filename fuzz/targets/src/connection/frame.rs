@@ -53,6 +53,24 @@ impl Frame {
         let tag: Tag = serde_json::from_str(self.result.as_ref()?.get()).ok()?;
         Some(tag.request)
     }
+
+    /// Whether it is the result that ends a subscription under its id, of the connection's own making.
+    pub(super) fn ends_subscription(&self) -> bool {
+        let ending = self.result.as_ref().and_then(|result| serde_json::from_str::<Ending>(result.get()).ok());
+        ending.is_some_and(|ending| Some(ending.meta.subscription) == self.id)
+    }
+}
+
+#[derive(Deserialize)]
+struct Ending {
+    #[serde(rename = "_meta")]
+    meta: EndingMeta,
+}
+
+#[derive(Deserialize)]
+struct EndingMeta {
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    subscription: RequestId,
 }
 
 /// What a handler puts in everything that it says, so that it is recognised on the wire.

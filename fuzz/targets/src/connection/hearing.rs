@@ -3,13 +3,14 @@
 //! This is a second, naive reading of the rules, with one thing taken from the connection: whether a request was started
 //! or answered at once, which depends on what the server offers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
-use steadfast_proto::connection::{CancelReason, Connection, Event, Key, Request};
+use steadfast_proto::connection::{CallKey, CancelReason, Connection, Event, Key, Outcome, Request};
 use steadfast_proto::envelope::{self, Batch, Message, Refusal, RefusalKind};
 use steadfast_proto::salvage::Shape;
 
+use super::calls::Calls;
 use super::ledger::Ledger;
 use super::operation::Side;
 
@@ -18,6 +19,9 @@ pub(super) struct Hearing {
     depth: usize,
     most_members: usize,
     revision: Option<Revision>,
+    /// The peer has answered `server/discover`: requests that it sends behind that are not answered, unless a handshake
+    /// follows.
+    discovered: bool,
     side: Side,
 }
 
@@ -25,17 +29,25 @@ impl Hearing {
     pub(super) fn of(connection: &Connection, side: Side) -> Self {
         let limits = connection.limits();
         let revision = connection.peer().map(|peer| peer.revision);
-        Self { depth: limits.depth, most_members: limits.batch, revision, side }
+        let discovered = connection.has_discovered();
+        Self { depth: limits.depth, most_members: limits.batch, revision, discovered, side }
     }
 
-    /// Enters in the ledger what a message entitles the peer to. `events` are what the connection made of it.
-    pub(super) fn enter(&self, bytes: &[u8], events: &[Event], ledger: &mut Ledger) {
+    /// Enters in the ledger what a message entitles the peer to. `events` are what the connection made of it, and `calls` are
+    /// as they were before it.
+    pub(super) fn enter(&self, bytes: &[u8], events: &[Event], calls: &Calls, ledger: &mut Ledger) {
         let mut made = Made::of(events);
+        let mut enter_one = |message: Result<Message<'_>, Refusal>| {
+            let awaited = self.answers(&message).and_then(|id| calls.awaited(id));
+            if !awaited.is_some_and(|call| made.take_answered(call)) {
+                self.enter_one(message, &mut made, ledger);
+            }
+        };
         match envelope::read(bytes, self.depth) {
             Ok(Message::Batch(batch)) if self.is_taken(&batch) => {
-                batch.each(|member| self.enter_one(envelope::read_text(member, self.depth), &mut made, ledger));
+                batch.each(|member| enter_one(envelope::read_text(member, self.depth)));
             }
-            message => self.enter_one(message, &mut made, ledger),
+            message => enter_one(message),
         }
         assert!(made.started.is_empty(), "started without being asked: {:?}", made.started);
     }
@@ -53,11 +65,26 @@ impl Hearing {
         self.side == Side::Server || self.revision.is_none_or(|revision| !revision.is_modern())
     }
 
+    /// The id of the call that a message is the answer to, if that waits for one. What a server says under the id of a call
+    /// is taken for its answer if it is broken before it says what it is: otherwise its caller would wait until the deadline.
+    fn answers<'a>(&self, message: &'a Result<Message<'_>, Refusal>) -> Option<&'a RequestId> {
+        match message {
+            Ok(Message::Answer { id, .. }) => id.as_ref(),
+            Err(Refusal { salvaged, .. }) => {
+                let may_answer =
+                    salvaged.shape == Shape::Answer || (salvaged.shape == Shape::Unknown && self.side == Side::Client);
+                salvaged.id.as_ref().filter(|_| may_answer)
+            }
+            Ok(_) => None,
+        }
+    }
+
     fn enter_one(&self, message: Result<Message<'_>, Refusal>, made: &mut Made<'_>, ledger: &mut Ledger) {
         if !self.is_answered() {
             return;
         }
         match message {
+            Ok(Message::Request { .. }) if self.discovered && self.revision.is_none() => {}
             Ok(Message::Request { id, .. }) if ledger.is_open(&id) => ledger.owe_without_id(),
             Ok(Message::Request { id, method, params }) => match made.take_started(&id, &method, params.text()) {
                 Some(request) => ledger.start(request),
@@ -73,7 +100,7 @@ impl Hearing {
             Ok(Message::Batch(_)) => ledger.owe_without_id(),
             Err(refusal) if is_never_answered(&refusal) => {}
             Err(refusal) => match refusal.salvaged.id {
-                Some(id) if !ledger.is_open(&id) => ledger.owe(id),
+                Some(id) if refusal.salvaged.shape == Shape::Call && !ledger.is_open(&id) => ledger.owe(id),
                 _ => ledger.owe_without_id(),
             },
         }
@@ -111,15 +138,22 @@ struct Made<'a> {
     /// In order.
     started: VecDeque<&'a Request>,
     cancelled: Vec<Key>,
+    /// The calls that ended, and whether it was with an answer that no message has been found for yet.
+    ended: BTreeMap<CallKey, bool>,
 }
 
 impl<'a> Made<'a> {
     fn of(events: &'a [Event]) -> Self {
-        let mut made = Self { started: VecDeque::new(), cancelled: Vec::new() };
+        let mut made = Self { started: VecDeque::new(), cancelled: Vec::new(), ended: BTreeMap::new() };
         for event in events {
             match event {
                 Event::Start(request) => made.started.push_back(request),
                 Event::Stop { key, reason: CancelReason::Peer } => made.cancelled.push(*key),
+                Event::CallEnded { call, outcome } => {
+                    let answered =
+                        matches!(outcome, Outcome::Answered(_) | Outcome::Refused(_) | Outcome::Unreadable(_));
+                    made.ended.insert(*call, answered);
+                }
                 _ => {}
             }
         }
@@ -131,5 +165,11 @@ impl<'a> Made<'a> {
         let next = *self.started.front()?;
         let same = next.id == *id && next.method.name() == method && next.params.text() == params;
         if same { self.started.pop_front() } else { None }
+    }
+
+    /// Whether this is the answer that a call has ended with. In a batch, the call may have ended before it.
+    fn take_answered(&mut self, call: CallKey) -> bool {
+        let answered = self.ended.get_mut(&call).unwrap_or_else(|| panic!("the answer to {call} did not end it"));
+        std::mem::take(answered)
     }
 }

@@ -29,10 +29,14 @@ struct Entry {
     started: Moment,
     /// It has no deadline.
     lasts: bool,
+    /// It is a `subscriptions/listen`.
+    subscribes: bool,
     state: State,
     /// Its execution has not ended.
     live: bool,
     stopped: bool,
+    /// It is a subscription that the connection has ended, and the cancellation that says so is to come.
+    cancellation_due: bool,
     /// The last progress that went out.
     reported: f64,
 }
@@ -76,9 +80,11 @@ impl Ledger {
             bytes: request.params.text().len(),
             started: self.now,
             lasts: matches!(request.method, Method::Listen | Method::GetTaskPayload),
+            subscribes: request.method == Method::Listen,
             state: State::Open,
             live: true,
             stopped: false,
+            cancellation_due: false,
             reported: f64::NEG_INFINITY,
         });
     }
@@ -128,6 +134,7 @@ impl Ledger {
         // Only a cancellation silences, and what it silenced was stopped then; everything else stops who is still at work.
         let cancelled = reason == CancelReason::Peer;
         assert_eq!(entry.state == State::Silenced, cancelled, "stopped ({reason}): {entry:?}");
+        entry.cancellation_due = entry.subscribes && entry.state == State::Open;
         self.answer(key);
     }
 
@@ -168,12 +175,25 @@ impl Ledger {
                 "the answer of a request that gave none: {entry:?}"
             );
             entry.state = State::Done;
+        } else if frame.ends_subscription() {
+            let ended = |entry: &&mut Entry| entry.cancellation_due && entry.may_speak() && entry.id == *id;
+            let entry = self.requests.iter_mut().find(ended);
+            entry.unwrap_or_else(|| panic!("the end of a subscription that goes on: {frame:?}")).state = State::Done;
         }
         if left == 0 {
             // The errors that the connection itself answers with do not say which request they are for.
             let answering = self.requests.iter_mut().filter(|entry| entry.state == State::Answering && entry.id == *id);
             answering.for_each(|entry| entry.state = State::Done);
         }
+    }
+
+    /// A cancellation is on the wire. Returns whether it is of a subscription that the connection has ended: on a stream of
+    /// bytes, one cancellation follows the result (docs/wire.md, "Subscriptions"). A subscription that the peer cancelled,
+    /// or that its handler answered, has none.
+    pub(super) fn wrote_cancelled(&mut self, id: &RequestId) -> bool {
+        let due = |entry: &&mut Entry| entry.cancellation_due && entry.state == State::Done && entry.id == *id;
+        let entry = self.requests.iter_mut().find(due);
+        entry.map(|entry| entry.cancellation_due = false).is_some()
     }
 
     fn wrote_progress(&mut self, progress: &ProgressParams) {
@@ -235,6 +255,12 @@ impl Ledger {
             let waiting = tokens.iter().filter(|other| *other == token).count();
             assert!(waiting <= speakers.count(), "more progress waits under {token} than requests may report");
         }
+    }
+
+    /// Everything was written: behind each subscription that the connection ended, its cancellation too.
+    pub(super) fn assert_cancellations_told(&self) {
+        let untold = self.requests.iter().find(|entry| entry.cancellation_due && entry.state == State::Done);
+        assert!(untold.is_none(), "a subscription that ended without a cancellation: {untold:?}");
     }
 
     /// Every answer that was owed has been given.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast_model::{ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision};
+use steadfast_model::{CancelledParams, ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{Call, CallKey, Connection, Event, Key, Peer, Progress};
 use steadfast_proto::encode::Answer;
@@ -126,7 +126,7 @@ impl World {
         let listens = self.connection.statistics().messages_in;
         let events = self.act(most, |connection, now| connection.handle_message(now, &bytes));
         if self.connection.statistics().messages_in > listens {
-            hearing.enter(&bytes, &events, &mut self.ledger);
+            hearing.enter(&bytes, &events, &self.calls, &mut self.ledger);
         }
         self.follow(events);
     }
@@ -249,7 +249,7 @@ impl World {
             for frame in &frames {
                 match (transmit.call, frame.method.as_deref()) {
                     (Some(call), _) => self.calls.wrote(call, frame),
-                    (None, Some("notifications/cancelled")) => self.calls.wrote_cancelled(&frame.params()),
+                    (None, Some("notifications/cancelled")) => self.wrote_cancelled(&frame.params()),
                     (None, _) => self.ledger.wrote(frame),
                 }
             }
@@ -258,9 +258,20 @@ impl World {
             self.tell();
         }
         if messages == u8::MAX {
+            // While what was stopped cleans up, a peer that has left is told nothing: what is left then still waits.
+            if !self.closed && !self.write_failed && self.connection.waiting_bytes() == 0 {
+                self.ledger.assert_cancellations_told();
+            }
             self.flush();
         }
         self.step(0, |_, _| {});
+    }
+
+    /// Either side's ids are small integers, so one may name a call of ours and a subscription of the peer's.
+    fn wrote_cancelled(&mut self, cancelled: &CancelledParams) {
+        let has_reason = |id: &RequestId| self.calls.wrote_cancelled(id) || self.ledger.wrote_cancelled(id);
+        let told = cancelled.request_id.as_ref().is_some_and(has_reason);
+        assert!(told, "the cancellation of nothing that was sent, or not given up, or told before: {cancelled:?}");
     }
 
     fn tell(&mut self) {

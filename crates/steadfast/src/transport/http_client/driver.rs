@@ -111,6 +111,11 @@ impl<S: Service> HttpDriver<S> {
         self.shared.audible.subscribe()
     }
 
+    /// Tells when the connection takes no more calls.
+    pub(crate) fn refusing(&mut self) -> watch::Receiver<bool> {
+        self.engine.refusing()
+    }
+
     /// Takes what the tasks have to tell, unless the server leaves too much of what it caused unread. Returns whether there was
     /// anything.
     fn hear(&mut self, cx: &mut Context<'_>) -> bool {
@@ -120,6 +125,7 @@ impl<S: Service> HttpDriver<S> {
             heard = true;
             let now = self.engine.runtime.now();
             match incoming {
+                Incoming::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
                 Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
                 Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
                 Incoming::SessionLost if mutant!(KeepLostSession) => {}

@@ -26,7 +26,7 @@ enum Stage {
     Here,
     /// It was handed to whoever makes the requests.
     UnderWay(Moment),
-    /// The head of its response has come; or it broke off, and nothing more will be known of it.
+    /// The head of its response has come, and was looked at; or it broke off, and nothing more will be known of it.
     Arrived,
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Url;
+use steadfast_proto::mutant;
 use tokio::sync::watch;
 use tracing::Level;
 
@@ -86,13 +87,21 @@ impl Shared {
         let mut left = ASKED_AGAIN;
         loop {
             let response = self.send_once(url, wanted, signing.as_mut()).await?;
-            let Some(signing) = &mut signing else { return Ok(response) };
+            let Some(signing) = &mut signing else {
+                wanted.passage.into_iter().for_each(Passage::note_arrived);
+                return Ok(response);
+            };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
                 // Whoever gives it up while somebody logs in has nothing to tell the server.
                 wanted.passage.into_iter().for_each(Passage::note_back);
             }
             let answered = signing.answered(response.status(), response.headers().clone()).await;
+            if !refused {
+                // Not earlier: what has arrived may be given up, and dropped at the await above with the status that nothing has
+                // looked at yet. It may say that the session is lost.
+                wanted.passage.into_iter().for_each(Passage::note_arrived);
+            }
             match answered {
                 Ok(true) if refused && left > 0 => left -= 1,
                 Err(error) if refused => return Err(NoResponse::Unauthorized(error)),
@@ -127,6 +136,8 @@ impl Shared {
         passage.note_under_way(self.runtime.now());
         let fetched = self.fetch.fetch(request).await;
         match &fetched {
+            // It has arrived when its head was looked at.
+            Ok(_) if !mutant!(ArriveUnread) => {}
             Err(error) if !error.is_sent() => passage.note_back(),
             // What broke off may have arrived, and nothing more will be known of it.
             _ => passage.note_arrived(),

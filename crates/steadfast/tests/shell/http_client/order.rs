@@ -422,3 +422,83 @@ async fn a_call_that_is_given_up_before_its_task_is_known_is_heard_to_its_end_an
     arrived.wait("tasks/cancel").await;
     assert_eq!(arrived.place(CANCELLED), None, "{:?}", arrived.0.borrow());
 }
+
+/// Takes its time over a 404, for as long as it is told to.
+#[derive(Clone)]
+struct Slowly {
+    asked: Signal,
+    gate: Arc<Notify>,
+}
+
+impl Authorize for Slowly {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(self.clone())
+    }
+}
+
+impl Attempt for Slowly {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+        Box::pin(async move {
+            if status == ::http::StatusCode::NOT_FOUND {
+                self.asked.set();
+                self.gate.notified().await;
+            }
+            Ok(false)
+        })
+    }
+}
+
+/// L5: nothing waits in a session that the server has said to be lost, also if it said so to a call that was given up.
+#[tokio::test]
+async fn a_session_that_is_lost_is_lost_although_the_call_that_learned_of_it_was_given_up() {
+    let (reached, lost, opened) = (Signal::default(), Arc::new(Notify::new()), Signal::default());
+    let (begun, gate, handshakes) = (reached.clone(), Arc::clone(&lost), opened.clone());
+    let url = by_hand(move |came, mut stream| {
+        let (begun, gate, handshakes) = (begun.clone(), Arc::clone(&gate), handshakes.clone());
+        async move {
+            if came.is("initialize") {
+                handshakes.set();
+            }
+            if came.body["params"]["name"] == "lost" {
+                begun.set();
+                gate.notified().await;
+                return drop(stream.write_all(&response("404 Not Found", &[], "")).await);
+            }
+            let answered = older(&came, || match came.body["method"].as_str() {
+                Some("tools/call") => json_answer(&came, &json!({"content": []})),
+                Some(CANCELLED) => response("202 Accepted", &[], ""),
+                _ => response("405 No", &[], ""),
+            });
+            // The client may have gone.
+            let _ = stream.write_all(&answered).await;
+        }
+    })
+    .await;
+    let (clock, slowly) = (Frozen::new(), Slowly { asked: Signal::default(), gate: Arc::new(Notify::new()) });
+    let runtime: Arc<dyn Runtime> = clock.clone();
+    let connecting = Client::connect(HttpTarget::new(&url).authorize(slowly.clone())).era(OLDER);
+    // Time stands still while a call waits.
+    let connecting = connecting.reconnect(Reconnect::default().first_pause(Duration::ZERO));
+    let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+    let fence = || async { soon(client.call_tool("fence", json!({})).into_future()).await.unwrap() };
+    let call = client.call_tool("lost", json!({})).start();
+    soon(reached.wait()).await;
+    drop(call);
+    fence().await;
+    lost.notify_one();
+    soon(slowly.asked.wait()).await;
+    fence().await;
+    slowly.gate.notify_one();
+    soon(async {
+        while opened.count() < 2 {
+            // One that meets the end of the session may be lost with it.
+            let _ = client.call_tool("fence", json!({})).into_future().await;
+            clock.leap(Duration::from_secs(1));
+        }
+    })
+    .await;
+}

@@ -1,0 +1,261 @@
+//! Counts what connections do, so that a search can say which of it was never reached.
+//!
+//! With the feature `coverage`, which is for the simulator, each thread counts what is handed to its connections, by the
+//! stage that they are in, and what comes of it: every kind of event, of refusal and of ending. [`take`] gives the counts and
+//! begins again. Without the feature nothing is counted, and nothing of this is in the build.
+
+use crate::connection::{CallRefused, CancelReason, CloseCause, Event, Oddity, Outcome};
+use crate::envelope::RefusalKind;
+
+/// An enum whose variants have names for people, and a list of all of them.
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident => $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[cfg_attr(not(feature = "coverage"), allow(dead_code, reason = "nothing is counted"))]
+        pub(crate) enum $name { $($variant,)* }
+
+        #[cfg(feature = "coverage")]
+        impl $name {
+            const NAMES: &[&str] = &[$($text,)*];
+        }
+    };
+}
+
+named! {
+    /// The stage of a connection.
+    Stage {
+        Opening => "opening",
+        Ready => "ready",
+        Window => "draining, handlers may answer",
+        Stopped => "draining, handlers are stopped",
+        Closed => "closed",
+    }
+}
+
+named! {
+    /// What is handed to a connection.
+    Input {
+        Request => "a request",
+        Notification => "a notification",
+        Answer => "an answer",
+        Batch => "a batch",
+        Unreadable => "an unreadable message",
+        Timeout => "handle_timeout",
+        StreamEnded => "handle_end_of_input",
+        PeerGone => "handle_peer_gone",
+        PeerEnded => "handle_peer_ended",
+        WriteFailed => "handle_write_failed",
+        Flushed => "handle_flushed",
+        CallSent => "handle_call_sent",
+        CallEnded => "handle_call_ended",
+        ExecutionEnded => "handle_execution_ended",
+        ShutDown => "shut_down",
+        ShutDownNow => "shut_down_now",
+        Respond => "respond",
+        Call => "call",
+        CancelCall => "cancel_call",
+        Progress => "progress",
+        Log => "log",
+        Notify => "notify_once",
+        NotifyAbout => "notify_about",
+    }
+}
+
+named! {
+    /// What came of it.
+    Effect {
+        Start => "event: a handler starts",
+        StopPeer => "event: stop, cancelled by the peer",
+        StopClosed => "event: stop, the connection closed",
+        StopDeadline => "event: stop, the deadline passed",
+        StopShutdown => "event: stop, shutting down",
+        Opened => "event: the handshake is done",
+        AnsweredLate => "event: a result of a call that was given up",
+        CallProgress => "event: progress of a call",
+        Notification => "event: a notification",
+        ClosedByPeer => "closed: by the peer",
+        ClosedByOutput => "closed: the output failed",
+        ClosedByShutdown => "closed: shut down",
+        Answered => "call: answered",
+        Refused => "call: refused",
+        UnreadableAnswer => "call: unreadable answer",
+        CancelledSent => "call: cancelled, sent",
+        CancelledUnsent => "call: cancelled, not sent",
+        EndedByPeer => "call: ended by the peer",
+        TimedOutSent => "call: timed out, sent",
+        TimedOutUnsent => "call: timed out, not sent",
+        ClosedSent => "call: closed, sent",
+        ClosedUnsent => "call: closed, not sent",
+        LostSent => "call: lost, sent",
+        LostUnsent => "call: lost, not sent",
+        SessionLost => "call: session lost",
+        Unsendable => "call: cannot be sent",
+        CallOnClosed => "call refused: closed",
+        CallNotInRevision => "call refused: not in the revision",
+        CallMissingCapability => "call refused: missing capability",
+        CallTooMany => "call refused: too many",
+        OddRefused => "odd: refused",
+        OddCancelled => "odd: a cancellation with a reason",
+        OddLateCancel => "odd: late cancellation",
+        OddMalformedCancel => "odd: malformed cancellation",
+        OddLateAnswer => "odd: late answer of a handler",
+        OddAnswerToNothing => "odd: answer to nothing",
+        OddUnknownNotification => "odd: unknown notification",
+        NotUtf8 => "refusal: not UTF-8",
+        NotJson => "refusal: not JSON",
+        TooDeep => "refusal: too deep",
+        TooLong => "refusal: too long",
+        NotAMessage => "refusal: not a message",
+        BadParams => "refusal: bad params",
+        RefusedWithId => "refusal: under the id",
+        RefusedWithoutId => "refusal: without an id",
+        DuplicateId => "refusal: duplicate id",
+        NotAdmitted => "refusal: not admitted",
+        RequestAnswered => "request: answered",
+        RequestCancelled => "request: cancelled by the peer",
+        RequestAnsweredFor => "request: answered for",
+    }
+}
+
+impl From<&Event> for Effect {
+    fn from(event: &Event) -> Self {
+        match event {
+            Event::Start(_) => Self::Start,
+            Event::Stop { reason: CancelReason::Peer, .. } => Self::StopPeer,
+            Event::Stop { reason: CancelReason::ConnectionClosed, .. } => Self::StopClosed,
+            Event::Stop { reason: CancelReason::Deadline, .. } => Self::StopDeadline,
+            Event::Stop { reason: CancelReason::Shutdown, .. } => Self::StopShutdown,
+            Event::CallEnded { outcome, .. } => outcome.into(),
+            Event::AnsweredLate(_) => Self::AnsweredLate,
+            Event::CallProgress { .. } => Self::CallProgress,
+            Event::Notification { .. } => Self::Notification,
+            Event::Opened(_) => Self::Opened,
+            Event::Odd(oddity) => oddity.into(),
+            Event::Closed(CloseCause::PeerClosed) => Self::ClosedByPeer,
+            Event::Closed(CloseCause::OutputFailed) => Self::ClosedByOutput,
+            Event::Closed(CloseCause::Shutdown) => Self::ClosedByShutdown,
+        }
+    }
+}
+
+impl From<&Outcome> for Effect {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Answered(_) => Self::Answered,
+            Outcome::Refused(_) => Self::Refused,
+            Outcome::Unreadable(_) => Self::UnreadableAnswer,
+            Outcome::Cancelled { sent: true } => Self::CancelledSent,
+            Outcome::Cancelled { sent: false } => Self::CancelledUnsent,
+            Outcome::EndedByPeer => Self::EndedByPeer,
+            Outcome::TimedOut { sent: true } => Self::TimedOutSent,
+            Outcome::TimedOut { sent: false } => Self::TimedOutUnsent,
+            Outcome::Closed { sent: true } => Self::ClosedSent,
+            Outcome::Closed { sent: false } => Self::ClosedUnsent,
+            Outcome::Lost { sent: true, .. } => Self::LostSent,
+            Outcome::Lost { sent: false, .. } => Self::LostUnsent,
+            Outcome::SessionLost => Self::SessionLost,
+            Outcome::Unsendable(_) => Self::Unsendable,
+        }
+    }
+}
+
+impl From<&Oddity> for Effect {
+    fn from(oddity: &Oddity) -> Self {
+        match oddity {
+            Oddity::Refused { .. } => Self::OddRefused,
+            Oddity::Cancelled { .. } => Self::OddCancelled,
+            Oddity::LateCancel(_) => Self::OddLateCancel,
+            Oddity::MalformedCancel => Self::OddMalformedCancel,
+            Oddity::LateAnswer(_) => Self::OddLateAnswer,
+            Oddity::AnswerToNothing(_) => Self::OddAnswerToNothing,
+            Oddity::UnknownNotification(_) => Self::OddUnknownNotification,
+        }
+    }
+}
+
+impl From<&CallRefused> for Effect {
+    fn from(refused: &CallRefused) -> Self {
+        match refused {
+            CallRefused::Closed => Self::CallOnClosed,
+            CallRefused::NotInRevision => Self::CallNotInRevision,
+            CallRefused::MissingCapability(_) => Self::CallMissingCapability,
+            CallRefused::TooMany => Self::CallTooMany,
+        }
+    }
+}
+
+impl From<&RefusalKind> for Effect {
+    fn from(kind: &RefusalKind) -> Self {
+        match kind {
+            RefusalKind::NotUtf8(_) => Self::NotUtf8,
+            RefusalKind::NotJson(_) => Self::NotJson,
+            RefusalKind::TooDeep(_) => Self::TooDeep,
+            RefusalKind::TooLong(_) => Self::TooLong,
+            RefusalKind::NotAMessage(_) => Self::NotAMessage,
+            RefusalKind::BadParams => Self::BadParams,
+        }
+    }
+}
+
+/// An input arrives in a stage.
+#[inline]
+pub(crate) fn input(stage: Stage, input: Input) {
+    #[cfg(feature = "coverage")]
+    counters::input(stage, input);
+    #[cfg(not(feature = "coverage"))]
+    let _ = (stage, input);
+}
+
+/// Something came of an input.
+#[inline]
+pub(crate) fn effect(effect: impl Into<Effect>) {
+    #[cfg(feature = "coverage")]
+    counters::effect(effect.into());
+    #[cfg(not(feature = "coverage"))]
+    let _ = effect;
+}
+
+#[cfg(feature = "coverage")]
+mod counters {
+    use std::cell::Cell;
+
+    use super::{Effect, Input, Stage};
+
+    const STAGES: usize = Stage::NAMES.len();
+    const INPUTS: usize = Input::NAMES.len();
+    const EFFECTS: usize = Effect::NAMES.len();
+
+    thread_local! {
+        static SEEN_INPUTS: [Cell<u64>; STAGES * INPUTS] = const { [const { Cell::new(0) }; STAGES * INPUTS] };
+        static SEEN_EFFECTS: [Cell<u64>; EFFECTS] = const { [const { Cell::new(0) }; EFFECTS] };
+    }
+
+    fn increment(cell: Option<&Cell<u64>>) {
+        if let Some(cell) = cell {
+            cell.set(cell.get().saturating_add(1));
+        }
+    }
+
+    pub(super) fn input(stage: Stage, input: Input) {
+        SEEN_INPUTS.with(|cells| increment(cells.get(input as usize * STAGES + stage as usize)));
+    }
+
+    pub(super) fn effect(effect: Effect) {
+        SEEN_EFFECTS.with(|cells| increment(cells.get(effect as usize)));
+    }
+
+    /// What this thread has counted since it was last taken, in a fixed order: what it is, and how often. What was never
+    /// reached is there with a zero.
+    pub fn take() -> Vec<(String, u64)> {
+        let names =
+            Input::NAMES.iter().flat_map(|input| Stage::NAMES.iter().map(move |stage| format!("{input} | {stage}")));
+        let inputs = SEEN_INPUTS.with(|cells| cells.each_ref().map(Cell::take));
+        let effects = SEEN_EFFECTS.with(|cells| cells.each_ref().map(Cell::take));
+        let names = names.chain(Effect::NAMES.iter().map(|name| (*name).to_owned()));
+        names.zip(inputs.into_iter().chain(effects)).collect()
+    }
+}
+
+#[cfg(feature = "coverage")]
+pub use counters::take;
