@@ -155,6 +155,11 @@ impl Executor {
         self.advance(None)
     }
 
+    /// How many refer to this world.
+    pub(crate) fn references(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
     /// Drops everything, so that nothing refers to itself in a circle.
     pub(crate) fn clear(&self) {
         self.lock().on_idle = None;

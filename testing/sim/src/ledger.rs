@@ -11,6 +11,7 @@ use steadfast_model::Revision;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{CancelReason, Limits};
 
+use crate::drain::handler_window;
 use crate::message::{Answer, Id, Message, Part};
 use crate::observation::{CallNumber, Called, Execution, Observation};
 
@@ -498,7 +499,7 @@ impl Ledger {
     fn begin_ending(&mut self, by_peer: bool) {
         let limits = &self.settings.limits;
         if self.ending.is_none() && !self.closed {
-            let (window, deadline) = (self.now + limits.drain_window, self.now + limits.drain_deadline);
+            let (window, deadline) = (self.now + handler_window(limits), self.now + limits.drain_deadline);
             self.ending = Some(Ending { deadline, window, by_peer });
         }
     }
@@ -508,7 +509,7 @@ impl Ledger {
         self.in_transit = false;
         self.begin_ending(true);
         let limits = &self.settings.limits;
-        let cleanups = limits.drain_deadline.saturating_sub(limits.drain_window);
+        let cleanups = limits.drain_deadline.saturating_sub(handler_window(limits));
         if let Some(ending) = &mut self.ending {
             ending.deadline = ending.deadline.min(self.now + cleanups);
             ending.window = self.now;

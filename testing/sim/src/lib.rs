@@ -9,27 +9,38 @@
 //! callers. They never look inside a connection.
 #![forbid(unsafe_code)]
 
+mod bias;
 mod checkers;
 pub mod client;
+pub mod coverage;
+mod drain;
 mod end;
 mod executor;
 pub mod explore;
+pub mod failed_seeds;
 pub mod http;
 mod law;
 mod ledger;
+mod line_buffer;
 mod link;
 mod lives;
 mod message;
+pub mod mutants;
 mod observation;
 mod opened;
 pub mod pair;
+pub mod proof;
 mod quiet;
 mod record;
 mod rng;
+mod seed;
 pub mod shell;
 mod shrink;
 pub mod stories;
+pub mod sweep;
 mod trace;
 mod world;
+pub mod worlds;
 
 pub use law::{Law, Violation};
+pub use seed::Seed;

@@ -2,12 +2,12 @@
 //!
 //! It never changes a byte: what is corrupt was sent so, and the script knows.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytes::{Buf, Bytes, BytesMut};
 use steadfast::transport::{Hangup, Transport};
 
 use crate::executor::Executor;
@@ -23,19 +23,23 @@ type Tap = Arc<dyn Fn(&[u8]) + Send + Sync>;
 struct State {
     random: Random,
     /// Sent by the peer, and still on its way.
-    sent: VecDeque<u8>,
+    sent: BytesMut,
     /// The peer sends no more behind these.
     sent_all: bool,
     /// Where it can be read.
-    arrived: VecDeque<u8>,
+    arrived: BytesMut,
     /// The end can be seen, behind what has arrived.
     ended: bool,
     /// Written to the peer and not read by it.
-    written: VecDeque<u8>,
+    written: BytesMut,
     capacity: usize,
     total_written: usize,
     total_sent: usize,
     total_read: usize,
+    /// How much was read when the peer stopped reading: from then on the other end may know that it is lost.
+    read_when_lost: Option<usize>,
+    /// The end was read.
+    end_read: bool,
     /// Sees what is written to the peer, as it is written.
     tap: Option<Tap>,
     /// The peer reads no more.
@@ -53,15 +57,17 @@ impl Link {
         let capacity = *random.pick(&[48, 1_000, 70_000, 1 << 20]);
         let link = Self(Arc::new(Mutex::new(State {
             random,
-            sent: VecDeque::new(),
+            sent: BytesMut::new(),
             sent_all: false,
-            arrived: VecDeque::new(),
+            arrived: BytesMut::new(),
             ended: false,
-            written: VecDeque::new(),
+            written: BytesMut::new(),
             capacity,
             total_written: 0,
             total_sent: 0,
             total_read: 0,
+            read_when_lost: None,
+            end_read: false,
             tap: None,
             unread: false,
             dropped: false,
@@ -91,9 +97,24 @@ impl Link {
         self.lock().tap = Some(Arc::new(tap));
     }
 
-    /// Whether all up to there, as [`Link::send`] has said it, was read.
+    /// Whether all up to there, as [`Link::send`] has said it, was read. The end of the stream ends a line too: a line is whole
+    /// if only its newline was lost with the peer.
     pub(crate) fn was_read(&self, sent: usize) -> bool {
-        self.lock().total_read >= sent
+        let state = self.lock();
+        state.total_read + usize::from(state.end_read) >= sent
+    }
+
+    /// Whether all that was ever sent was read.
+    pub(crate) fn was_read_to_the_end(&self) -> bool {
+        let sent = self.lock().total_sent;
+        self.was_read(sent)
+    }
+
+    /// [`Link::was_read`], if that was before the peer stopped reading. Whoever may know that their own words are lost may have given
+    /// up everything that an answer read later is to.
+    pub(crate) fn was_read_in_time(&self, sent: usize) -> bool {
+        let lost = self.lock().read_when_lost;
+        lost.map_or_else(|| self.was_read(sent), |read| read >= sent)
     }
 
     /// The peer has no more to say, and all of it was read.
@@ -107,6 +128,11 @@ impl Link {
         self.lock().dropped
     }
 
+    /// Whether the peer has said that it sends no more.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.lock().sent_all
+    }
+
     /// Sends a line behind what was sent before. Returns how much was sent then; nothing is sent behind the end.
     pub(crate) fn send(&self, line: &[u8]) -> Option<usize> {
         self.send_bytes(&[line, b"\n"].concat())
@@ -118,7 +144,7 @@ impl Link {
         if state.sent_all {
             return None;
         }
-        state.sent.extend(bytes);
+        state.sent.extend_from_slice(bytes);
         state.total_sent += bytes.len();
         let sent = state.total_sent;
         let waker = state.for_carrier.take();
@@ -130,7 +156,8 @@ impl Link {
     pub(crate) fn end_input(&self, torn: bool) {
         let mut state = self.lock();
         if torn && !state.sent_all {
-            state.sent.pop_back();
+            let rest = state.sent.len().saturating_sub(1);
+            state.sent.truncate(rest);
         }
         state.sent_all = true;
         let waker = state.for_carrier.take();
@@ -141,6 +168,8 @@ impl Link {
     pub(crate) fn stop_reading(&self) -> bool {
         let mut state = self.lock();
         state.unread = true;
+        let read = state.total_read;
+        state.read_when_lost.get_or_insert(read);
         let lost = !state.written.is_empty();
         state.written.clear();
         let wakers = state.for_end.each_mut().map(Option::take);
@@ -176,8 +205,8 @@ impl Link {
                     let length = state.sent.len();
                     let whole = state.random.chance(60);
                     let count = if whole { length } else { 1 + state.random.index(length) };
-                    let piece: Vec<u8> = state.sent.drain(..count).collect();
-                    state.arrived.extend(piece);
+                    let piece = state.sent.split_to(count);
+                    state.arrived.extend_from_slice(&piece);
                 } else if state.sent_all {
                     state.ended = true;
                 } else {
@@ -197,7 +226,7 @@ impl Link {
     }
 
     /// Reads what was written to the peer; `None` when there will be no more.
-    pub(crate) fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+    pub(crate) fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.lock();
         if state.written.is_empty() {
             if state.dropped || state.unread {
@@ -208,7 +237,7 @@ impl Link {
         }
         let length = state.written.len();
         let count = if state.random.chance(70) { length } else { 1 + state.random.index(length) };
-        let bytes = state.written.drain(..count).collect();
+        let bytes = state.written.split_to(count).freeze();
         let waker = state.for_end[1].take();
         wake(state, [waker]);
         Poll::Ready(Some(bytes))
@@ -251,6 +280,7 @@ impl Transport for End {
         }
         if state.arrived.is_empty() {
             if state.ended {
+                state.end_read = true;
                 // A peer that died resets the connection instead.
                 let reset = state.unread && state.random.chance(50);
                 return Poll::Ready(if reset { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(0) });
@@ -260,8 +290,8 @@ impl Transport for End {
         }
         let most = state.arrived.len().min(buf.len());
         let count = if state.random.chance(70) { most } else { 1 + state.random.index(most) };
-        for (to, from) in buf.iter_mut().zip(state.arrived.drain(..count)) {
-            *to = from;
+        if let Some(to) = buf.get_mut(..count) {
+            state.arrived.copy_to_slice(to);
         }
         state.total_read += count;
         Poll::Ready(Ok(count))
@@ -281,7 +311,7 @@ impl Transport for End {
             return Poll::Pending;
         }
         let count = if state.random.chance(70) { most } else { 1 + state.random.index(most) };
-        state.written.extend(buf.iter().take(count));
+        state.written.extend_from_slice(buf.get(..count).unwrap_or_default());
         state.total_written += count;
         let (waker, tap) = (state.for_reader.take(), state.tap.clone());
         wake(state, [waker]);

@@ -20,10 +20,15 @@ pub(crate) fn quietly<T>(body: impl FnOnce() -> T) -> T {
             }
         }));
     });
+    struct Loud;
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            QUIET.set(false);
+        }
+    }
     QUIET.set(true);
-    let done = body();
-    QUIET.set(false);
-    done
+    let _loud = Loud;
+    body()
 }
 
 /// What a panic said.

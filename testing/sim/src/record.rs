@@ -5,6 +5,7 @@ use std::hash::Hasher;
 
 use steadfast_proto::Moment;
 
+use crate::coverage;
 use crate::law::{Law, Violation};
 use crate::trace::Mix;
 
@@ -31,6 +32,7 @@ impl Record {
     }
 
     pub(crate) fn note(&mut self, now: Moment, event: &'static str, number: u64, bytes: &[u8]) {
+        coverage::event(event);
         self.hash.write_u128(now.since_origin().as_nanos());
         self.hash.write(event.as_bytes());
         self.hash.write_u64(number);

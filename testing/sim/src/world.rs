@@ -7,6 +7,9 @@ use crate::executor::Executor;
 use crate::law::{Law, Violation};
 use crate::quiet;
 use crate::record::Record;
+use crate::seed::Seed;
+use crate::sweep::generalized;
+use crate::worlds::Shrunk;
 
 /// More steps than this, and it will never come to rest.
 const MOST_STEPS: u64 = 2_000_000;
@@ -15,6 +18,9 @@ const MOST_STEPS: u64 = 2_000_000;
 pub(crate) trait Script: Clone + fmt::Display {
     /// What can be left out.
     type Step: Clone;
+
+    /// What kind of step it is, for people.
+    fn kind(step: &Self::Step) -> String;
 
     fn steps(&self) -> &[Self::Step];
 
@@ -29,7 +35,7 @@ pub(crate) trait World: Sized {
     type Totals;
 
     /// The script of a seed.
-    fn script(seed: u64) -> Self::Script;
+    fn script(seed: Seed) -> Self::Script;
 
     /// Sets the stage; `kept` keeps the lines of the record.
     fn new(script: &Self::Script, kept: bool) -> Self;
@@ -45,26 +51,27 @@ pub(crate) trait World: Sized {
 }
 
 /// Runs a seed, and checks every law.
-pub(crate) fn run_seed<W: World>(seed: u64) -> Result<W::Totals, Violation> {
+pub(crate) fn run_seed<W: World>(seed: Seed) -> Result<W::Totals, Violation> {
     let (totals, violation, _) = run::<W>(&W::script(seed), false);
     violation.map_or(Ok(totals), Err)
 }
 
-/// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
-pub(crate) fn shrink<W: World>(seed: u64) -> Option<String> {
+/// Makes the script of a seed that fails as small as it gets while it fails in the same way. `None` if it does not fail.
+pub(crate) fn shrink<W: World>(seed: Seed) -> Option<Shrunk> {
     let script = W::script(seed);
-    let law = run::<W>(&script, false).1?.law;
+    let cause = |violation: Violation| (violation.law, generalized(&violation.what));
+    let first = run::<W>(&script, false).1.map(cause)?;
     let steps = crate::shrink::shrink(script.steps(), |steps| {
-        run::<W>(&script.with_steps(steps), false).1.is_some_and(|violation| violation.law == law)
+        run::<W>(&script.with_steps(steps), false).1.map(cause).is_some_and(|found| found == first)
     });
     let small = script.with_steps(&steps);
     let (_, violation, lines) = run::<W>(&small, true);
-    let what = violation.map_or_else(String::new, |violation| violation.to_string());
-    Some(format!("{what}\n{small}{}\n", lines.join("\n")))
+    let steps = steps.iter().map(W::Script::kind).collect();
+    Some(Shrunk { violation: violation?, steps, text: format!("{small}{}\n", lines.join("\n")) })
 }
 
 /// What happens under a seed, for people to read.
-pub(crate) fn lines<W: World>(seed: u64) -> Vec<String> {
+pub(crate) fn lines<W: World>(seed: Seed) -> Vec<String> {
     run::<W>(&W::script(seed), true).2
 }
 
@@ -76,7 +83,13 @@ fn run<W: World>(script: &W::Script, kept: bool) -> (W::Totals, Option<Violation
         let trace = world.with_record(|record| record.trace(steps));
         let totals = world.totals(trace);
         let (violation, lines) = world.with_record(|record| (record.violation().cloned(), record.take_lines()));
-        world.executor().clear();
+        let executor = world.executor().clone();
+        executor.clear();
+        drop(world);
+        // Whatever still refers to it will never be dropped: a leak, here or in what is simulated.
+        let leaked = executor.references() > 1;
+        let leak = || Violation { law: Law::Closing, what: "something is left in memory when all is over".to_owned() };
+        let violation = violation.or_else(|| leaked.then(leak));
         (totals, violation, lines)
     })
 }

@@ -25,7 +25,10 @@ fn lawful(reach: Reach) -> Totals {
         };
         // One of each law is enough to read.
         if !found.contains(&violation.law) {
-            println!("seed {seed}: {}", client::shrink(reach, seed).unwrap_or_default());
+            println!(
+                "seed {seed}: {}",
+                client::shrink(reach, seed).map_or_else(String::new, |shrunk| shrunk.to_string())
+            );
             found.push(violation.law);
         }
     }

@@ -24,7 +24,7 @@ fn the_laws_hold_over_http() {
         };
         // One of each law is enough to read.
         if !found.contains(&violation.law) {
-            println!("seed {seed}: {}", http::shrink(seed).unwrap_or_default());
+            println!("seed {seed}: {}", http::shrink(seed).map_or_else(String::new, |shrunk| shrunk.to_string()));
             found.push(violation.law);
         }
     }
@@ -38,7 +38,11 @@ fn the_laws_hold_over_http() {
 #[test]
 fn seeds_that_once_broke_a_law_are_lawful() {
     for seed in [8098, 10013] {
-        assert!(http::run_seed(seed).is_ok(), "seed {seed}: {}", http::shrink(seed).unwrap_or_default());
+        assert!(
+            http::run_seed(seed).is_ok(),
+            "seed {seed}: {}",
+            http::shrink(seed).map_or_else(String::new, |shrunk| shrunk.to_string())
+        );
     }
 }
 

@@ -3,94 +3,11 @@
 //! `RUSTFLAGS='--cfg mutants' cargo test -p sim --test mutants --target-dir target/mutants`.
 #![cfg(mutants)]
 
-use sim::client::{self, Reach};
 use sim::explore::{self, Size};
-use sim::{Law, Violation, http, pair, shell};
+use sim::mutants::{TABLE, Where};
+use sim::worlds::World;
+use sim::{Seed, failed_seeds, pair};
 use steadfast_proto::mutant::{Mutant, with};
-
-/// Where a fault is looked for.
-enum Where {
-    /// In a small world, searched through.
-    World(&'static str),
-    /// Under seeds, over the two cores.
-    Seeds,
-    /// Under seeds, over the real shell.
-    Shell,
-    /// Under seeds, over the HTTP service.
-    Http,
-    /// Under seeds, over the client on a stream.
-    Client,
-    /// Under seeds, over the client on HTTP.
-    HttpClient,
-}
-
-const TABLE: &[(Mutant, Law, Where)] = &[
-    (Mutant::AnswerTwice, Law::OneEnding, Where::World("server")),
-    (Mutant::AnswerTwice, Law::OneEnding, Where::Seeds),
-    (Mutant::AnswerAfterCancel, Law::Silence, Where::World("server")),
-    (Mutant::AnswerAfterCancel, Law::Silence, Where::World("modern server")),
-    (Mutant::ForgetTheUnanswered, Law::Answer, Where::World("server")),
-    (Mutant::ForgetTheUnanswered, Law::Answer, Where::Seeds),
-    (Mutant::ForgetDeadlines, Law::Answer, Where::World("server")),
-    (Mutant::KeepFramesOfCancelled, Law::Silence, Where::World("notifications")),
-    (Mutant::KeepFramesOfCancelled, Law::Silence, Where::Seeds),
-    (Mutant::PanicOnLateCancel, Law::Lateness, Where::World("duplicates")),
-    (Mutant::PanicOnLateAnswer, Law::Lateness, Where::World("duplicates")),
-    (Mutant::CloseOnBadBytes, Law::Isolation, Where::World("notifications")),
-    (Mutant::CloseOnBadBytes, Law::Isolation, Where::Seeds),
-    (Mutant::ForgetToReap, Law::Closing, Where::World("endings")),
-    (Mutant::IterateWhileRemoving, Law::Closing, Where::World("calls")),
-    (Mutant::LoseWaiterOnClose, Law::Closing, Where::World("calls")),
-    (Mutant::LoseWaiterOnClose, Law::Closing, Where::World("client")),
-    (Mutant::DrainForever, Law::Closing, Where::World("endings")),
-    (Mutant::IgnoreLimit, Law::Bounded, Where::World("duplicates")),
-    (Mutant::IgnoreLimit, Law::Bounded, Where::Seeds),
-    (Mutant::AcceptDuplicateId, Law::Identity, Where::World("duplicates")),
-    (Mutant::ConfuseTextAndNumber, Law::Identity, Where::World("server")),
-    (Mutant::AnswerOvertakes, Law::Order, Where::World("server")),
-    (Mutant::DropOutboxEntry, Law::OneEnding, Where::Seeds),
-    (Mutant::ForgetWhatWasSent, Law::Outcome, Where::World("client")),
-    (Mutant::SwallowPanic, Law::Answer, Where::Shell),
-    (Mutant::IgnoreStop, Law::Closing, Where::Shell),
-    (Mutant::ResumeTooEarly, Law::Order, Where::Http),
-    (Mutant::CloseWithResponse, Law::Answer, Where::Http),
-    (Mutant::CutIsCancellation, Law::Answer, Where::Http),
-    (Mutant::IgnoreHangup, Law::Closing, Where::Http),
-    (Mutant::KeepDeleted, Law::Closing, Where::Http),
-    (Mutant::KeepIdle, Law::Closing, Where::Http),
-    (Mutant::CrossStreams, Law::Identity, Where::Http),
-    (Mutant::KeepUnreadOfCancelled, Law::Silence, Where::Http),
-    (Mutant::AnswerTwice, Law::OneEnding, Where::Http),
-    (Mutant::KeepDroppedCalls, Law::Closing, Where::Client),
-    (Mutant::CrossCalls, Law::Outcome, Where::Client),
-    (Mutant::ForgetCallDeadlines, Law::Answer, Where::Client),
-    (Mutant::ForgetWhatWasSent, Law::Outcome, Where::Client),
-    (Mutant::CloseOnBadBytes, Law::Outcome, Where::Client),
-    (Mutant::AnswerTwice, Law::OneEnding, Where::Client),
-    (Mutant::KeepDroppedTasks, Law::Closing, Where::Client),
-    (Mutant::KeepDroppedTasks, Law::Closing, Where::HttpClient),
-    (Mutant::IgnoreLateTasks, Law::Closing, Where::Client),
-    (Mutant::LeaveTasks, Law::Closing, Where::Client),
-    (Mutant::LeaveTasks, Law::Closing, Where::HttpClient),
-    (Mutant::AnswerTasksAgain, Law::OneEnding, Where::Client),
-    (Mutant::ForgetTotal, Law::Answer, Where::Client),
-    (Mutant::OutlastClose, Law::Closing, Where::Client),
-    (Mutant::SleepOn, Law::Closing, Where::Client),
-    (Mutant::TellEarly, Law::Order, Where::Client),
-    (Mutant::KeepStale, Law::Outcome, Where::Client),
-    (Mutant::KeepExpired, Law::Outcome, Where::Client),
-    (Mutant::KeepExpired, Law::Outcome, Where::HttpClient),
-    (Mutant::RepeatHarmful, Law::Outcome, Where::Client),
-    (Mutant::ForgetLostSubscriptions, Law::Closing, Where::HttpClient),
-    (Mutant::HoldWhileUnsubscribing, Law::Closing, Where::Client),
-    (Mutant::SendAgain, Law::Identity, Where::HttpClient),
-    (Mutant::KeepHalfRead, Law::Answer, Where::HttpClient),
-    (Mutant::BrokenIsUnsent, Law::Outcome, Where::HttpClient),
-    (Mutant::KeepResponses, Law::Closing, Where::HttpClient),
-    (Mutant::KeepTasks, Law::Closing, Where::HttpClient),
-    (Mutant::KeepLostSession, Law::Closing, Where::HttpClient),
-    (Mutant::CrossCalls, Law::Outcome, Where::HttpClient),
-];
 
 /// Seeds to look at before giving up.
 const SEEDS: u64 = 2_000;
@@ -106,7 +23,7 @@ fn every_fault_is_in_the_table() {
 fn small_worlds_catch_their_faults() {
     let mut missed = Vec::new();
     for (mutant, law, place) in TABLE {
-        let Where::World(world) = place else { continue };
+        let Where::Explore(world) = place else { continue };
         match with(*mutant, || explore::hunt(world, Size::Tiny, *law)) {
             Some(caught) => assert!(caught.breaks(*law), "{mutant:?}:\n{caught}"),
             None => missed.push(format!("{mutant:?} does not break {law} in the world \"{world}\"")),
@@ -118,7 +35,7 @@ fn small_worlds_catch_their_faults() {
 #[test]
 fn seeds_catch_their_faults() {
     for (mutant, law, place) in TABLE {
-        if !matches!(place, Where::Seeds) {
+        if !matches!(place, Where::Seeds(World::Cores)) {
             continue;
         }
         let seed = (0..SEEDS).find(|seed| with(*mutant, || pair::run(*seed)).breaks(*law));
@@ -129,34 +46,35 @@ fn seeds_catch_their_faults() {
 
 #[test]
 fn seeds_of_the_shell_catch_its_faults() {
-    catch(|place| matches!(place, Where::Shell), |seed| shell::run_seed(seed).map(drop));
+    catch(World::Shell);
 }
 
 #[test]
 fn seeds_over_http_catch_its_faults() {
-    catch(|place| matches!(place, Where::Http), |seed| http::run_seed(seed).map(drop));
+    catch(World::Http);
 }
 
 #[test]
 fn seeds_of_the_client_catch_its_faults() {
-    catch(|place| matches!(place, Where::Client), |seed| client::run_seed(Reach::Stream, seed).map(drop));
+    catch(World::Client);
 }
 
 #[test]
 fn seeds_of_the_client_over_http_catch_its_faults() {
-    catch(|place| matches!(place, Where::HttpClient), |seed| client::run_seed(Reach::Http, seed).map(drop));
+    catch(World::HttpClient);
 }
 
-/// Each fault that is looked for there is found under a seed that passes without it.
-fn catch(there: impl Fn(&Where) -> bool, run: impl Fn(u64) -> Result<(), Violation>) {
+/// Each fault that is looked for in a world is found under a seed that passes without it, with a script that is biased towards
+/// the rare or with one that is not.
+fn catch(world: World) {
     let mut missed = Vec::new();
     for (mutant, law, place) in TABLE {
-        if !there(place) {
+        if *place != Where::Seeds(world) {
             continue;
         }
-        let breaks = |seed: &u64| with(*mutant, || run(*seed)).is_err_and(|violation| violation.law == *law);
-        match (0..SEEDS).find(breaks) {
-            Some(seed) => assert!(run(seed).is_ok(), "seed {seed} fails without {mutant:?} too"),
+        let breaks = |seed: &Seed| with(*mutant, || world.run(*seed)).is_err_and(|violation| violation.law == *law);
+        match (0..SEEDS).flat_map(|number| [number.into(), Seed::plain(number)]).find(breaks) {
+            Some(seed) => assert!(world.run(seed).is_ok(), "seed {seed} fails without {mutant:?} too"),
             None => missed.push(format!("{mutant:?} does not break {law} under {SEEDS} seeds")),
         }
     }
@@ -166,9 +84,21 @@ fn catch(there: impl Fn(&Where) -> bool, run: impl Fn(u64) -> Result<(), Violati
 #[test]
 fn small_worlds_are_lawful_without_faults() {
     for (_, _, place) in TABLE {
-        let Where::World(world) = place else { continue };
+        let Where::Explore(world) = place else { continue };
         if let Err(counterexample) = explore::explore(world, Size::Tiny) {
             panic!("{counterexample}");
         }
+    }
+}
+
+#[test]
+fn seeds_that_failed_catch_the_faults_that_they_failed_for() {
+    for (mutant, law, place) in TABLE {
+        let Where::FailedSeeds(world) = place else { continue };
+        let mut seeds = failed_seeds::all().into_iter().filter(|(of, _)| of == world);
+        let caught = seeds.any(|(_, seed)| {
+            with(*mutant, || world.run(seed)).is_err_and(|violation| violation.law == *law) && world.run(seed).is_ok()
+        });
+        assert!(caught, "{mutant:?} does not break {law} under the failed seeds of {world}");
     }
 }

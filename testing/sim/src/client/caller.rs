@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast::client::{Canceller, Connecting, Reconnect};
-use steadfast::{Client, ElicitParams, ElicitResult, Error, ListRootsResult};
+use steadfast::{CallToolResult, Client, ElicitParams, ElicitResult, Error, ListRootsResult};
 
 use super::journal::{End, Journal};
 use super::script::{Act, Call, Hears, Opening, Script};
@@ -205,14 +205,14 @@ impl Caller {
                 journal.heard_out(tag);
             });
             let canceller = result.canceller();
-            (self.executor.spawn_scenery(async move { waits.end(End::of(result.await)) }), canceller)
+            (self.executor.spawn_scenery(waits.wait(result, call.polls)), canceller)
         } else {
             if call.progress == Hears::Called {
                 made = made.on_progress(move |progress| journal.progressed(tag, progress.progress));
             }
             let pending = made.start();
             let canceller = pending.canceller();
-            (self.executor.spawn_scenery(async move { waits.end(End::of(pending.await)) }), canceller)
+            (self.executor.spawn_scenery(waits.wait(pending, call.polls)), canceller)
         };
         drop(client);
         self.state().calls.push((tag, task, canceller));
@@ -240,8 +240,19 @@ struct Waits {
 }
 
 impl Waits {
-    fn end(mut self, end: End) {
-        self.end = Some(end);
+    /// Waits for the end of a call, and drops it when it has been polled so often.
+    async fn wait(mut self, call: impl Future<Output = Result<CallToolResult, Error>>, polls: Option<u32>) {
+        let (mut call, mut polled) = (Box::pin(call), 0);
+        let ended = std::future::poll_fn(|cx| {
+            if polls == Some(polled) {
+                return Poll::Ready(None);
+            }
+            polled += 1;
+            call.as_mut().poll(cx).map(Some)
+        });
+        let ended = ended.await;
+        drop(call);
+        self.end = ended.map(End::of);
     }
 }
 

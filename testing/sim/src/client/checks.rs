@@ -17,6 +17,7 @@ use super::journal::{CallFacts, End, Facts, Fault, Kind, QuestionFacts, RequestF
 use super::script::{Call, Over};
 use crate::executor::Executor;
 use crate::law::Law;
+use crate::line_buffer::LineBuffer;
 use crate::message::{Id, id_text};
 
 /// What may pass between a cause and its effect: time goes on a little while things run.
@@ -28,6 +29,9 @@ pub(super) const LEAVING_HTTP: Duration = Duration::from_secs(4);
 
 /// How long a client lives on to have a task cancelled that nobody waits for.
 const CANCELLING: Duration = Duration::from_secs(10);
+
+/// How long a request over HTTP may take to arrive before it is said that it was given up.
+const ARRIVING: Duration = Duration::from_secs(1);
 
 /// How often a request is made again that was not let in.
 const ASKED_AGAIN: usize = 4;
@@ -47,9 +51,8 @@ pub(super) fn at_opening(facts: &mut Facts, must: bool) {
 
 /// Progress reaches the call that it is for (L8), in its order (L9).
 pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
-    // Whole numbers of this size are exact.
-    let whose = (value / 1_000.0).floor();
-    if whose.to_string() != tag.to_string() {
+    // As text, in which whole numbers of this size are exact.
+    if !facts.reported.contains(&(tag, value.to_string())) {
         return facts.broken(Law::Identity, format!("call {tag} was told of progress {value}"));
     }
     let in_order = facts.over == Over::Stream;
@@ -85,7 +88,8 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
             facts.broken(Law::Outcome, format!("the request {id} was made for a call that was said not to be sent"));
         }
     }
-    facts.requests.insert(id, RequestFacts { kind, written: now, ..RequestFacts::default() });
+    let cancels_task = method == "tasks/cancel";
+    facts.requests.insert(id, RequestFacts { kind, link, cancels_task, written: now, ..RequestFacts::default() });
 }
 
 /// What a request is for, and the call that waits for its answer.
@@ -173,6 +177,17 @@ fn first_answer<'a>(facts: &'a Facts, way: &dyn Way, call: &CallFacts) -> (Optio
     (request.answers.iter().find(read).map(|(_, said)| *said), &request.faults)
 }
 
+/// Whether that was read before the client could know that its connection is lost: calls end with the connection, and one that
+/// may be made again waits for another while the rest of the first is still read.
+fn first_answer_was_in_time(facts: &Facts, way: &dyn Way, call: &CallFacts) -> bool {
+    let request = call.ids.last().and_then(|id| facts.requests.get(id));
+    if request.is_some_and(|request| facts.is_given_up(request.link)) {
+        return false;
+    }
+    let mut receipts = request.into_iter().flat_map(|request| &request.answers).filter_map(|(receipt, _)| *receipt);
+    receipts.find(|receipt| way.was_read(*receipt)).is_some_and(|receipt| way.was_read_in_time(receipt))
+}
+
 /// A call has ended: as it is said to have (L10), and not before its time.
 pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, end: &End) {
     let (Some(call), Some(plan)) = (facts.calls.get(&tag), facts.plans.get(&tag)) else { return };
@@ -240,7 +255,9 @@ fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
 /// Nothing can run: what takes no time has happened.
 pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
-    let too_long = facts.closing.is_some_and(|closing| now > closing + most + SLACK);
+    // Whoever closes a client while it follows tasks waits first until the server has heard that they are cancelled.
+    let hearing = if facts.left_behind.is_empty() { Duration::ZERO } else { tasks::HEARING };
+    let too_long = facts.closing.is_some_and(|closing| now > closing + most + hearing + SLACK);
     let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
     for tag in open {
         let Some(call) = facts.calls.get(&tag) else { continue };
@@ -248,7 +265,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
             return facts.broken(Law::Answer, late);
         }
         let (said, _) = first_answer(facts, way, call);
-        if said.is_some_and(Said::decides) {
+        if said.is_some_and(Said::decides) && first_answer_was_in_time(facts, way, call) {
             return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
         }
         if call.cancelled {
@@ -274,13 +291,13 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     if too_long && !asked && !over {
         return facts.broken(Law::Closing, "the connection should have ended by now");
     }
-    let cancels = if tasks::cancelled(facts) > 0 { CANCELLING } else { Duration::ZERO };
+    let cancels = if tasks::may_be_cancelling(facts) { CANCELLING } else { Duration::ZERO };
     if facts.left.is_some_and(|left| now > left + most + cancels + SLACK) && !way.is_dropped() {
         return facts.broken(Law::Closing, "nobody has the client any more, and the connection goes on");
     }
     if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
         over_are_taken_back(facts, way, now);
-        tasks::unwanted_are_cancelled(facts);
+        tasks::unwanted_are_cancelled(facts, way, now);
         tasks::late_are_cancelled(facts, way, now);
         changes::given_up_are_taken_back(facts);
         changes::subscriptions_are_right(facts, way);
@@ -289,7 +306,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
 }
 
 /// L5: who was dropped or has waited for long enough is taken back, unless the answer was there. In a session that is said behind the
-/// request itself, which has a second to arrive (L9).
+/// request itself, which has a second to arrive (L9), from when it sets out: that may be after the program dropped the call.
 fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
     let left = facts.calls.iter().find(|(_, call)| {
         let over = matches!(call.ended, Some((_, End::Dropped | End::Failed(ErrorKind::TimedOut, _))));
@@ -300,7 +317,8 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
             (Over::Http, true) => request.given_up,
             // Where nobody took it there is nothing to take back.
             (Over::Http, false) => {
-                let soon = call.ended.as_ref().is_some_and(|(when, _)| now < *when + Duration::from_secs(1));
+                let since = call.ended.as_ref().map(|(ended, _)| request.written.max(*ended));
+                let soon = since.is_some_and(|since| now < since + ARRIVING);
                 request.cancelled || !request.faults.is_empty() || soon
             }
             (Over::Stream, _) => request.cancelled,
@@ -313,11 +331,21 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
     }
 }
 
-/// L2: what a server of the older revisions asked is answered, and L3: not if it was taken back.
+/// L2: what a server of the older revisions asked is answered, in time from when it was read (a stream that was cut may be resumed
+/// long after), and L3: not if it was taken back.
 fn questions_are_answered(facts: &mut Facts, way: &dyn Way, now: Moment) {
     let read = |receipt: Option<usize>| receipt.is_some_and(|receipt| way.was_read(receipt));
+    // In a session a response that is given up before its end is given up for a cancellation.
+    let cancelled = |request: &Id| facts.requests.get(request).is_some_and(|request| request.cancelled);
     for question in facts.questions.values_mut() {
-        question.silenced |= question.answers == 0 && read(question.withdrawn);
+        if question.heard.is_none() && read(question.receipt) {
+            question.heard = Some(now);
+        }
+        // What was read of a response that is given up may be dropped before the client takes it in.
+        let told = question.withdrawn.as_ref().is_some_and(|(receipt, within)| {
+            read(Some(*receipt)) && !(facts.over == Over::Http && within.as_ref().is_some_and(cancelled))
+        });
+        question.silenced |= question.answers == 0 && told;
     }
     // What comes in a response that nobody reads any more may be lost on its way to who would have answered.
     let given_up = |question: &QuestionFacts| {
@@ -328,8 +356,7 @@ fn questions_are_answered(facts: &mut Facts, way: &dyn Way, now: Moment) {
         !given_up(question)
             && question.answers == 0
             && !question.taken_back
-            && now > question.asked + HANDLING
-            && read(question.receipt)
+            && question.heard.is_some_and(|heard| now > heard + HANDLING)
     });
     if let Some((id, _)) = waits
         && !facts.modern
@@ -366,7 +393,7 @@ pub(super) fn at_last(facts: &mut Facts, way: &dyn Way, executor: &Executor) {
 
 /// L10: of a call that is said not to have been sent, not even a part is on the wire.
 fn not_sent_in_part(facts: &mut Facts) {
-    let is_call = |bytes: &&Vec<u8>| String::from_utf8_lossy(bytes).contains("\"method\":\"tools/call");
+    let is_call = |line: &&LineBuffer| String::from_utf8_lossy(line.rest()).contains("\"method\":\"tools/call");
     let begun = facts.partial.values().filter(is_call).count();
     let whole = facts.calls.values().filter(|call| !call.ids.is_empty()).count();
     let unsent = |call: &&CallFacts| matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent))));

@@ -67,7 +67,7 @@ impl Web {
                 let what = "a session is ended that the client was told of long ago that it is lost";
                 self.journal.facts().broken(Law::Closing, what);
             }
-            self.journal.lose("session lost");
+            self.journal.lose_session(origin.link);
             return Ok(self.status(404, gone));
         }
         match (&request.method, message) {
@@ -110,7 +110,7 @@ impl Web {
             }
             Manner::Status(status) => {
                 if status == 404 && origin.in_session {
-                    self.journal.lose("session lost");
+                    self.journal.lose_session(origin.link);
                 }
                 Ok(self.status(status, gone))
             }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use steadfast::{CallToolResult, Error, ErrorKind, Outcome};
@@ -13,10 +14,15 @@ use super::checks::changes::{self, Heard, ListenerFacts};
 use super::checks::kept::{self, KeptFacts};
 use super::checks::tasks::{self, TaskFacts};
 use super::script::{Act, Call, Listening, Over, Reading, Script};
+use crate::coverage;
 use crate::executor::Executor;
 use crate::law::Law;
+use crate::line_buffer::LineBuffer;
 use crate::message::{Id, id_text};
 use crate::record::Record;
+
+/// How long a client waits for the answer to a subscription whose listener is gone.
+const SUBSCRIBING: Duration = Duration::from_secs(60);
 
 /// The journal of one run.
 pub(super) struct Journal {
@@ -29,6 +35,11 @@ pub(super) struct Journal {
 pub(super) trait Way: Send + Sync {
     /// Whether the client has read what this is the receipt of.
     fn was_read(&self, receipt: usize) -> bool;
+
+    /// The same, if that was before the client could know that its own words are lost on that connection.
+    fn was_read_in_time(&self, receipt: usize) -> bool {
+        self.was_read(receipt)
+    }
 
     /// The server has taken all that the client has to say.
     fn is_quiet(&self) -> bool;
@@ -49,6 +60,8 @@ pub(super) struct Facts {
     /// How many calls may wait.
     pub(super) most_calls: usize,
     pub(super) calls: BTreeMap<u64, CallFacts>,
+    /// Progress that the server has reported, by the call that it is for.
+    pub(super) reported: BTreeSet<(u64, String)>,
     pub(super) plans: BTreeMap<u64, Call>,
     /// Requests of the client.
     pub(super) requests: BTreeMap<Id, RequestFacts>,
@@ -67,8 +80,12 @@ pub(super) struct Facts {
     pub(super) returns: bool,
     /// A connection was lost.
     pub(super) trouble: bool,
+    /// Those whose session the client was told is lost.
+    pub(super) lost: BTreeSet<usize>,
     /// The client could see that it is over.
     pub(super) closing: Option<Moment>,
+    /// Until when the server reads nothing.
+    pub(super) deaf_until: Moment,
     /// The program has closed it.
     pub(super) shut: Option<Moment>,
     /// The program is done with the client, and no call waits.
@@ -78,7 +95,7 @@ pub(super) struct Facts {
     /// How it began, once it has.
     pub(super) opened: Option<Result<(), ErrorKind>>,
     /// Bytes of lines that have not ended, by their connection.
-    pub(super) partial: BTreeMap<usize, Vec<u8>>,
+    pub(super) partial: BTreeMap<usize, LineBuffer>,
     pub(super) counts: Counts,
 }
 
@@ -120,16 +137,17 @@ pub(super) struct CallFacts {
 
 /// A question of the server's.
 pub(super) struct QuestionFacts {
-    pub(super) asked: Moment,
     /// The request on whose response it was asked over HTTP, if any.
     pub(super) within: Option<Id>,
     pub(super) receipt: Option<usize>,
     /// The server had not said yet what it speaks.
     pub(super) early: bool,
     pub(super) answers: usize,
-    /// It was taken back, and the receipt of that if the client had read the question.
+    /// When nothing could run any more after the client had read it, so that the client has taken it in.
+    pub(super) heard: Option<Moment>,
+    /// It was taken back, and the receipt of that if the client knew of the question; with the request on whose response it was.
     pub(super) taken_back: bool,
-    pub(super) withdrawn: Option<usize>,
+    pub(super) withdrawn: Option<(usize, Option<Id>)>,
     /// The client knows that it was.
     pub(super) silenced: bool,
 }
@@ -143,6 +161,15 @@ pub(super) enum End {
 }
 
 impl End {
+    /// What kind of end it is, for people.
+    fn name(&self) -> String {
+        match self {
+            Self::Done(_) => "call: done".to_owned(),
+            Self::Failed(kind, outcome) => format!("call: {kind:?}, {outcome:?}"),
+            Self::Dropped => "call: dropped".to_owned(),
+        }
+    }
+
     pub(super) fn of(ended: Result<CallToolResult, Error>) -> Self {
         match ended {
             Ok(result) => {
@@ -157,6 +184,10 @@ impl End {
 #[derive(Default)]
 pub(super) struct RequestFacts {
     pub(super) kind: Kind,
+    /// It has a task cancelled.
+    pub(super) cancels_task: bool,
+    /// The connection that it was made on.
+    pub(super) link: usize,
     pub(super) written: Moment,
     pub(super) cancelled: bool,
     /// Nobody waits for its response any more (HTTP).
@@ -228,6 +259,12 @@ impl Facts {
         self.record.broken(law, what);
     }
 
+    /// Whether the client has given a connection up because its session is lost. It opens another at once, and what is read on the
+    /// old one at that moment may be dropped. What was read before that was checked when nothing could run.
+    pub(super) fn is_given_up(&self, link: usize) -> bool {
+        self.returns && self.lost.contains(&link)
+    }
+
     /// Whether nobody in the program waits for anything of the client.
     pub(super) fn is_idle(&self) -> bool {
         let calls = self.calls.values().all(|call| call.ended.is_some());
@@ -236,12 +273,21 @@ impl Facts {
     }
 
     /// How much may wait for an answer, at most.
-    pub(super) fn waiting(&self) -> usize {
+    pub(super) fn waiting(&self, way: &dyn Way, now: Moment) -> usize {
         // One whose progress is a stream of its own goes on by itself, and may notice later that it was dropped.
         let calls = self.calls.values().filter(|call| call.ended.is_none() || call.hears).count();
         let readings = self.kept.readings.values().filter(|reading| !reading.over).count();
-        let listeners = self.listeners.values().filter(|listener| listener.ended.is_none()).count();
-        let beside = |request: &&RequestFacts| matches!(request.kind, Kind::Task | Kind::Subscription);
+        // On the older wires a subscription that is being made is waited for after its listener is gone: it must not arrive behind
+        // what takes it back. It is among the requests below once it has been written, and may be under way before.
+        let listens = |listener: &&ListenerFacts| match listener.ended {
+            Some(ended) => !self.modern && !listener.has_asked() && now <= ended + SUBSCRIBING,
+            None => true,
+        };
+        let listeners = self.listeners.values().filter(listens).count();
+        let read = |(receipt, _): &(Option<usize>, Said)| receipt.is_some_and(|receipt| way.was_read(receipt));
+        let beside = |request: &&RequestFacts| {
+            matches!(request.kind, Kind::Task | Kind::Subscription) && !request.answers.iter().any(read)
+        };
         calls + readings + listeners + self.requests.values().filter(beside).count()
     }
 }
@@ -258,6 +304,7 @@ impl Journal {
             modern: script.handshake.is_none(),
             most_calls: script.limits.calls,
             calls: BTreeMap::new(),
+            reported: BTreeSet::new(),
             plans: plans.collect(),
             requests: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -269,7 +316,9 @@ impl Journal {
             kept: KeptFacts::default(),
             returns: script.returns,
             trouble: false,
+            lost: BTreeSet::new(),
             closing: None,
+            deaf_until: Moment::default(),
             shut: None,
             left: None,
             requesting: 0,
@@ -309,6 +358,12 @@ impl Journal {
         }
     }
 
+    /// The client is told that the session of a connection is lost.
+    pub(super) fn lose_session(&self, link: usize) {
+        self.facts().lost.insert(link);
+        self.lose("session lost");
+    }
+
     /// The program closes the client.
     pub(super) fn close(&self) {
         let now = self.executor.now();
@@ -317,7 +372,7 @@ impl Journal {
         facts.shut.get_or_insert(now);
         facts.closing.get_or_insert(now);
         if let Some(way) = self.way() {
-            tasks::at_close(&mut facts, way);
+            tasks::at_close(&mut facts, way, now);
         }
     }
 
@@ -336,6 +391,10 @@ impl Journal {
         let text = opened.err().map(|error| format!("{error:?}")).unwrap_or_default();
         facts.record.note(now, "opened", u64::from(opened.is_ok()), text.as_bytes());
         facts.opened = Some(opened.map_err(Error::kind));
+        coverage::ending(match opened {
+            Ok(()) => "opening: done".to_owned(),
+            Err(error) => format!("opening: {:?}, {:?}", error.kind(), error.outcome()),
+        });
         checks::at_opening(&mut facts, compatible);
     }
 
@@ -343,7 +402,7 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "call", tag, b"");
-        let crowded = facts.waiting() >= facts.most_calls;
+        let crowded = self.way().is_some_and(|way| facts.waiting(way, now) >= facts.most_calls);
         let call = CallFacts {
             began: now,
             ended: None,
@@ -387,6 +446,10 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "has read", number, format!("{end:?}").as_bytes());
+        coverage::ending(match &end {
+            Ok(_) => "reading: done".to_owned(),
+            Err((kind, outcome)) => format!("reading: {kind:?}, {outcome:?}"),
+        });
         if let Some(way) = self.way() {
             kept::at_read(&mut facts, way, now, number, end);
         }
@@ -424,6 +487,7 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "ended", tag, format!("{end:?}").as_bytes());
+        coverage::ending(end.name());
         let Some(call) = facts.calls.get_mut(&tag) else { return };
         if call.ended.is_some() {
             return facts.broken(Law::OneEnding, format!("call {tag} ended twice"));
@@ -439,16 +503,8 @@ impl Journal {
 impl Journal {
     /// The client has written some bytes of its stream.
     pub(super) fn wrote(&self, link: usize, bytes: &[u8]) {
-        for byte in bytes {
-            let line = {
-                let mut facts = self.facts();
-                let partial = facts.partial.entry(link).or_default();
-                if *byte != b'\n' {
-                    partial.push(*byte);
-                    continue;
-                }
-                std::mem::take(partial)
-            };
+        let lines = self.facts().partial.entry(link).or_default().push(bytes);
+        for line in lines {
             self.wrote_message(link, &line);
         }
     }
@@ -492,6 +548,12 @@ impl Journal {
         }
     }
 
+    /// The server reports the progress of a call.
+    pub(super) fn reports(&self, tag: u64, progress: u64) {
+        self.prolonged(tag);
+        self.facts().reported.insert((tag, progress.to_string()));
+    }
+
     pub(super) fn prolonged(&self, tag: u64) {
         if let Some(call) = self.facts().calls.get_mut(&tag) {
             call.prolonged = true;
@@ -508,11 +570,11 @@ impl Journal {
     /// The server has asked.
     pub(super) fn asked(&self, id: &Id, within: Option<Id>, receipt: Option<usize>, early: bool) {
         let question = QuestionFacts {
-            asked: self.executor.now(),
             within,
             receipt,
             early,
             answers: 0,
+            heard: None,
             taken_back: false,
             withdrawn: None,
             silenced: false,
@@ -520,13 +582,21 @@ impl Journal {
         self.facts().questions.insert(id.clone(), question);
     }
 
-    /// The server takes a question back.
-    pub(super) fn withdrawn(&self, id: &Id, receipt: Option<usize>) {
+    /// The server takes a question back, on the response to a request if that is named.
+    pub(super) fn withdrawn(&self, id: &Id, within: Option<Id>, receipt: Option<usize>) {
         let read = |receipt: usize| self.way().is_some_and(|way| way.was_read(receipt));
-        // Over HTTP it may overtake the question.
-        if let Some(question) = self.facts().questions.get_mut(id) {
+        let mut facts = self.facts();
+        let over = facts.over;
+        if let Some(question) = facts.questions.get_mut(id) {
             question.taken_back = true;
-            question.withdrawn = receipt.filter(|_| question.receipt.is_some_and(read));
+            // Over HTTP each response is read by itself, and what comes on another than the question may overtake it, also when
+            // both have been read.
+            let behind = within.is_some() && within == question.within;
+            let known = match over {
+                Over::Stream => question.receipt.is_some_and(read),
+                Over::Http => behind || question.heard.is_some(),
+            };
+            question.withdrawn = receipt.filter(|_| known).map(|receipt| (receipt, within));
         }
     }
 

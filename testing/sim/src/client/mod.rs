@@ -8,6 +8,7 @@
 //! checks see only what the program was told, and what the server read and said. Two worlds share all but the way to the
 //! server: a stream of bytes, or HTTP.
 
+mod bias;
 mod caller;
 mod checks;
 mod http;
@@ -27,7 +28,9 @@ use crate::executor::Executor;
 use crate::law::Violation;
 use crate::record::Record;
 use crate::rng::Random;
+use crate::seed::Seed;
 use crate::world::{self, World};
+use crate::worlds::Shrunk;
 use caller::Caller;
 use http::Web;
 use journal::{End, Journal};
@@ -133,39 +136,47 @@ pub enum Reach {
 /// # Errors
 ///
 /// The first law that was broken.
-pub fn run_seed(reach: Reach, seed: u64) -> Result<Totals, Violation> {
+pub fn run_seed(reach: Reach, seed: impl Into<Seed>) -> Result<Totals, Violation> {
     match reach {
-        Reach::Stream => world::run_seed::<Simulated<false>>(seed),
-        Reach::Http => world::run_seed::<Simulated<true>>(seed),
+        Reach::Stream => world::run_seed::<Simulated<false>>(seed.into()),
+        Reach::Http => world::run_seed::<Simulated<true>>(seed.into()),
     }
 }
 
 /// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
-pub fn shrink(reach: Reach, seed: u64) -> Option<String> {
+pub fn shrink(reach: Reach, seed: impl Into<Seed>) -> Option<Shrunk> {
     match reach {
-        Reach::Stream => world::shrink::<Simulated<false>>(seed),
-        Reach::Http => world::shrink::<Simulated<true>>(seed),
+        Reach::Stream => world::shrink::<Simulated<false>>(seed.into()),
+        Reach::Http => world::shrink::<Simulated<true>>(seed.into()),
     }
 }
 
 /// What happens under a seed, for people to read.
-pub fn lines(reach: Reach, seed: u64) -> Vec<String> {
+pub fn lines(reach: Reach, seed: impl Into<Seed>) -> Vec<String> {
     match reach {
-        Reach::Stream => world::lines::<Simulated<false>>(seed),
-        Reach::Http => world::lines::<Simulated<true>>(seed),
+        Reach::Stream => world::lines::<Simulated<false>>(seed.into()),
+        Reach::Http => world::lines::<Simulated<true>>(seed.into()),
     }
 }
 
 struct Simulated<const HTTP: bool> {
     executor: Executor,
     journal: Arc<Journal>,
+    server: Arc<Server>,
+}
+
+impl<const HTTP: bool> Drop for Simulated<HTTP> {
+    fn drop(&mut self) {
+        // It refers to itself through the streams that it tells of changes.
+        self.server.forget_subscriptions();
+    }
 }
 
 impl<const HTTP: bool> World for Simulated<HTTP> {
     type Script = Script;
     type Totals = Totals;
 
-    fn script(seed: u64) -> Script {
+    fn script(seed: Seed) -> Script {
         Script::of(seed, if HTTP { Over::Http } else { Over::Stream })
     }
 
@@ -185,7 +196,7 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
                 (Arc::new(web), Client::connect(target))
             }
         };
-        let caller = Arc::new(Caller::new(executor.clone(), Arc::clone(&journal), server, voice));
+        let caller = Arc::new(Caller::new(executor.clone(), Arc::clone(&journal), Arc::clone(&server), voice));
         let connecting = caller.prepare(connecting, script);
         executor.spawn_scenery(caller.perform(connecting, script.clone()));
         let (watching, time) = (Arc::downgrade(&journal), executor.clone());
@@ -195,7 +206,7 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
                 checks::at_idle(&mut journal.facts(), way, time.now());
             }
         });
-        Self { executor, journal }
+        Self { executor, journal, server }
     }
 
     fn executor(&self) -> &Executor {

@@ -6,8 +6,10 @@ use std::time::Duration;
 use steadfast::client::Era;
 use steadfast::{Limits, Revision};
 
+use super::bias;
 use super::writer::Writer;
 use crate::rng::Random;
+use crate::seed::Seed;
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -109,6 +111,8 @@ pub(super) struct Call {
     pub(super) progress: Hears,
     /// It does no harm if the server does it twice.
     pub(super) idempotent: bool,
+    /// The program drops it when it has been polled so often.
+    pub(super) polls: Option<u32>,
     /// What the server does when it has the call.
     pub(super) plan: Vec<Say>,
     /// How it responds, over HTTP.
@@ -275,7 +279,16 @@ pub(super) enum Manner {
 
 impl Script {
     /// The script of a seed.
-    pub(super) fn of(seed: u64, over: Over) -> Self {
+    pub(super) fn of(seed: Seed, over: Over) -> Self {
+        let mut script = Self::draw(seed.number, over);
+        if !seed.plain {
+            bias::apply(&mut script);
+        }
+        script
+    }
+
+    /// The script as it is first drawn.
+    fn draw(seed: u64, over: Over) -> Self {
         let mut random = Random::new(seed, 30);
         let older = [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
         let handshake = random.chance(50).then(|| *random.pick(&older));
@@ -313,6 +326,10 @@ impl Script {
 
 impl crate::world::Script for Script {
     type Step = Step;
+
+    fn kind(step: &Step) -> String {
+        crate::bias::kind(&step.act)
+    }
 
     fn steps(&self) -> &[Step] {
         &self.steps

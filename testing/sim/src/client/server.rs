@@ -179,8 +179,8 @@ impl Server {
             Say::Wait(_) => {}
             Say::Progress => {
                 let Some((busy, token)) = busy.and_then(|busy| Some((busy, busy.token.clone()?))) else { return };
-                self.journal.prolonged(busy.tag);
                 let progress = busy.tag * 1_000 + self.number();
+                self.journal.reports(busy.tag, progress);
                 Self::report(&token, progress, voice);
             }
             Say::StrayProgress => Self::report(&Id::from("\"nobody's\""), 1, voice),
@@ -194,7 +194,7 @@ impl Server {
                 voice.tell(&result(&Id::from(format!("\"{}\"", busy.id)), &self.done(busy)), false);
             }
             Say::Ask => self.ask(busy, voice),
-            Say::Withdraw => self.withdraw(voice),
+            Say::Withdraw => self.withdraw(busy, voice),
             Say::Torn => {
                 if let Some(busy) = busy {
                     let receipt = voice.tear(&result(&busy.id, &self.done(busy)));
@@ -267,11 +267,11 @@ impl Server {
     }
 
     /// Takes the last question back.
-    fn withdraw(&self, voice: &Arc<dyn Voice>) {
+    fn withdraw(&self, busy: Option<&Busy>, voice: &Arc<dyn Voice>) {
         let Some(id) = self.state().asked.take().filter(|_| self.handshake.is_some()) else { return };
         let receipt = voice.say(&notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")), false);
         self.journal.note("takes back", 0, id.as_bytes());
-        self.journal.withdrawn(&id, receipt);
+        self.journal.withdrawn(&id, busy.map(|busy| busy.key.clone()), receipt);
     }
 
     fn number(&self) -> u64 {

@@ -10,6 +10,7 @@ use super::journal::{Journal, Way};
 use super::script::Script;
 use super::server::{Server, Voice};
 use crate::executor::Executor;
+use crate::line_buffer::LineBuffer;
 use crate::link::{End, Link};
 use crate::rng::Random;
 
@@ -88,7 +89,7 @@ impl Pipe {
     /// Reads and serves until there is no more.
     async fn read(self) {
         let (voice, executor): (Arc<dyn Voice>, _) = (Arc::new(self.clone()), self.pipes.executor.clone());
-        let mut line = Vec::new();
+        let mut buffer = LineBuffer::default();
         loop {
             let (paused, now) = (self.pipes.state().paused, executor.now());
             if paused > now {
@@ -96,15 +97,10 @@ impl Pipe {
                 continue;
             }
             let Some(bytes) = std::future::poll_fn(|cx| self.link.poll_receive(cx)).await else { return };
-            for byte in bytes {
-                if byte != b'\n' {
-                    line.push(byte);
-                    continue;
-                }
+            for line in buffer.push(&bytes) {
                 if let Ok(message) = serde_json::from_slice(&line) {
                     self.pipes.server.take(self.number, &message, &voice);
                 }
-                line.clear();
             }
         }
     }
@@ -160,6 +156,7 @@ impl Voice for Pipe {
         let until = self.pipes.executor.now() + duration;
         let mut state = self.pipes.state();
         state.paused = until.max(state.paused);
+        self.pipes.journal.facts().deaf_until = state.paused;
     }
 
     fn link(&self) -> usize {
@@ -207,6 +204,10 @@ struct Wires(Arc<Mutex<Vec<Link>>>);
 impl Way for Wires {
     fn was_read(&self, receipt: usize) -> bool {
         lock(&self.0).get(receipt / PER_STREAM).is_some_and(|link| link.was_read(receipt % PER_STREAM))
+    }
+
+    fn was_read_in_time(&self, receipt: usize) -> bool {
+        lock(&self.0).get(receipt / PER_STREAM).is_some_and(|link| link.was_read_in_time(receipt % PER_STREAM))
     }
 
     fn is_quiet(&self) -> bool {

@@ -93,6 +93,7 @@ impl Writer {
             total: Duration::from_secs(total),
             progress: *self.random.pick(&[Hears::Nothing, Hears::Nothing, Hears::Called, Hears::Stream]),
             idempotent: self.random.chance(30),
+            polls: None,
             plan,
             manner: self.manner(),
         }

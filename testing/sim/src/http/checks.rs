@@ -10,6 +10,7 @@ use steadfast_proto::Moment;
 use super::handlers::SECRET;
 use super::journal::{ExchangeFacts, Facts, Purpose};
 use super::script::Kind;
+use crate::drain::handler_window;
 use crate::executor::Executor;
 use crate::law::Law;
 use crate::lives::{How, LifeFacts, What};
@@ -59,6 +60,7 @@ pub(super) fn at_drop(facts: &mut Facts, now: Moment, tag: u64, began: Moment) {
 
 /// A response begins: with the status that its request deserves.
 pub(super) fn at_response(facts: &mut Facts, now: Moment, number: u64, status: u16, events: bool) {
+    crate::coverage::ending(format!("response: {status}{}", if events { ", events" } else { "" }));
     let Some(exchange) = facts.exchanges.get(&number) else { return };
     let purpose = exchange.purpose.clone();
     let delivered = exchange.delivered;
@@ -299,6 +301,11 @@ pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
 pub(super) fn silence(facts: &mut Facts, now: Moment, number: u64) {
     let Some(request) = facts.requests.get(&number) else { return };
     let Some(tag) = request.tag.filter(|_| request.sent == 1 && request.answers == 0) else { return };
+    // When the window of a shutdown is over, every request is answered for, and a handler that may go on does so behind its answer:
+    // a cancellation that comes then is late (L4). What was answered before is never taken back.
+    if facts.closing.is_some_and(|closing| closing + handler_window(&facts.limits) <= now) {
+        return;
+    }
     let deadline = facts.limits.handler_deadline.unwrap_or(Duration::MAX);
     let running = facts.lives_of(tag, What::Handler).any(|life| life.ended.is_none() && now < life.began + deadline);
     if running && let Some(request) = facts.requests.get_mut(&number) {
@@ -413,7 +420,7 @@ pub(super) fn at_last(facts: &mut Facts, executor: &Executor, sessions: usize) {
 
 /// L5: the cleanups of a handler that was stopped ran, unless their time was up.
 fn cleaned_up(facts: &mut Facts) {
-    let least = facts.limits.drain_deadline.saturating_sub(facts.limits.drain_window);
+    let least = facts.limits.drain_deadline.saturating_sub(handler_window(&facts.limits));
     let lost = facts.lives.values().find(|cleanup| {
         let modern = facts.session_of(cleanup.tag).is_none();
         let suspended = modern && facts.calls.get(&cleanup.tag).is_some_and(super::script::Call::asks);

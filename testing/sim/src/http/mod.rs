@@ -4,6 +4,7 @@
 //! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
 //! checks see requests, responses and the journal of the handlers.
 
+mod bias;
 mod checks;
 mod client;
 mod handlers;
@@ -22,7 +23,9 @@ use crate::law::Violation;
 use crate::lives::What;
 use crate::record::Record;
 use crate::rng::Random;
+use crate::seed::Seed;
 use crate::world::{self, World};
+use crate::worlds::Shrunk;
 use client::{Clients, State};
 use handlers::Stage;
 use journal::Journal;
@@ -90,18 +93,18 @@ impl fmt::Display for Totals {
 /// # Errors
 ///
 /// The first law that was broken.
-pub fn run_seed(seed: u64) -> Result<Totals, Violation> {
-    world::run_seed::<Simulated>(seed)
+pub fn run_seed(seed: impl Into<Seed>) -> Result<Totals, Violation> {
+    world::run_seed::<Simulated>(seed.into())
 }
 
 /// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
-pub fn shrink(seed: u64) -> Option<String> {
-    world::shrink::<Simulated>(seed)
+pub fn shrink(seed: impl Into<Seed>) -> Option<Shrunk> {
+    world::shrink::<Simulated>(seed.into())
 }
 
 /// What happens under a seed, for people to read.
-pub fn lines(seed: u64) -> Vec<String> {
-    world::lines::<Simulated>(seed)
+pub fn lines(seed: impl Into<Seed>) -> Vec<String> {
+    world::lines::<Simulated>(seed.into())
 }
 
 struct Simulated {
@@ -114,7 +117,7 @@ impl World for Simulated {
     type Script = Script;
     type Totals = Totals;
 
-    fn script(seed: u64) -> Script {
+    fn script(seed: Seed) -> Script {
         Script::of(seed)
     }
 

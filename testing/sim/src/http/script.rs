@@ -7,7 +7,9 @@ use std::time::Duration;
 use steadfast::Limits;
 use steadfast::transport::http::{HttpOptions, LogLimits};
 
+use super::bias;
 use crate::rng::Random;
+use crate::seed::Seed;
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -204,7 +206,16 @@ const REVISIONS: [Option<&str>; 5] = [None, None, Some("2025-11-25"), Some("2025
 
 impl Script {
     /// The script of a seed.
-    pub(super) fn of(seed: u64) -> Self {
+    pub(super) fn of(seed: Seed) -> Self {
+        let mut script = Self::draw(seed.number);
+        if !seed.plain {
+            bias::apply(&mut script);
+        }
+        script
+    }
+
+    /// The script as it is first drawn.
+    fn draw(seed: u64) -> Self {
         let mut random = Random::new(seed, 21);
         let count = random.between(1, 3);
         let clients: Vec<_> = (0..count).map(|_| *random.pick(&REVISIONS)).collect();
@@ -394,6 +405,10 @@ impl Writer {
 
 impl crate::world::Script for Script {
     type Step = Step;
+
+    fn kind(step: &Step) -> String {
+        crate::bias::kind(&step.act)
+    }
 
     fn steps(&self) -> &[Step] {
         &self.steps

@@ -1,5 +1,6 @@
 //! The seeded simulator over the pure cores: a client and a server joined by a link that misbehaves.
 
+mod bias;
 mod both;
 mod lines;
 mod link;
@@ -12,8 +13,10 @@ mod world;
 use std::fmt;
 
 use crate::law::{Law, Violation};
+use crate::seed::Seed;
 use crate::shrink::shrink;
 use crate::trace::Trace;
+use crate::worlds::Shrunk;
 use script::{Part, Script};
 
 /// What a run came to.
@@ -41,8 +44,8 @@ impl Run {
 }
 
 /// Runs a seed.
-pub fn run(seed: u64) -> Run {
-    summary(world::run(&Script::new(seed), Trace::default()))
+pub fn run(seed: impl Into<Seed>) -> Run {
+    summary(world::run(&Script::new(seed.into()), Trace::default()))
 }
 
 fn summary(outcome: world::Outcome) -> Run {
@@ -53,16 +56,18 @@ fn summary(outcome: world::Outcome) -> Run {
 /// A seed that breaks a law, with the smallest part of its script that still does.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    seed: u64,
+    seed: Seed,
     violations: Vec<Violation>,
     /// The places of the parts that matter, and the script of them.
     kept: Vec<usize>,
     script: String,
+    steps: Vec<String>,
     trace: Vec<String>,
 }
 
 /// Looks closely at a seed that breaks a law. `keep` names the parts of its script to look at, all if there are none.
-pub fn examine(seed: u64, keep: Option<&[usize]>) -> Option<Failure> {
+pub fn examine(seed: impl Into<Seed>, keep: Option<&[usize]>) -> Option<Failure> {
+    let seed = seed.into();
     let whole = Script::new(seed);
     let places: Vec<usize> = keep.map_or_else(|| (0..whole.parts.len()).collect(), <[usize]>::to_vec);
     let law = world::run(&whole.keeping(&places), Trace::default()).violations.first()?.law;
@@ -77,12 +82,23 @@ pub fn examine(seed: u64, keep: Option<&[usize]>) -> Option<Failure> {
         script = plain;
     }
     let outcome = world::run(&script, Trace::kept());
-    Some(Failure { seed, violations: outcome.violations, kept, script: script.to_string(), trace: outcome.lines })
+    let steps = script.parts.iter().map(Part::kind).collect();
+    let text = script.to_string();
+    Some(Failure { seed, violations: outcome.violations, kept, script: text, steps, trace: outcome.lines })
 }
 
 /// The whole trace of a seed, for people.
-pub fn trace(seed: u64) -> Vec<String> {
-    world::run(&Script::new(seed), Trace::kept()).lines
+pub fn trace(seed: impl Into<Seed>) -> Vec<String> {
+    world::run(&Script::new(seed.into()), Trace::kept()).lines
+}
+
+impl Failure {
+    /// The same as every world tells it.
+    pub(crate) fn shrunk(&self) -> Shrunk {
+        let unknown = || Violation { law: Law::Isolation, what: "it does not fail when it is looked at".to_owned() };
+        let violation = self.violations.first().cloned().unwrap_or_else(unknown);
+        Shrunk { violation, steps: self.steps.clone(), text: self.to_string() }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -92,8 +108,13 @@ impl fmt::Display for Failure {
             writeln!(formatter, "  {violation}")?;
         }
         let kept: Vec<String> = self.kept.iter().map(usize::to_string).collect();
-        writeln!(formatter, "  again:  cargo run --release -p sim -- --seed {}", self.seed)?;
-        writeln!(formatter, "  shrunk: cargo run --release -p sim -- --seed {} --keep {}", self.seed, kept.join(","))?;
+        writeln!(formatter, "  again:  cargo run --release -p sim -- --world cores --seed {}", self.seed)?;
+        writeln!(
+            formatter,
+            "  shrunk: cargo run --release -p sim -- --world cores --seed {} --keep {}",
+            self.seed,
+            kept.join(",")
+        )?;
         writeln!(formatter, "the script, shrunk:")?;
         for line in self.script.lines() {
             writeln!(formatter, "  {line}")?;
@@ -107,6 +128,14 @@ impl fmt::Display for Failure {
 }
 
 impl Part {
+    /// What kind of part it is, for people.
+    fn kind(&self) -> String {
+        match self {
+            Self::Item(item) => crate::bias::kind(&item.act),
+            Self::Fault(fault) => crate::bias::kind(&fault.strikes),
+        }
+    }
+
     #[cfg(test)]
     fn is_fault(&self) -> bool {
         matches!(self, Self::Fault(_))
@@ -134,7 +163,7 @@ mod tests {
 
     #[test]
     fn scripts_have_faults_and_do_without() {
-        let with = (0..100).filter(|seed| Script::new(*seed).parts.iter().any(Part::is_fault)).count();
+        let with = (0..100).filter(|seed| Script::new(Seed::plain(*seed)).parts.iter().any(Part::is_fault)).count();
         assert!((20..80).contains(&with), "{with}");
     }
 }

@@ -8,10 +8,12 @@ use std::time::Duration;
 use steadfast_model::Revision;
 use steadfast_proto::connection::Limits;
 
+use super::bias;
 use super::link::Shape;
 use super::nemesis::{self, Fault};
 use super::workload::{self, Item};
 use crate::rng::Random;
+use crate::seed::Seed;
 
 /// Which random numbers are for what.
 pub(super) mod stream {
@@ -44,7 +46,16 @@ pub(crate) const LONGEST_MESSAGE: usize = 4_096;
 
 impl Script {
     /// The script of a seed.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: Seed) -> Self {
+        let mut script = Self::draw(seed.number);
+        if !seed.plain {
+            bias::apply(&mut script);
+        }
+        script
+    }
+
+    /// The script as it is first drawn.
+    fn draw(seed: u64) -> Self {
         let random = &mut Random::new(seed, stream::SCRIPT);
         let revision = *random.pick(&Revision::ALL);
         let corrupt = random.chance(20);

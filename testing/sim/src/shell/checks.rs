@@ -10,6 +10,7 @@ use steadfast_proto::Moment;
 use super::handlers::SECRET;
 use super::journal::Facts;
 use super::script::{Kind, Op};
+use crate::drain::handler_window;
 use crate::executor::Executor;
 use crate::law::Law;
 use crate::lives::{How, LifeFacts, What};
@@ -205,8 +206,11 @@ pub(super) fn all_answered(facts: &mut Facts, when: &str) {
     }
 }
 
+/// More output than a run ever has waiting: with a limit like this, input is never held up.
+const MUCH: usize = 1 << 20;
+
 /// Nothing will ever happen again.
-pub(super) fn at_last(facts: &mut Facts, executor: &Executor) {
+pub(super) fn at_last(facts: &mut Facts, executor: &Executor, all_read: bool) {
     if let Some(panic) = executor.escaped() {
         facts.broken(Law::Isolation, format!("a panic came out of the shell: {panic}"));
     }
@@ -228,7 +232,11 @@ pub(super) fn at_last(facts: &mut Facts, executor: &Executor) {
     let read_on = facts.closing.is_some_and(|closing| facts.paused_until <= closing);
     if !facts.rough && !facts.server_dropped && read_on {
         started_are_answered(facts);
-        if !facts.shut_down {
+        // Input that too much unread output held up is taken in the window. Without a window it is never taken, and so was
+        // never accepted, although some of it may have been read.
+        let held_up = !all_read || facts.limits.outbox_bytes < MUCH;
+        let untaken = held_up && handler_window(&facts.limits).is_zero();
+        if !facts.shut_down && !untaken {
             all_answered(facts, "although the peer only ended its input, and read to the end");
         }
     }
@@ -239,7 +247,7 @@ fn cleaned_up(facts: &mut Facts, ended: Moment) {
     // When nobody reads any more there is no window for answers, and what is left of the deadline is for cleanups.
     let limits = &facts.limits;
     let most =
-        if facts.rough { limits.drain_deadline.saturating_sub(limits.drain_window) } else { limits.drain_deadline };
+        if facts.rough { limits.drain_deadline.saturating_sub(handler_window(limits)) } else { limits.drain_deadline };
     let up = if facts.server_dropped { Moment::ORIGIN } else { facts.closing.map_or(ended, |closing| closing + most) };
     let lost = facts.lives.values().find(|cleanup| {
         let stopped =

@@ -218,6 +218,12 @@ impl Journal {
             request.doubtful += 1;
             request.silenced = false;
             facts.corrupted += 1;
+            // What is damaged may be the id, and then it may be that of another request.
+            if let Some(other) = damaged_id(line).filter(|other| other != id) {
+                let request = facts.requests.entry(other.as_str().into()).or_default();
+                request.doubtful += 1;
+                request.silenced = false;
+            }
         }
         for part in &Message::read(line).parts {
             match part {
@@ -318,4 +324,11 @@ impl Facts {
             self.broken(Law::Silence, format!("a log message of {id} after its cancellation was taken in"));
         }
     }
+}
+
+/// What stands in the place of the id in a line that was damaged.
+fn damaged_id(line: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    let (_, rest) = text.split_once("\"id\":")?;
+    rest.split([',', '}']).next().map(|id| id.trim().to_owned())
 }

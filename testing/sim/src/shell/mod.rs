@@ -5,6 +5,7 @@
 //! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
 //! checks see only the wire and the journal of the handlers.
 
+mod bias;
 mod checks;
 mod handlers;
 mod journal;
@@ -23,7 +24,9 @@ use crate::link::Link;
 use crate::lives::What;
 use crate::record::Record;
 use crate::rng::Random;
+use crate::seed::Seed;
 use crate::world::{self, World};
+use crate::worlds::Shrunk;
 use handlers::Stage;
 use journal::Journal;
 use peer::Peer;
@@ -89,30 +92,31 @@ impl fmt::Display for Totals {
 /// # Errors
 ///
 /// The first law that was broken.
-pub fn run_seed(seed: u64) -> Result<Totals, Violation> {
-    world::run_seed::<Simulated>(seed)
+pub fn run_seed(seed: impl Into<Seed>) -> Result<Totals, Violation> {
+    world::run_seed::<Simulated>(seed.into())
 }
 
 /// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
-pub fn shrink(seed: u64) -> Option<String> {
-    world::shrink::<Simulated>(seed)
+pub fn shrink(seed: impl Into<Seed>) -> Option<Shrunk> {
+    world::shrink::<Simulated>(seed.into())
 }
 
 /// What happens under a seed, for people to read.
-pub fn lines(seed: u64) -> Vec<String> {
-    world::lines::<Simulated>(seed)
+pub fn lines(seed: impl Into<Seed>) -> Vec<String> {
+    world::lines::<Simulated>(seed.into())
 }
 
 struct Simulated {
     executor: Executor,
     journal: Arc<Journal>,
+    link: Link,
 }
 
 impl World for Simulated {
     type Script = Script;
     type Totals = Totals;
 
-    fn script(seed: u64) -> Script {
+    fn script(seed: Seed) -> Script {
         Script::of(seed)
     }
 
@@ -139,9 +143,10 @@ impl World for Simulated {
             let (empty, written) = (wire.is_empty(), wire.total_written());
             checks::at_idle(&mut watched.facts(), time.now(), empty, written);
         });
-        let peer = Peer { executor: executor.clone(), journal: Arc::clone(&journal), link, server, shutdown, task };
+        let (told, wire) = (Arc::clone(&journal), link.clone());
+        let peer = Peer { executor: executor.clone(), journal: told, link: wire, server, shutdown, task };
         peer.start(script.clone());
-        Self { executor, journal }
+        Self { executor, journal, link }
     }
 
     fn executor(&self) -> &Executor {
@@ -153,7 +158,7 @@ impl World for Simulated {
     }
 
     fn at_last(&self) {
-        checks::at_last(&mut self.journal.facts(), &self.executor);
+        checks::at_last(&mut self.journal.facts(), &self.executor, self.link.was_read_to_the_end());
     }
 
     fn totals(&self, trace: u64) -> Totals {

@@ -11,6 +11,7 @@ use super::checks;
 use super::journal::Journal;
 use super::script::{Act, Call, Script};
 use crate::executor::{Executor, TaskId};
+use crate::line_buffer::LineBuffer;
 use crate::link::Link;
 use crate::message::Id;
 use crate::rng::Random;
@@ -149,13 +150,16 @@ impl Peer {
     }
 
     fn send_bytes(&self, line: &[u8], tag: Option<u64>, doubtful: Option<&str>) {
-        self.journal.sent(line, tag, doubtful);
-        self.link.send(line);
+        // Nothing can be sent behind the end.
+        if !self.link.is_ended() {
+            self.journal.sent(line, tag, doubtful);
+            self.link.send(line);
+        }
     }
 
     /// Reads lines until there are no more.
     async fn read(self, mut random: Random, silent: u64, modern: bool) {
-        let mut line = Vec::new();
+        let mut buffer = LineBuffer::default();
         loop {
             let pause = self.journal.facts().paused_until;
             let now = self.executor.now();
@@ -164,15 +168,10 @@ impl Peer {
                 continue;
             }
             let Some(bytes) = std::future::poll_fn(|cx| self.link.poll_receive(cx)).await else { return };
-            for byte in bytes {
-                if byte != b'\n' {
-                    line.push(byte);
-                    continue;
-                }
+            for line in buffer.push(&bytes) {
                 for id in self.journal.received(&line) {
                     self.answer(&id, &mut random, if modern { 100 } else { silent });
                 }
-                line.clear();
             }
         }
     }

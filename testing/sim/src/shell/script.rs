@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use steadfast::Limits;
 
+use super::bias;
 use crate::rng::Random;
+use crate::seed::Seed;
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -118,7 +120,16 @@ impl Op {
 
 impl Script {
     /// The script of a seed.
-    pub(super) fn of(seed: u64) -> Self {
+    pub(super) fn of(seed: Seed) -> Self {
+        let mut script = Self::draw(seed.number);
+        if !seed.plain {
+            bias::apply(&mut script);
+        }
+        script
+    }
+
+    /// The script as it is first drawn.
+    fn draw(seed: u64) -> Self {
         let mut random = Random::new(seed, 10);
         let handshakes = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
         let handshake = random.chance(75).then(|| *random.pick(&handshakes));
@@ -300,6 +311,10 @@ impl Writer {
 
 impl crate::world::Script for Script {
     type Step = Step;
+
+    fn kind(step: &Step) -> String {
+        crate::bias::kind(&step.act)
+    }
 
     fn steps(&self) -> &[Step] {
         &self.steps

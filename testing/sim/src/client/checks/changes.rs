@@ -56,6 +56,11 @@ impl ListenerFacts {
     pub(in crate::client) fn new(resource: u8) -> Self {
         Self { resource, spells: Vec::new(), ended: None, began: 0, heard: 0 }
     }
+
+    /// Whether the server was asked to tell it of changes.
+    pub(in crate::client) fn has_asked(&self) -> bool {
+        !self.spells.is_empty()
+    }
 }
 
 /// The name of what a listener alone listens to.
@@ -176,8 +181,9 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment, over: bool)
             .iter()
             .skip(spell.place)
             .find(|told| told.binding && told.receipt.is_some_and(|receipt| way.was_read(receipt)));
-        // Whoever closes its client has heard enough.
-        if let Some(Told { serial, .. }) = missed.filter(|_| facts.shut.is_none()) {
+        // A program that closes its client has heard enough, and a listener whose connection is lost is told when it listens again.
+        let over = facts.shut.is_some() || facts.is_given_up(spell.link);
+        if let Some(Told { serial, .. }) = missed.filter(|_| !over) {
             broken = Some((Law::Answer, format!("listener {number} has not heard of {serial}, which was read")));
         }
     }

@@ -7,14 +7,17 @@ use serde_json::Value;
 use steadfast::ErrorKind;
 use steadfast_proto::Moment;
 
-use super::first_answer;
-use crate::client::journal::{End, Facts, Said, Way};
+use super::{CANCELLING, SLACK, first_answer};
+use crate::client::journal::{End, Facts, RequestFacts, Said, Way};
 use crate::client::script::Over;
 use crate::law::Law;
 use crate::message::Id;
 
 /// How long a client waits for the answer to a call that was given up.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a client that is closed waits until its server has heard that its tasks are cancelled.
+pub(super) const HEARING: Duration = Duration::from_secs(2);
 
 /// A task of the server's.
 #[derive(Default)]
@@ -95,20 +98,31 @@ pub(super) fn note_followed(facts: &mut Facts, way: &dyn Way, tag: u64) {
 /// A call has ended: its task is to be cancelled, unless it is known to be over.
 pub(super) fn at_end(facts: &mut Facts, tag: u64, said: Option<Said>, end: &End) {
     let over = said.is_some_and(|said| said.decides() && said != Said::Unreadable);
-    let crowded = is_crowded(facts);
     if let Some(call) = facts.calls.get_mut(&tag) {
-        call.unwanted = call.task.clone().filter(|_| !over && !crowded && !matches!(end, End::Done(_)));
+        call.unwanted = call.task.clone().filter(|_| !over && !matches!(end, End::Done(_)));
     }
 }
 
-/// Who has twice as many calls as there may be cannot say anything any more.
-fn is_crowded(facts: &Facts) -> bool {
-    facts.waiting() >= facts.most_calls.saturating_mul(2)
+/// Whether as many cancellations as may be under way at once wait for an answer: the next one waits for its turn.
+fn is_turn_taken(facts: &Facts, way: &dyn Way, now: Moment) -> bool {
+    open_cancellations(facts, way, now) >= facts.most_calls
+}
+
+/// How many cancellations wait for an answer.
+fn open_cancellations(facts: &Facts, way: &dyn Way, now: Moment) -> usize {
+    let answered = |request: &RequestFacts| {
+        let mut receipts = request.answers.iter().filter_map(|(receipt, _)| *receipt);
+        receipts.any(|receipt| way.was_read(receipt))
+    };
+    let waits = |request: &&RequestFacts| {
+        request.cancels_task && !answered(request) && now <= request.written + CANCELLING + SLACK
+    };
+    facts.requests.values().filter(waits).count()
 }
 
 /// L5: a task that comes into being when its call has been given up is cancelled. Over HTTP nobody hears of it.
 pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) {
-    if facts.over == Over::Http || is_crowded(facts) {
+    if facts.over == Over::Http || is_turn_taken(facts, way, now) {
         return;
     }
     let late = facts.calls.iter().find(|(_, call)| {
@@ -126,21 +140,28 @@ pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) 
 }
 
 /// The program closes the client: the tasks that it follows go with it.
-pub(in crate::client) fn at_close(facts: &mut Facts, way: &dyn Way) {
+pub(in crate::client) fn at_close(facts: &mut Facts, way: &dyn Way, now: Moment) {
     let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
-    if is_crowded(facts) || facts.trouble {
+    if facts.trouble {
         return;
     }
-    for tag in open {
-        let Some(call) = facts.calls.get(&tag) else { continue };
-        let over = first_answer(facts, way, call).0.is_some_and(Said::decides);
-        let task = call.task.clone().filter(|_| !over);
-        facts.left_behind.extend(task);
+    let followed: Vec<String> = open
+        .iter()
+        .filter_map(|tag| facts.calls.get(tag))
+        .filter(|call| !first_answer(facts, way, call).0.is_some_and(Said::decides))
+        .filter_map(|call| call.task.clone())
+        .collect();
+    // If they are more than may be cancelled at once, the last of them depend on how soon the server answers.
+    if followed.len() + open_cancellations(facts, way, now) <= facts.most_calls {
+        facts.left_behind = followed;
     }
 }
 
-/// L5: it is closed, and they are cancelled.
+/// L5: it is closed, and they are cancelled; unless the server has read nothing for as long as the client waits to be heard.
 pub(in crate::client) fn at_closed(facts: &mut Facts) {
+    if facts.shut.is_some_and(|shut| facts.deaf_until >= shut + HEARING) {
+        return;
+    }
     let goes_on = facts.left_behind.iter().find(|task| facts.tasks.get(*task).is_some_and(|task| !task.cancelled));
     if let Some(task) = goes_on.cloned().filter(|_| !facts.trouble) {
         facts.broken(Law::Closing, format!("the client was closed, and the task {task} goes on"));
@@ -148,7 +169,10 @@ pub(in crate::client) fn at_closed(facts: &mut Facts) {
 }
 
 /// L5: a task that nobody waits for any more is cancelled.
-pub(super) fn unwanted_are_cancelled(facts: &mut Facts) {
+pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) {
+    if is_turn_taken(facts, way, now) {
+        return;
+    }
     let unwanted = facts.calls.iter().find(|(_, call)| {
         let task = call.unwanted.as_ref().and_then(|task| facts.tasks.get(task));
         task.is_some_and(|task| !task.cancelled)
@@ -157,6 +181,19 @@ pub(super) fn unwanted_are_cancelled(facts: &mut Facts) {
         let what = format!("nobody waits for call {tag} any more, and its task {:?} is not cancelled", call.unwanted);
         facts.broken(Law::Closing, what);
     }
+}
+
+/// Whether a cancellation of a task may be in progress: its call has ended without its result, and the task is not known to
+/// be over. The server may not have been reached yet.
+pub(super) fn may_be_cancelling(facts: &Facts) -> bool {
+    let given_up = |task: &TaskFacts| {
+        let call = facts.calls.get(&task.tag);
+        call.is_some_and(|call| match &call.ended {
+            Some((_, end)) if !matches!(end, End::Done(_)) => call.unwanted.is_some() || call.task.is_none(),
+            _ => false,
+        })
+    };
+    facts.tasks.values().any(|task| task.cancelled || given_up(task))
 }
 
 /// How many tasks were cancelled.

@@ -23,6 +23,12 @@ pub(super) struct Subscription {
 }
 
 impl Server {
+    /// Nothing more is told to anybody.
+    pub(in crate::client) fn forget_subscriptions(&self) {
+        let subscriptions = std::mem::take(&mut self.state().subscriptions);
+        drop(subscriptions);
+    }
+
     /// A resource changes: whoever listens is told.
     pub(in crate::client) fn change(&self, resource: u8, voice: &Arc<dyn Voice>) {
         let serial = self.journal.facts().kept.change(resource);
