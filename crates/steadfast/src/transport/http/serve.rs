@@ -21,7 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use steadfast_proto::http::guard::Guard;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::body::HttpBody;
 use super::options::HttpOptions;
@@ -194,6 +194,8 @@ async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>
         }
         None
     };
+    // Dropped when everything has drained.
+    let (over, drained) = watch::channel(());
     let mut closing = std::pin::pin!(shared.closing.notified());
     closing.as_mut().enable();
     while !shared.closing.is_closing() {
@@ -203,42 +205,29 @@ async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>
             accepted = accept_one() => accepted,
         };
         let Some((carrier, stream, endpoint, permit)) = accepted else { continue };
-        let alive = alive.clone();
-        drop(carrier.spawn(async move {
-            // Out of descriptors, or gone already: there is nobody to tell.
-            if let Ok(stream) = TcpStream::from_std(stream) {
-                connection(stream, endpoint, drain).await;
-            }
-            drop((permit, alive));
-        }));
+        let waited_for = Some(alive.clone());
+        drop(carrier.spawn(serve_connection(stream, endpoint, drain, permit, waited_for, drained.clone())));
     }
     drop(alive);
     let deadline = tokio::time::Instant::now() + drain + SLACK;
-    let mut drained = std::pin::pin!(async {
+    let mut draining = std::pin::pin!(async {
         gone.recv().await;
         // Handlers whose clients have left, and cleanups, have no connection that would be waited for.
         tokio::time::timeout_at(deadline, shared.load.idle()).await.is_ok()
     });
-    // What handlers still wait for, their clients may have to open a connection for. Nothing else is taken on it, and nobody waits
-    // for its end.
-    let (over, ended) = watch::channel(());
-    let drained = loop {
+    // What handlers still wait for, their clients may have to open a connection for. Nothing else is taken on it, and the drain
+    // does not wait for its end.
+    let all_ended = loop {
         let accepted = tokio::select! {
             biased;
-            drained = &mut drained => break drained,
+            all_ended = &mut draining => break all_ended,
             accepted = accept_one() => accepted,
         };
         let Some((carrier, stream, endpoint, permit)) = accepted else { continue };
-        let mut ended = ended.clone();
-        drop(carrier.spawn(async move {
-            if let Ok(stream) = TcpStream::from_std(stream) {
-                late_connection(stream, endpoint, &mut ended).await;
-            }
-            drop(permit);
-        }));
+        drop(carrier.spawn(serve_connection(stream, endpoint, drain, permit, None, drained.clone())));
     };
     drop((listener, over));
-    if !drained {
+    if !all_ended {
         shared.load.stay().abandoned(1);
     }
     Ok(())
@@ -248,7 +237,21 @@ async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>
 const SLACK: Duration = Duration::from_millis(100);
 
 /// Serves one connection until its end, or until it has drained.
-async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {
+///
+/// The drain waits for a connection as long as it keeps `waited_for`, and drops the other end of `drained` when all are done. It
+/// waits only for connections on which there was a request. Any other stays open until the rest have drained: its first request
+/// may be in the socket already, unread, and is told then that nothing was begun. To shut it down at once would be to close it
+/// without an answer.
+async fn serve_connection(
+    stream: std::net::TcpStream,
+    endpoint: Endpoint,
+    drain: Duration,
+    _permit: OwnedSemaphorePermit,
+    waited_for: Option<mpsc::Sender<()>>,
+    mut drained: watch::Receiver<()>,
+) {
+    // Out of descriptors, or gone already: there is no client to tell.
+    let Ok(stream) = TcpStream::from_std(stream) else { return };
     let shared = Arc::clone(&endpoint.service.shared);
     let begun = Arc::clone(&endpoint.begun);
     let builder = builder(&shared);
@@ -264,23 +267,19 @@ async fn connection(stream: TcpStream, endpoint: Endpoint, drain: Duration) {
             () = never_begins(&begun, shared.options.head_timeout) => return,
         }
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = tokio::time::timeout(drain, connection).await;
-}
-
-/// Serves a connection that came while the others drain, until they have.
-async fn late_connection(stream: TcpStream, endpoint: Endpoint, ended: &mut watch::Receiver<()>) {
-    let shared = Arc::clone(&endpoint.service.shared);
-    let builder = builder(&shared);
-    let mut connection = std::pin::pin!(serve_on(&builder, stream, endpoint));
-    tokio::select! {
-        biased;
-        _ = &mut connection => return,
-        // It is dropped.
-        _ = ended.changed() => {}
+    if waited_for.is_some() && begun.load(Ordering::Relaxed) {
+        connection.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(drain, connection).await;
+    } else {
+        drop(waited_for);
+        tokio::select! {
+            biased;
+            _ = &mut connection => return,
+            _ = drained.changed() => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(SLACK, connection).await;
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = tokio::time::timeout(SLACK, connection).await;
 }
 
 fn builder(shared: &Shared) -> Builder<TokioExecutor> {

@@ -240,6 +240,37 @@ async fn send(address: SocketAddr, sent: Sent) -> TcpStream {
     stream
 }
 
+/// Its first request may have been on its way when the shutdown began. It is told that nothing was begun, which a connection that
+/// is closed does not say.
+#[tokio::test]
+async fn a_connection_without_a_request_yet_is_answered_while_the_server_drains() {
+    let gate = Signal::default();
+    let mut limits = steadfast::Limits::default();
+    (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
+    let running = serve([gated(&gate), echo()], HttpOptions::new().with_limits(limits));
+    let address = running.address;
+    let params = json!({"name": "gated", "_meta": {"progressToken": 1}});
+    let mut busy = send(address, Sent::modern(1, "tools/call", params)).await;
+    read_until(&mut busy, |text| text.contains("notifications/progress")).await;
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    // Connections are accepted in their order.
+    let list = || Sent::modern(2, "tools/list", json!({}));
+    let answer = exchange(&mut TcpStream::connect(address).await.unwrap(), address, list()).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let stopping = tokio::spawn(running.stop());
+    loop {
+        let mut other = TcpStream::connect(address).await.unwrap();
+        if exchange(&mut other, address, list()).await.starts_with("HTTP/1.1 503") {
+            break;
+        }
+    }
+    let answer = exchange(&mut silent, address, list()).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer:?}");
+    gate.set();
+    read_until(&mut busy, |text| text.ends_with("0\r\n\r\n")).await;
+    soon(stopping).await.unwrap();
+}
+
 /// A client that is asked something answers on another connection, which it may have to open first.
 #[tokio::test]
 async fn an_answer_is_taken_on_a_new_connection_while_the_server_drains() {

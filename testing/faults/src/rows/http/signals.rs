@@ -45,7 +45,10 @@ fn with_calls_running(bench: &mut Bench) -> Verdict {
     let Some(stopped) = rest(&mut lasts, &slow)? else { fail!("{slow} was not answered for") };
     expect::own_condition(&stopped)?;
     let head = says_nothing.head()?;
-    expect::own_condition(&answer(&head, &mut says_nothing, &silent)?)?;
+    // The fence is on another connection, so the signal may have come before this request was read: then it was not begun.
+    if head.status != 503 {
+        expect::own_condition(&answer(&head, &mut says_nothing, &silent)?)?;
+    }
     nothing_is_begun(&site, &talk)?;
     let ending = site.ended(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
