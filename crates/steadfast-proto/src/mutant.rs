@@ -21,7 +21,8 @@ macro_rules! faults {
             /// Every fault.
             pub const ALL: &[Self] = &[$(Self::$core,)* $(Self::$around,)*];
 
-            /// Those that are not in the connection, but around it.
+            /// Those that show only with more around the connection than the fuzz target has: a second one, a server, a
+            /// client or HTTP. The simulator finds them.
             pub const AROUND: &[Self] = &[$(Self::$around,)*];
         }
     };
@@ -75,6 +76,12 @@ faults! {
         ShareRoom,
         /// L10 (client): half of the answer to the opening says that the server speaks something else.
         ReadTornOpening,
+        /// L3 (client): requests behind the answer to `server/discover` are answered.
+        AnswerBehindDiscover,
+        /// L8 (client): progress of a call is told to the oldest call.
+        CrossProgress,
+        /// L2 (client): some of the lines that were read are lost before they are looked at.
+        LoseLines,
         /// L5 (client): a call that follows a task waits until its connection is closed, not only until it takes no more calls.
         PauseUntilClosed,
         /// L5 (HTTP client): a response has arrived before its head was looked at.

@@ -66,6 +66,8 @@ pub struct Salvage {
     text: Vec<u8>,
     ids: u32,
     id: Option<RequestId>,
+    /// An id has just ended with a comma.
+    after_id: bool,
     method: bool,
     answer: bool,
 }
@@ -119,6 +121,11 @@ impl Salvage {
     }
 
     fn plain_byte(&mut self, byte: u8) {
+        if self.after_id && !byte.is_ascii_whitespace() {
+            self.after_id = false;
+            // What follows is no key, so the comma may be damage within the id: `2,17948`.
+            self.ids += u32::from(byte != b'"');
+        }
         match byte {
             b'"' => {
                 self.in_string = true;
@@ -141,7 +148,10 @@ impl Salvage {
                 self.depth = self.depth.saturating_sub(1);
             }
             b':' if self.depth == 1 && self.place == Place::AfterKey => self.begin_value(),
-            b',' if self.depth == 1 => self.end_value(),
+            b',' if self.depth == 1 => {
+                self.after_id = self.place == Place::Id;
+                self.end_value();
+            }
             b' ' | b'\t' | b'\r' | b'\n' => self.keep_space(),
             _ => self.keep(byte),
         }
@@ -246,6 +256,15 @@ mod tests {
         assert!(salvage(format!(r#"{{"id":  {longest}  ,"#).as_bytes()).0.is_some());
         assert_eq!(salvage(format!(r#"{{"id":{longest} 1,"#).as_bytes()).0, None);
         assert_eq!(salvage(format!(r#"{{"id":"a{},"#, &longest[1..]).as_bytes()).0, None);
+    }
+
+    #[test]
+    fn an_id_that_a_comma_cuts_is_no_id() {
+        assert_eq!(salvage(br#"{"id":2,17948,"method":"m","#), (None, Shape::Call));
+        assert_eq!(salvage(br#"{"id":2,},"method":"m","#).0, None);
+        assert_eq!(salvage(b"{\"id\":2,\xff\"method\":\"m\",").0, None);
+        assert_eq!(salvage(br#"{"id":2 , "method":"m","#), (Some(2.into()), Shape::Call));
+        assert_eq!(salvage(br#"{"method":"m","id":2,"#), (Some(2.into()), Shape::Call));
     }
 
     #[test]

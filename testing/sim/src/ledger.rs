@@ -25,7 +25,7 @@ pub(crate) struct Settings {
 }
 
 /// Which side of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Side {
     Server,
     Client,

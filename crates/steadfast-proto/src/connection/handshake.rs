@@ -181,6 +181,8 @@ impl Connection {
         // Types of ours with string keys and finite numbers: they can be written.
         request.params = era::params_text(offered, &params, &Decoration::none()).ok();
         request.cancellable = false;
+        // Whatever it answered to `server/discover`, it is asked to speak an older revision now, in which it sends requests.
+        self.discovered = false;
         self.open_call(now, call, request)
     }
 
@@ -214,7 +216,8 @@ impl Connection {
     /// Whether requests of the peer stay without an answer: also those that a server sends behind its answer to
     /// `server/discover`, before it was looked at.
     pub(super) fn ignores_requests(&self) -> bool {
-        self.answers_nothing() || (self.discovered && self.peer.is_none())
+        let discovered = self.discovered && self.peer.is_none() && !crate::mutant!(AnswerBehindDiscover);
+        self.answers_nothing() || discovered
     }
 
     /// Whether an error without an id says so with `null`: until 2025-11-25 made the member optional.

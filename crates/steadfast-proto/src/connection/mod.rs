@@ -508,6 +508,9 @@ impl Connection {
             // What a server sends under the id of a call of ours is its answer, more likely than not.
             return self.end_unreadable(id, &error);
         }
+        if self.ignores_requests() {
+            return;
+        }
         match id {
             // Only what is certainly a request is refused under its id. Anything else may be an answer to one of our calls
             // that ended long ago; an error under that id could meet a request of the peer's with the same id on its way,

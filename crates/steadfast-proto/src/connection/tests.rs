@@ -1144,7 +1144,23 @@ fn a_client_answers_nothing_behind_the_answer_to_discover() {
     // What it says has been read, and not looked at yet.
     world.say(&json!({"jsonrpc":"2.0","id":"q","method":"roots/list"}));
     world.say(&json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
+    world.connection.handle_message(world.now, br#"{"jsonrpc":"2.0","id":"d","method":"ping","params":{]}"#);
+    world.connection.handle_message(world.now, b"[");
     assert_eq!((world.wire(), world.started.len()), (Vec::<Value>::new(), 0));
+}
+
+#[test]
+fn a_server_that_is_asked_for_a_handshake_after_discover_is_answered() {
+    let mut world = client();
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
+    let asked = world.wire().remove(0);
+    world.say(&json!({"jsonrpc":"2.0","id":asked["id"],"result":{"resultType":"complete"}}));
+    let initialize = Call::new(Method::Initialize, None);
+    world.connection.initialize(world.now, CallKey::new(1), initialize, Revision::V2025_11_25).unwrap();
+    world.wire();
+    world.say(&json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
+    let wire = world.wire();
+    assert_eq!((wire.len(), &wire[0]["id"]), (1, &json!("p")));
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(super) struct Driven {
     /// Who hears what the server tells everyone.
     pub(super) told: Told,
     closed: watch::Receiver<bool>,
-    refusing: watch::Receiver<bool>,
+    refuses_calls: watch::Receiver<bool>,
     audible: watch::Receiver<bool>,
     obituary: watch::Receiver<Obituary>,
 }
@@ -72,11 +72,11 @@ impl Driven {
         let (close, closed) = watch::channel(false);
         let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
-        let (mailbox, refusing, audible, obituary, driven): (_, _, _, _, Task) = match carrier {
+        let (mailbox, refuses_calls, audible, obituary, driven): (_, _, _, _, Task) = match carrier {
             Carrier::Bytes(transport) => {
                 let mut driver = Driver::new(transport, |_| serving, hello, limits, runtime);
                 let (_, audible) = watch::channel(true);
-                let refusing = driver.refusing();
+                let refuses_calls = driver.refuses_calls();
                 let obituary = driver.obituary();
                 let mailbox = Arc::clone(driver.mailbox());
                 let driven: Task = match opener.runtime.tokio().filter(|_| apart.is_some()) {
@@ -87,18 +87,19 @@ impl Driven {
                     }
                     None => Box::pin(drive(driver, close)),
                 };
-                (mailbox, refusing, audible, obituary, driven)
+                (mailbox, refuses_calls, audible, obituary, driven)
             }
             #[cfg(feature = "http-client")]
             Carrier::Http(target) => {
                 let mut driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime)?;
                 let (_, obituary) = watch::channel(Obituary::Written(None));
-                let (mailbox, refusing, audible) = (Arc::clone(driver.mailbox()), driver.refusing(), driver.audible());
-                (mailbox, refusing, audible, obituary, Box::pin(drive(driver, close)))
+                let (mailbox, refuses_calls, audible) =
+                    (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
+                (mailbox, refuses_calls, audible, obituary, Box::pin(drive(driver, close)))
             }
         };
         // From here on, dropping this closes the connection.
-        let begun = Self { mailbox, told, closed, refusing, audible, obituary };
+        let begun = Self { mailbox, told, closed, refuses_calls, audible, obituary };
         match apart {
             Some(handle) => drop(handle.spawn(driven)),
             None => opener.runtime.spawn(driven),
@@ -112,8 +113,8 @@ impl Driven {
     }
 
     /// Tells when it takes no more calls: either side may be slow to let go of it then.
-    pub(super) fn refusing(&self) -> watch::Receiver<bool> {
-        self.refusing.clone()
+    pub(super) fn refuses_calls(&self) -> watch::Receiver<bool> {
+        self.refuses_calls.clone()
     }
 
     /// Tells when the server is heard whenever it speaks: over HTTP that takes a stream of its own.
@@ -152,9 +153,9 @@ pub(super) async fn wait_until_closed(mut closed: watch::Receiver<bool>) {
 }
 
 /// Waits until a connection takes no more calls.
-pub(super) async fn wait_until_refusing(mut refusing: watch::Receiver<bool>) {
+pub(super) async fn wait_until_calls_are_refused(mut refuses_calls: watch::Receiver<bool>) {
     // An error means that the driver is gone, and with it the connection.
-    let _ = refusing.wait_for(|refusing| *refusing).await;
+    let _ = refuses_calls.wait_for(|refuses_calls| *refuses_calls).await;
 }
 
 /// Waits until the server of a connection is heard.

@@ -16,7 +16,7 @@ use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
 
 use super::followed::Place;
-use super::link::{wait_until_closed, wait_until_refusing};
+use super::link::{wait_until_calls_are_refused, wait_until_closed};
 use super::questions::Questions;
 use super::rounds::with_members;
 use super::{Client, unwanted};
@@ -202,7 +202,7 @@ impl Following {
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);
         let link = self.client.inner.line.link();
-        let (refusing, closed) = (link.refusing(), link.closed());
+        let (refuses_calls, closed) = (link.refuses_calls(), link.closed());
         let lost = async move {
             if mutant!(SleepOn) {
                 return std::future::pending().await;
@@ -210,7 +210,7 @@ impl Following {
             if mutant!(PauseUntilClosed) {
                 return wait_until_closed(closed).await;
             }
-            wait_until_refusing(refusing).await;
+            wait_until_calls_are_refused(refuses_calls).await;
         };
         unless(lost, sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end()))).await;
     }

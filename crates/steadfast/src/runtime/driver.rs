@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use steadfast_proto::connection::{CallKey, Connection, Hello, Limits};
 use steadfast_proto::frame::line::{Line, LineDecoder};
+use steadfast_proto::mutant;
 use tokio::sync::watch;
 
 use super::Runtime;
@@ -124,8 +125,8 @@ impl<T: Transport, S: Service> Driver<T, S> {
     }
 
     /// Tells when the connection takes no more calls.
-    pub(crate) fn refusing(&mut self) -> watch::Receiver<bool> {
-        self.engine.refusing()
+    pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
+        self.engine.refuses_calls()
     }
 
     /// Reads once, or goes on with what was read. Returns whether there was anything.
@@ -150,6 +151,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             let line = self.decoder.next(&mut bytes);
             self.unread.start = self.unread.end - bytes.len();
             match line {
+                Some(Line::Message(line)) if mutant!(LoseLines) && line.len() % 8 == 0 => {}
                 Some(Line::Message(line)) => self.engine.connection.handle_message(now, line),
                 Some(Line::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
                 None => break,

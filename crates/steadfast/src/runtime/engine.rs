@@ -92,7 +92,7 @@ pub(crate) struct Engine<S> {
     /// Calls that have ended, where whoever carries the messages carries each call by itself.
     ended_calls: Option<Vec<CallKey>>,
     /// Tells that no more calls are taken, where somebody waits for that.
-    refusing: Option<watch::Sender<bool>>,
+    refuses_calls: Option<watch::Sender<bool>>,
 }
 
 impl<S: Service> Engine<S> {
@@ -118,13 +118,13 @@ impl<S: Service> Engine<S> {
             ended: None,
             released_streams: None,
             ended_calls: None,
-            refusing: None,
+            refuses_calls: None,
         }
     }
 
     /// Tells when the connection takes no more calls: that is before it has ended, if its last words are slow to leave.
-    pub(crate) fn refusing(&mut self) -> watch::Receiver<bool> {
-        self.refusing.get_or_insert_with(|| watch::Sender::new(false)).subscribe()
+    pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
+        self.refuses_calls.get_or_insert_with(|| watch::Sender::new(false)).subscribe()
     }
 
     /// Takes note of requests whose handlers let their client's connection go.
@@ -225,6 +225,7 @@ impl<S: Service> Engine<S> {
                 }
                 Event::AnsweredLate(result) => self.hand_over_late(result),
                 Event::CallProgress { call, progress } => {
+                    let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossProgress)).unwrap_or(call);
                     if let Some(slot) = self.calls.get(&call) {
                         slot.progress(progress);
                     }
@@ -245,10 +246,10 @@ impl<S: Service> Engine<S> {
             }
         }
         // Behind the events, so that calls that wait learn of their end first.
-        if let Some(refusing) = &self.refusing
+        if let Some(refuses_calls) = &self.refuses_calls
             && self.connection.refuses_calls()
         {
-            refusing.send_if_modified(|told| !std::mem::replace(told, true));
+            refuses_calls.send_if_modified(|told| !std::mem::replace(told, true));
         }
     }
 

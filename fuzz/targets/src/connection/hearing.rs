@@ -84,7 +84,7 @@ impl Hearing {
             return;
         }
         match message {
-            Ok(Message::Request { .. }) if self.discovered && self.revision.is_none() => {}
+            Ok(Message::Request { .. } | Message::Batch(_)) | Err(_) if self.discovered && self.revision.is_none() => {}
             Ok(Message::Request { id, .. }) if ledger.is_open(&id) => ledger.owe_without_id(),
             Ok(Message::Request { id, method, params }) => match made.take_started(&id, &method, params.text()) {
                 Some(request) => ledger.start(request),

@@ -89,7 +89,9 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
         }
     }
     let cancels_task = method == "tasks/cancel";
-    facts.requests.insert(id, RequestFacts { kind, link, cancels_task, written: now, ..RequestFacts::default() });
+    let takes_back = cancels_task || method == "resources/unsubscribe";
+    let request = RequestFacts { kind, link, cancels_task, takes_back, written: now, ..RequestFacts::default() };
+    facts.requests.insert(id, request);
 }
 
 /// What a request is for, and the call that waits for its answer.
@@ -209,7 +211,8 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
             ErrorKind::Unsendable => !faults.iter().any(|fault| matches!(fault, Fault::Status(307 | 308))),
             ErrorKind::Cancelled => said != Some(Said::TaskCancelled) && !call.cancelled,
             ErrorKind::Unanswered => said != Some(Said::AskBack),
-            ErrorKind::Limit => !call.crowded && !call.prolonged && !facts.returns,
+            // One that goes on, or is made again on another connection, may be refused long after it began.
+            ErrorKind::Limit => !call.crowded && facts.peak <= facts.most_calls,
             _ => true,
         },
         End::Dropped => false,
@@ -254,9 +257,10 @@ fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
 
 /// Nothing can run: what takes no time has happened.
 pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
+    facts.peak = facts.waiting(way, now);
     let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
     // Whoever closes a client while it follows tasks waits first until the server has heard that they are cancelled.
-    let hearing = if facts.left_behind.is_empty() { Duration::ZERO } else { tasks::HEARING };
+    let hearing = if facts.cancels_at_close { tasks::HEARING } else { Duration::ZERO };
     let too_long = facts.closing.is_some_and(|closing| now > closing + most + hearing + SLACK);
     let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
     for tag in open {
@@ -265,7 +269,8 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
             return facts.broken(Law::Answer, late);
         }
         let (said, _) = first_answer(facts, way, call);
-        if said.is_some_and(Said::decides) && first_answer_was_in_time(facts, way, call) {
+        let again = facts.returns && (call.task.is_some() || facts.plans.get(&tag).is_some_and(|plan| plan.idempotent));
+        if said.is_some_and(Said::decides) && (!again || first_answer_was_in_time(facts, way, call)) {
             return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
         }
         if call.cancelled {
@@ -291,7 +296,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     if too_long && !asked && !over {
         return facts.broken(Law::Closing, "the connection should have ended by now");
     }
-    let cancels = if tasks::may_be_cancelling(facts) { CANCELLING } else { Duration::ZERO };
+    let cancels = if tasks::may_be_cancelling(facts, way, now) { CANCELLING } else { Duration::ZERO };
     if facts.left.is_some_and(|left| now > left + most + cancels + SLACK) && !way.is_dropped() {
         return facts.broken(Law::Closing, "nobody has the client any more, and the connection goes on");
     }

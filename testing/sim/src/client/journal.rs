@@ -59,6 +59,8 @@ pub(super) struct Facts {
     pub(super) modern: bool,
     /// How many calls may wait.
     pub(super) most_calls: usize,
+    /// The most that waited at once since nothing could run.
+    pub(super) peak: usize,
     pub(super) calls: BTreeMap<u64, CallFacts>,
     /// Progress that the server has reported, by the call that it is for.
     pub(super) reported: BTreeSet<(u64, String)>,
@@ -72,6 +74,10 @@ pub(super) struct Facts {
     pub(super) tasks: BTreeMap<String, TaskFacts>,
     /// Those that the client followed when it was closed.
     pub(super) left_behind: Vec<String>,
+    /// How many of those may go on, for want of room to cancel them.
+    pub(super) may_go_on: usize,
+    /// There were tasks to cancel when it was closed: it waits until the server has heard of that.
+    pub(super) cancels_at_close: bool,
     pub(super) listeners: BTreeMap<u64, ListenerFacts>,
     /// What a server of the older revisions is to tell of, on which connection.
     pub(super) subscribed: BTreeSet<(usize, String)>,
@@ -186,6 +192,8 @@ pub(super) struct RequestFacts {
     pub(super) kind: Kind,
     /// It has a task cancelled.
     pub(super) cancels_task: bool,
+    /// It cancels a task or a subscription: such requests have limits of their own.
+    pub(super) takes_back: bool,
     /// The connection that it was made on.
     pub(super) link: usize,
     pub(super) written: Moment,
@@ -286,7 +294,8 @@ impl Facts {
         let listeners = self.listeners.values().filter(listens).count();
         let read = |(receipt, _): &(Option<usize>, Said)| receipt.is_some_and(|receipt| way.was_read(receipt));
         let beside = |request: &&RequestFacts| {
-            matches!(request.kind, Kind::Task | Kind::Subscription) && !request.answers.iter().any(read)
+            let waits = !request.takes_back && !request.cancelled && !request.given_up;
+            waits && matches!(request.kind, Kind::Task | Kind::Subscription) && !request.answers.iter().any(read)
         };
         calls + readings + listeners + self.requests.values().filter(beside).count()
     }
@@ -303,6 +312,7 @@ impl Journal {
             over: script.over,
             modern: script.handshake.is_none(),
             most_calls: script.limits.calls,
+            peak: 0,
             calls: BTreeMap::new(),
             reported: BTreeSet::new(),
             plans: plans.collect(),
@@ -311,6 +321,8 @@ impl Journal {
             questions: BTreeMap::new(),
             tasks: BTreeMap::new(),
             left_behind: Vec::new(),
+            may_go_on: 0,
+            cancels_at_close: false,
             listeners: BTreeMap::new(),
             subscribed: BTreeSet::new(),
             kept: KeptFacts::default(),
@@ -418,6 +430,14 @@ impl Journal {
             unwanted: None,
         };
         facts.calls.insert(tag, call);
+        self.note_peak(&mut facts);
+    }
+
+    /// More waits than before.
+    fn note_peak(&self, facts: &mut Facts) {
+        if let Some(way) = self.way() {
+            facts.peak = facts.peak.max(facts.waiting(way, self.executor.now()));
+        }
     }
 
     pub(super) fn cancelled(&self, tag: u64) {
@@ -440,6 +460,7 @@ impl Journal {
         let mut facts = self.facts();
         facts.record.note(now, "read", reading.number, &[b'0' + reading.resource]);
         facts.kept.at_reading(reading, now);
+        self.note_peak(&mut facts);
     }
 
     pub(super) fn read(&self, number: u64, end: Result<Option<u64>, (ErrorKind, Outcome)>) {
@@ -457,7 +478,9 @@ impl Journal {
 
     pub(super) fn listens(&self, listening: &Listening) {
         self.note("listen", listening.number, &[b'0' + listening.resource]);
-        self.facts().listeners.insert(listening.number, ListenerFacts::new(listening.resource));
+        let mut facts = self.facts();
+        facts.listeners.insert(listening.number, ListenerFacts::new(listening.resource));
+        self.note_peak(&mut facts);
     }
 
     pub(super) fn heard(&self, number: u64, heard: &Heard, text: &str) {

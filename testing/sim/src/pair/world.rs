@@ -3,7 +3,8 @@
 //! Everything that is going to happen stands in one queue by time; what stands there for the same moment happens in an
 //! order that the seed decides. Nothing else is random and nothing is read from the machine, so that a seed is the run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ use crate::rng::Random;
 use crate::trace::Trace;
 
 /// Something that is going to happen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Part(usize),
     Read(Side),
@@ -72,7 +73,8 @@ struct World<'a> {
     trace: Trace,
     random: Random,
     now: Moment,
-    queue: BTreeMap<(Moment, u64, u64), Due>,
+    /// By time, then by chance. No two entries have the same number, which is the third.
+    queue: BinaryHeap<Reverse<(Moment, u64, u64, Due)>>,
     queued: u64,
     /// How the handlers of requests behave, by the number in their parameters.
     tempers: Vec<Arc<Temper>>,
@@ -113,7 +115,7 @@ impl<'a> World<'a> {
             trace,
             random: Random::new(script.seed, stream::WORLD),
             now: Moment::ORIGIN,
-            queue: BTreeMap::new(),
+            queue: BinaryHeap::new(),
             queued: 0,
             tempers: Vec::new(),
             by_default: Arc::new(Temper {
@@ -150,7 +152,7 @@ impl<'a> World<'a> {
 
     fn run(&mut self) {
         for _ in 0..MOST_STEPS {
-            let Some(((when, _, _), due)) = self.queue.pop_first() else { return };
+            let Some(Reverse((when, _, _, due))) = self.queue.pop() else { return };
             self.now = self.now.max(when);
             (self.server.end.now, self.client.end.now) = (self.now, self.now);
             self.happen(due);
@@ -161,7 +163,7 @@ impl<'a> World<'a> {
     fn queue_up(&mut self, when: Moment, due: Due) {
         self.queued += 1;
         let shuffle = self.random.next();
-        self.queue.insert((when.max(self.now), shuffle, self.queued), due);
+        self.queue.push(Reverse((when.max(self.now), shuffle, self.queued, due)));
     }
 
     fn party(&mut self, side: Side) -> &mut Party {

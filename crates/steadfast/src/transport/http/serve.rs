@@ -277,7 +277,9 @@ async fn serve_connection(
             _ = &mut connection => return,
             _ = drained.changed() => {}
         }
-        connection.as_mut().graceful_shutdown();
+        if begun.load(Ordering::Relaxed) {
+            connection.as_mut().graceful_shutdown();
+        }
         let _ = tokio::time::timeout(SLACK, connection).await;
     }
 }

@@ -112,8 +112,8 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// Tells when the connection takes no more calls.
-    pub(crate) fn refusing(&mut self) -> watch::Receiver<bool> {
-        self.engine.refusing()
+    pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
+        self.engine.refuses_calls()
     }
 
     /// Takes what the tasks have to tell, unless the server leaves too much of what it caused unread. Returns whether there was

@@ -141,20 +141,18 @@ pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) 
 
 /// The program closes the client: the tasks that it follows go with it.
 pub(in crate::client) fn at_close(facts: &mut Facts, way: &dyn Way, now: Moment) {
-    let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
-    if facts.trouble {
-        return;
-    }
+    let open = facts.calls.values().filter(|call| call.ended.is_none());
     let followed: Vec<String> = open
-        .iter()
-        .filter_map(|tag| facts.calls.get(tag))
         .filter(|call| !first_answer(facts, way, call).0.is_some_and(Said::decides))
         .filter_map(|call| call.task.clone())
         .collect();
-    // If they are more than may be cancelled at once, the last of them depend on how soon the server answers.
-    if followed.len() + open_cancellations(facts, way, now) <= facts.most_calls {
-        facts.left_behind = followed;
+    facts.cancels_at_close = !followed.is_empty() || may_be_cancelling(facts, way, now);
+    if facts.trouble {
+        return;
     }
+    // If they are more than may be cancelled at once, the last of them depend on how soon the server answers.
+    facts.may_go_on = (followed.len() + open_cancellations(facts, way, now)).saturating_sub(facts.most_calls);
+    facts.left_behind = followed;
 }
 
 /// L5: it is closed, and they are cancelled; unless the server has read nothing for as long as the client waits to be heard.
@@ -162,8 +160,9 @@ pub(in crate::client) fn at_closed(facts: &mut Facts) {
     if facts.shut.is_some_and(|shut| facts.deaf_until >= shut + HEARING) {
         return;
     }
-    let goes_on = facts.left_behind.iter().find(|task| facts.tasks.get(*task).is_some_and(|task| !task.cancelled));
-    if let Some(task) = goes_on.cloned().filter(|_| !facts.trouble) {
+    let goes_on = |task: &&String| facts.tasks.get(*task).is_some_and(|task| !task.cancelled);
+    let mut go_on = facts.left_behind.iter().filter(goes_on);
+    if let Some(task) = go_on.nth(facts.may_go_on).cloned().filter(|_| !facts.trouble) {
         facts.broken(Law::Closing, format!("the client was closed, and the task {task} goes on"));
     }
 }
@@ -185,7 +184,7 @@ pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Mome
 
 /// Whether a cancellation of a task may be in progress: its call has ended without its result, and the task is not known to
 /// be over. The server may not have been reached yet.
-pub(super) fn may_be_cancelling(facts: &Facts) -> bool {
+pub(super) fn may_be_cancelling(facts: &Facts, way: &dyn Way, now: Moment) -> bool {
     let given_up = |task: &TaskFacts| {
         let call = facts.calls.get(&task.tag);
         call.is_some_and(|call| match &call.ended {
@@ -193,7 +192,7 @@ pub(super) fn may_be_cancelling(facts: &Facts) -> bool {
             _ => false,
         })
     };
-    facts.tasks.values().any(|task| task.cancelled || given_up(task))
+    open_cancellations(facts, way, now) > 0 || facts.tasks.values().any(|task| !task.cancelled && given_up(task))
 }
 
 /// How many tasks were cancelled.
