@@ -144,6 +144,9 @@ pub(crate) struct Ledger {
     refusals_possible: u32,
     /// Refusals on the wire.
     pub(crate) refusals_sent: u32,
+    /// The ids of messages that could not be taken and are to be refused. One is refused before a later request of the same id,
+    /// which somebody sent again, is answered.
+    refused_ids: Vec<Id>,
     pub(crate) ending: Option<Ending>,
     pub(crate) input_ended: bool,
     pub(crate) output_failed: bool,
@@ -171,6 +174,7 @@ impl Ledger {
             refusals_due: 0,
             refusals_possible: 0,
             refusals_sent: 0,
+            refused_ids: Vec::new(),
             ending: None,
             input_ended: false,
             output_failed: false,
@@ -270,7 +274,8 @@ impl Ledger {
         let refuses =
             matches!(answer.code, Some(-32_700 | -32_600 | -32_602)) && self.refusals_due + self.refusals_possible > 0;
         // No request that can be read is refused as one that cannot.
-        if refuses && answer.code == Some(-32_700) {
+        let of_refused = answer.id.as_ref().is_some_and(|id| self.refused_ids.contains(id));
+        if refuses && (answer.code == Some(-32_700) || of_refused) {
             return Payment::Refusal;
         }
         match self.requests.iter().position(|request| request.answers == 0 && owed(request)) {
@@ -278,6 +283,19 @@ impl Ledger {
             None if refuses => Payment::Refusal,
             None => Payment::Nobody,
         }
+    }
+
+    /// The request that progress with this token is of: one that has no answer yet, if a token was used again.
+    pub(crate) fn progress_place(&self, token: &Id) -> Option<usize> {
+        let of_token = |request: &RequestFacts| request.token.as_ref() == Some(token);
+        let open = self.requests.iter().rposition(|request| of_token(request) && request.answers == 0);
+        open.or_else(|| self.requests.iter().rposition(of_token))
+    }
+
+    /// Whether more than one request without an answer has this token.
+    pub(crate) fn shares_token(&self, token: &Id) -> bool {
+        let has = |request: &&RequestFacts| request.token.as_ref() == Some(token) && request.answers == 0;
+        self.requests.iter().filter(has).count() > 1
     }
 
     /// Takes note of something that was seen. Checkers are asked before.
@@ -382,6 +400,8 @@ impl Ledger {
                     let waited_for = id.as_ref().is_none_or(|id| self.open_call(id).is_some());
                     let possible = *answer || self.settings.side == Side::Client && waited_for;
                     *(if possible { &mut self.refusals_possible } else { &mut self.refusals_due }) += 1;
+                    // Under an id that is in flight it is refused without one.
+                    self.refused_ids.extend(id.clone().filter(|id| self.running(id).is_none()));
                 }
                 Part::Notification { method } if &**method == "notifications/initialized" => {
                     self.ready |= self.opened.is_some();
@@ -470,12 +490,16 @@ impl Ledger {
                             if self.refusals_due > 0 { &mut self.refusals_due } else { &mut self.refusals_possible };
                         *owed -= 1;
                         self.refusals_sent += 1;
+                        let named = answer.id.as_ref().or(answer.about.as_ref());
+                        if let Some(place) = self.refused_ids.iter().position(|id| Some(id) == named) {
+                            self.refused_ids.remove(place);
+                        }
                     }
                     Payment::Nobody => {}
                 },
                 Part::Progress { token: Some(token), value } => {
-                    let of_token = |request: &&mut RequestFacts| request.token.as_ref() == Some(token);
-                    if let Some(request) = self.requests.iter_mut().rev().find(of_token) {
+                    let place = self.progress_place(token);
+                    if let Some(request) = place.and_then(|place| self.requests.get_mut(place)) {
                         request.progress = Some(*value);
                     }
                 }
@@ -547,7 +571,7 @@ impl Hash for Ledger {
         }
         let ending =
             self.ending.map(|ending| (ending.deadline.since(self.now), ending.window.since(self.now), ending.by_peer));
-        (self.refusals_due, self.refusals_possible, self.refusals_sent).hash(hasher);
+        (self.refusals_due, self.refusals_possible, self.refusals_sent, &self.refused_ids).hash(hasher);
         (ending, self.input_ended, self.output_failed).hash(hasher);
         (self.closed, self.panicked, self.in_transit, self.opened, self.ready).hash(hasher);
     }

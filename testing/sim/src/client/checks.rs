@@ -98,6 +98,7 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
 fn purpose(facts: &mut Facts, link: usize, id: &Id, method: &str, params: &Value) -> (Kind, Option<u64>) {
     match method {
         "initialize" | "server/discover" => (Kind::Opening, None),
+        "ping" => (Kind::Ping, None),
         "tools/call" => {
             let tag = params["arguments"]["tag"].as_u64();
             round_is_right(facts, tag, params);

@@ -24,6 +24,9 @@ use crate::record::Record;
 /// How long a client waits for the answer to a subscription whose listener is gone.
 const SUBSCRIBING: Duration = Duration::from_secs(60);
 
+/// How long all of an opening may take.
+const OPENING: Duration = Duration::from_secs(20);
+
 /// The journal of one run.
 pub(super) struct Journal {
     pub(super) executor: Executor,
@@ -212,6 +215,7 @@ pub(super) struct RequestFacts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     Opening,
+    Ping,
     Call,
     Task,
     Listen,
@@ -294,8 +298,13 @@ impl Facts {
         let listeners = self.listeners.values().filter(listens).count();
         let read = |(receipt, _): &(Option<usize>, Said)| receipt.is_some_and(|receipt| way.was_read(receipt));
         let beside = |request: &&RequestFacts| {
-            let waits = !request.takes_back && !request.cancelled && !request.given_up;
-            waits && matches!(request.kind, Kind::Task | Kind::Subscription) && !request.answers.iter().any(read)
+            let waits = match request.kind {
+                // Over HTTP a client asks whether the server is there, and opens anew, beside the calls that wait for that.
+                Kind::Opening | Kind::Ping => request.faults.is_empty() && now <= request.written + OPENING,
+                Kind::Task | Kind::Subscription => !request.takes_back,
+                Kind::Call | Kind::Listen | Kind::Other => false,
+            };
+            waits && !request.cancelled && !request.given_up && !request.answers.iter().any(read)
         };
         calls + readings + listeners + self.requests.values().filter(beside).count()
     }
