@@ -2,7 +2,8 @@
 //!
 //! A subscription is a request like any other, that is answered when it ends. While it is open, notifications belong to
 //! it: they are told in order, each at most once while it waits, and none after the end (L3, L9). When the connection
-//! begins to end the subscription ends first, with the result that says so.
+//! begins to end the subscription ends first, with the result that says so. One that was not acknowledged by then is refused:
+//! a peer never sees the result of a subscription before its acknowledgement.
 
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
@@ -53,6 +54,7 @@ impl Connection {
         }
         let ticket = outbox.push(encode::notification(method.name(), Some(params)), Some(key));
         entry.notices.insert(notice, ticket);
+        entry.acknowledged |= method == Method::SubscriptionAcknowledged;
         true
     }
 }
@@ -61,7 +63,7 @@ impl Connection {
     /// Whether another subscription may be opened.
     pub(super) fn admit_subscription(&self) -> Result<(), ErrorObject> {
         if self.stage.drain().is_some() {
-            return Err(ErrorObject::internal("the connection is ending: there is nothing more to listen to"));
+            return Err(ending());
         }
         let limit = self.limits.subscriptions;
         let open = self.inbound.values().filter(|inbound| inbound.method == Method::Listen).count();
@@ -89,7 +91,11 @@ impl Connection {
 
     fn end_subscription_here(&mut self, key: Key) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
-        let Some(revision) = self.running(key).map(|inbound| inbound.peer.revision) else { return };
+        let Some(inbound) = self.running(key) else { return };
+        if !inbound.acknowledged {
+            return self.end_answered(key, Answer::error(&id, &ending()));
+        }
+        let revision = inbound.peer.revision;
         let decoration = match &*self.hello {
             Hello::Server(hello) => hello.decoration().clone(),
             Hello::Client(_) => Decoration::none(),
@@ -103,4 +109,8 @@ impl Connection {
             self.outbox.push(encode::notification_of(revision, Method::Cancelled, &cancelled), Some(key));
         }
     }
+}
+
+fn ending() -> ErrorObject {
+    ErrorObject::internal("the connection is ending: there is nothing more to listen to")
 }

@@ -51,7 +51,7 @@ impl Subscriptions {
             })
         };
         server.watch(&watcher);
-        Self { uris, most: server.limits().subscribed, _watcher: watcher }
+        Self { uris, most: mailbox.subscribed, _watcher: watcher }
     }
 
     /// The answer to `resources/subscribe`.
@@ -100,7 +100,7 @@ pub(super) fn listen(
             return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
         }
     };
-    let most = server.limits().subscribed;
+    let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
         let message = format!("a subscription may name {most} resources and tasks, which is the limit");
         return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
