@@ -32,7 +32,18 @@ impl Connection {
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
         let entry =
             executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id)).filter(|entry| entry.key == key);
-        let Some(entry) = entry else { return false };
+        let Some(entry) = entry else {
+            if crate::mutant!(TellTheCancelled) {
+                outbox.push(encode::notification(method.name(), Some(params)), None);
+            }
+            return false;
+        };
+        if crate::mutant!(ForgetAcknowledgements) && method == Method::SubscriptionAcknowledged {
+            return false;
+        }
+        if crate::mutant!(LoseChanges) && method != Method::SubscriptionAcknowledged {
+            return true;
+        }
         if !method.row().notification || !self.hello.may_send(method, entry.peer.revision) {
             return false;
         }
@@ -67,7 +78,7 @@ impl Connection {
         }
         let limit = self.limits.subscriptions;
         let open = self.inbound.values().filter(|inbound| inbound.method == Method::Listen).count();
-        if open >= limit {
+        if open >= limit && !crate::mutant!(IgnoreSubscriptionLimit) {
             let message = format!("{limit} subscriptions are open, which is the limit; end one first");
             return Err(
                 ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
@@ -92,7 +103,7 @@ impl Connection {
     fn end_subscription_here(&mut self, key: Key) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
         let Some(inbound) = self.running(key) else { return };
-        if !inbound.acknowledged {
+        if (!inbound.acknowledged && !crate::mutant!(EndUnacknowledged)) || crate::mutant!(FailSubscriptions) {
             return self.end_answered(key, Answer::error(&id, &ending()));
         }
         let revision = inbound.peer.revision;
@@ -104,7 +115,7 @@ impl Connection {
         let result = ListenResult::default();
         let answer = Answer::result(&id, |out| era::write_result(revision, &result, &decoration, out));
         self.end_answered(key, answer);
-        if !self.one_exchange {
+        if !self.one_exchange && !crate::mutant!(EndSilently) {
             let cancelled = CancelledParams::new(id);
             self.outbox.push(encode::notification_of(revision, Method::Cancelled, &cancelled), Some(key));
         }
