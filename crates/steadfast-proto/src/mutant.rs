@@ -86,6 +86,22 @@ faults! {
         PauseUntilClosed,
         /// L5 (HTTP client): a response has arrived before its head was looked at.
         ArriveUnread,
+        /// L2 (shell, HTTP): changes are not told to subscriptions.
+        LoseChanges,
+        /// L2 (shell, HTTP): subscriptions are not acknowledged.
+        ForgetAcknowledgements,
+        /// L3 (shell): a subscription that was cancelled is told of changes.
+        TellTheCancelled,
+        /// L8 (shell, HTTP): subscriptions are told of resources that they did not name.
+        IgnoreFilters,
+        /// L5 (shell): a subscription that the server ends is not cancelled on the stream that others share.
+        EndSilently,
+        /// L7 (shell): the limit on subscriptions is not kept.
+        IgnoreSubscriptionLimit,
+        /// L9 (shell): a subscription that was not acknowledged ends with its result.
+        EndUnacknowledged,
+        /// L5 (HTTP): a shutdown ends subscriptions with an error.
+        FailSubscriptions,
         /// L5 (shell): a drain whose window is as long as itself leaves no time to stop handlers.
         StopTooLate,
         /// L5 (shell): the cleanups of a handler that was stopped are not run.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod bias;
+mod changes;
 mod checkers;
 pub mod client;
 pub mod coverage;
@@ -37,6 +38,7 @@ mod seed;
 pub mod shell;
 mod shrink;
 pub mod stories;
+mod subscription;
 pub mod sweep;
 mod trace;
 mod world;

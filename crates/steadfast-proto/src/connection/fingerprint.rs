@@ -38,7 +38,7 @@ impl Connection {
                 .iter()
                 .filter_map(|ticket| self.outbox.place(*ticket))
                 .for_each(|place| place.hash(&mut hasher));
-            inbound.method.hash(&mut hasher);
+            (inbound.method, inbound.acknowledged).hash(&mut hasher);
             for (notice, ticket) in &inbound.notices {
                 (notice, self.outbox.place(*ticket)).hash(&mut hasher);
             }

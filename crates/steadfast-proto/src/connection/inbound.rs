@@ -45,6 +45,8 @@ pub(super) struct Inbound {
     pub(super) logs: Vec<Ticket>,
     /// Other notifications of it that may still wait, so that one is not queued twice.
     pub(super) notices: BTreeMap<(Method, Box<str>), Ticket>,
+    /// It is a subscription, and its acknowledgement was queued.
+    pub(super) acknowledged: bool,
 }
 
 impl Inbound {
@@ -211,6 +213,7 @@ impl Connection {
                 log_level: wire.log_level,
                 logs: Vec::new(),
                 notices: BTreeMap::new(),
+                acknowledged: false,
             }),
         );
         self.events.push_back(Event::Start(Request {

@@ -2,7 +2,8 @@
 //!
 //! A subscription is a request like any other, that is answered when it ends. While it is open, notifications belong to
 //! it: they are told in order, each at most once while it waits, and none after the end (L3, L9). When the connection
-//! begins to end the subscription ends first, with the result that says so.
+//! begins to end the subscription ends first, with the result that says so. One that was not acknowledged by then is refused:
+//! a peer never sees the result of a subscription before its acknowledgement.
 
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
@@ -31,7 +32,18 @@ impl Connection {
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
         let entry =
             executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id)).filter(|entry| entry.key == key);
-        let Some(entry) = entry else { return false };
+        let Some(entry) = entry else {
+            if crate::mutant!(TellTheCancelled) {
+                outbox.push(encode::notification(method.name(), Some(params)), None);
+            }
+            return false;
+        };
+        if crate::mutant!(ForgetAcknowledgements) && method == Method::SubscriptionAcknowledged {
+            return false;
+        }
+        if crate::mutant!(LoseChanges) && method != Method::SubscriptionAcknowledged {
+            return true;
+        }
         if !method.row().notification || !self.hello.may_send(method, entry.peer.revision) {
             return false;
         }
@@ -53,6 +65,7 @@ impl Connection {
         }
         let ticket = outbox.push(encode::notification(method.name(), Some(params)), Some(key));
         entry.notices.insert(notice, ticket);
+        entry.acknowledged |= method == Method::SubscriptionAcknowledged;
         true
     }
 }
@@ -61,11 +74,11 @@ impl Connection {
     /// Whether another subscription may be opened.
     pub(super) fn admit_subscription(&self) -> Result<(), ErrorObject> {
         if self.stage.drain().is_some() {
-            return Err(ErrorObject::internal("the connection is ending: there is nothing more to listen to"));
+            return Err(ending());
         }
         let limit = self.limits.subscriptions;
         let open = self.inbound.values().filter(|inbound| inbound.method == Method::Listen).count();
-        if open >= limit {
+        if open >= limit && !crate::mutant!(IgnoreSubscriptionLimit) {
             let message = format!("{limit} subscriptions are open, which is the limit; end one first");
             return Err(
                 ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
@@ -89,7 +102,11 @@ impl Connection {
 
     fn end_subscription_here(&mut self, key: Key) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
-        let Some(revision) = self.running(key).map(|inbound| inbound.peer.revision) else { return };
+        let Some(inbound) = self.running(key) else { return };
+        if (!inbound.acknowledged && !crate::mutant!(EndUnacknowledged)) || crate::mutant!(FailSubscriptions) {
+            return self.end_answered(key, Answer::error(&id, &ending()));
+        }
+        let revision = inbound.peer.revision;
         let decoration = match &*self.hello {
             Hello::Server(hello) => hello.decoration().clone(),
             Hello::Client(_) => Decoration::none(),
@@ -98,9 +115,13 @@ impl Connection {
         let result = ListenResult::default();
         let answer = Answer::result(&id, |out| era::write_result(revision, &result, &decoration, out));
         self.end_answered(key, answer);
-        if !self.one_exchange {
+        if !self.one_exchange && !crate::mutant!(EndSilently) {
             let cancelled = CancelledParams::new(id);
             self.outbox.push(encode::notification_of(revision, Method::Cancelled, &cancelled), Some(key));
         }
     }
+}
+
+fn ending() -> ErrorObject {
+    ErrorObject::internal("the connection is ending: there is nothing more to listen to")
 }

@@ -1237,6 +1237,14 @@ fn listen(world: &mut World, id: impl Into<Value>) -> Key {
     world.started.last().unwrap().key
 }
 
+/// A subscription that its peer knows of.
+fn acknowledged(world: &mut World, id: impl Into<Value>) -> Key {
+    let key = listen(world, id);
+    assert!(world.connection.notify_about(key, Method::SubscriptionAcknowledged, r#"{"notifications":{}}"#));
+    world.wire();
+    key
+}
+
 fn methods(messages: &[Value]) -> Vec<&str> {
     messages.iter().map(|message| message["method"].as_str().unwrap_or("answer")).collect()
 }
@@ -1313,7 +1321,7 @@ fn what_waits_about_a_request_is_bounded() {
 #[test]
 fn a_shutdown_ends_subscriptions_at_once_with_a_result_and_a_cancellation() {
     let mut world = World::new(Limits::default());
-    let (first, second) = (listen(&mut world, 1), listen(&mut world, "two"));
+    let (first, second) = (acknowledged(&mut world, 1), acknowledged(&mut world, "two"));
     let call = world.call_modern(3);
     world.connection.shut_down(world.now);
     world.listen();
@@ -1331,7 +1339,7 @@ fn a_shutdown_ends_subscriptions_at_once_with_a_result_and_a_cancellation() {
 #[test]
 fn the_end_of_input_ends_subscriptions_at_once() {
     let mut world = World::new(Limits::default());
-    let key = listen(&mut world, 1);
+    let key = acknowledged(&mut world, 1);
     world.connection.handle_end_of_input(world.now);
     world.listen();
     assert_eq!(methods(&world.wire()), ["answer", "notifications/cancelled"]);
@@ -1341,10 +1349,22 @@ fn the_end_of_input_ends_subscriptions_at_once() {
 }
 
 #[test]
+fn a_subscription_that_was_not_acknowledged_when_the_end_begins_is_refused() {
+    let mut world = World::new(Limits::default());
+    let key = listen(&mut world, 1);
+    world.connection.handle_end_of_input(world.now);
+    assert!(!world.connection.notify_about(key, Method::SubscriptionAcknowledged, r#"{"notifications":{}}"#));
+    world.listen();
+    let messages = world.wire();
+    assert_eq!((methods(&messages), &messages[0]["error"]["code"]), (vec!["answer"], &json!(-32603)));
+    assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
+}
+
+#[test]
 fn the_end_of_an_exchange_says_itself_that_its_subscription_has_ended() {
     let mut world = World::new(Limits::default());
     world.connection.carry_one_exchange();
-    listen(&mut world, 1);
+    acknowledged(&mut world, 1);
     world.connection.shut_down(world.now);
     assert_eq!(methods(&world.wire()), ["answer"]);
 }

@@ -47,6 +47,8 @@ pub(crate) struct Mailbox {
     state: Mutex<State>,
     room: Room,
     next_call: AtomicU64,
+    /// Resources and tasks that one subscription of the connection may name.
+    pub(crate) subscribed: usize,
     /// Whose connection it is, if the transport knows, as the newest message said it: a token may have been renewed since.
     principal: OnceLock<Mutex<Principal>>,
     /// Buffers of large answers that were written, for the next ones.
@@ -78,6 +80,7 @@ impl Mailbox {
             state: Mutex::default(),
             room: Room::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
+            subscribed: limits.subscribed,
             principal: OnceLock::new(),
             spare: Mutex::default(),
             callers: OnceLock::new(),

@@ -51,7 +51,7 @@ impl Subscriptions {
             })
         };
         server.watch(&watcher);
-        Self { uris, most: server.limits().subscribed, _watcher: watcher }
+        Self { uris, most: mailbox.subscribed, _watcher: watcher }
     }
 
     /// The answer to `resources/subscribe`.
@@ -100,7 +100,7 @@ pub(super) fn listen(
             return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
         }
     };
-    let most = server.limits().subscribed;
+    let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
         let message = format!("a subscription may name {most} resources and tasks, which is the limit");
         return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
@@ -118,6 +118,9 @@ pub(super) fn listen(
     let acknowledged = stream.acknowledgement();
     let watcher = stream.watcher(Notices::new(mailbox, Some(request.key)), None);
     server.watch(&watcher);
+    if steadfast_proto::mutant!(TellTheCancelled) {
+        std::mem::forget(Arc::clone(&watcher));
+    }
     let lasting = Job::Future(Box::pin(async move {
         let _watcher = watcher;
         // It is ended from outside: by the peer, or with the connection.
@@ -212,7 +215,9 @@ fn wanted(change: &Change<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<Stri
         Change::Tools => (Method::ToolListChanged, filter.tools()),
         Change::Prompts => (Method::PromptListChanged, filter.prompts()),
         Change::Resources => (Method::ResourceListChanged, filter.resources()),
-        Change::Updated(uri) => (Method::ResourceUpdated, uris.contains(*uri)),
+        Change::Updated(uri) => {
+            (Method::ResourceUpdated, uris.contains(*uri) || steadfast_proto::mutant!(IgnoreFilters))
+        }
         // Tasks are told by those who know whose they are.
         Change::Task(_) => return None,
     };

@@ -234,6 +234,26 @@ async fn subscriptions_of_a_connection_are_limited() {
 }
 
 #[tokio::test]
+async fn a_connection_with_limits_of_its_own_has_those_for_subscriptions() {
+    let mut limits = Limits::default();
+    limits.subscribed = 1;
+    let served = || {
+        let (here, there) = memory::pair(65_536);
+        tokio::spawn(server().serve(there).with_limits(limits.clone()).into_future());
+        Raw::new(here)
+    };
+    let mut modern = served();
+    modern.send(&listen(1, json!({"resourceSubscriptions": ["note://1", "image://dot"]}))).await;
+    assert_eq!(soon(modern.line()).await.unwrap()["error"]["code"], code::INVALID_PARAMS);
+    let mut older = served();
+    older.open("2025-11-25").await;
+    older.send(&subscribe(1, "subscribe", "note://1")).await;
+    assert_eq!(soon(older.line()).await.unwrap()["result"], json!({}));
+    older.send(&subscribe(2, "subscribe", "image://dot")).await;
+    assert_eq!(soon(older.line()).await.unwrap()["error"]["data"], json!({ "limit": 1 }));
+}
+
+#[tokio::test]
 async fn changes_of_lists_that_were_not_declared_are_not_told() {
     let server = super::server([]);
     let mut raw = served(server.clone());

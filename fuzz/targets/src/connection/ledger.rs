@@ -31,6 +31,8 @@ struct Entry {
     lasts: bool,
     /// It is a `subscriptions/listen`.
     subscribes: bool,
+    /// Its acknowledgement was queued.
+    acknowledged: bool,
     state: State,
     /// Its execution has not ended.
     live: bool,
@@ -81,12 +83,18 @@ impl Ledger {
             started: self.now,
             lasts: matches!(request.method, Method::Listen | Method::GetTaskPayload),
             subscribes: request.method == Method::Listen,
+            acknowledged: false,
             state: State::Open,
             live: true,
             stopped: false,
             cancellation_due: false,
             reported: f64::NEG_INFINITY,
         });
+    }
+
+    /// The acknowledgement of a subscription was queued.
+    pub(super) fn acknowledge(&mut self, key: Key) {
+        self.requests.iter_mut().filter(|entry| entry.key == key).for_each(|entry| entry.acknowledged = true);
     }
 
     pub(super) fn owe(&mut self, id: RequestId) {
@@ -134,7 +142,8 @@ impl Ledger {
         // Only a cancellation silences, and what it silenced was stopped then; everything else stops who is still at work.
         let cancelled = reason == CancelReason::Peer;
         assert_eq!(entry.state == State::Silenced, cancelled, "stopped ({reason}): {entry:?}");
-        entry.cancellation_due = entry.subscribes && entry.state == State::Open;
+        // One that was not acknowledged is refused, and its peer needs no more than the error.
+        entry.cancellation_due = entry.subscribes && entry.acknowledged && entry.state == State::Open;
         self.answer(key);
     }
 

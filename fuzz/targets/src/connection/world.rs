@@ -324,7 +324,15 @@ impl World {
             assert!(!self.closed, "nothing happens after the end: {event:?}");
             match event {
                 // Requests are entered when their message is heard: nothing else starts one.
-                Event::Start(request) => assert!(self.ledger.knows(request.key), "started by nothing: {request:?}"),
+                Event::Start(request) => {
+                    assert!(self.ledger.knows(request.key), "started by nothing: {request:?}");
+                    let acknowledgement = Method::SubscriptionAcknowledged;
+                    if request.method == Method::Listen
+                        && self.connection.notify_about(request.key, acknowledgement, "{}")
+                    {
+                        self.ledger.acknowledge(request.key);
+                    }
+                }
                 Event::Stop { key, reason } => {
                     self.ledger.stop(key, reason);
                     stopped.push(key);

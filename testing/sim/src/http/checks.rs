@@ -12,7 +12,7 @@ use super::journal::{ExchangeFacts, Facts, Purpose};
 use super::script::Kind;
 use crate::drain::handler_window;
 use crate::executor::Executor;
-use crate::law::Law;
+use crate::law::{Law, Violation};
 use crate::lives::{How, LifeFacts, What};
 use crate::message::{Answer, Part};
 
@@ -263,6 +263,9 @@ pub(super) fn at_bytes(facts: &mut Facts, bytes: &[u8]) {
 
 /// The service ends a body: the answer was there (L2), unless there is a reason.
 pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
+    if let Some(Purpose::Request(request, _)) = facts.exchanges.get(&number).map(|exchange| exchange.purpose.clone()) {
+        super::subscriptions::at_end_of_body(facts, request);
+    }
     let Some(exchange) = facts.exchanges.get(&number) else { return };
     let ended = facts.closing.is_some()
         || exchange
@@ -316,11 +319,15 @@ pub(super) fn silence(facts: &mut Facts, now: Moment, number: u64) {
 /// Nothing can run: what takes no time has happened.
 pub(super) fn at_idle(facts: &mut Facts, now: Moment, sessions: usize) {
     facts.grow_old(now);
+    facts.subscriptions.settle();
     match facts.closing {
         None => {
             sessions_are_reaped(facts, now, sessions);
             stopped_are_dropped(facts, now);
             quick_are_answered(facts);
+            if let Err(Violation { law, what }) = facts.subscriptions.all_told() {
+                facts.broken(law, what);
+            }
         }
         Some(closing) if !facts.dropped && closing + facts.limits.drain_deadline + SLACK <= now => {
             if sessions > 0 {
@@ -387,7 +394,9 @@ fn stopped_are_dropped(facts: &mut Facts, now: Moment) {
 fn quick_are_answered(facts: &mut Facts) {
     let waits = |exchange: &&ExchangeFacts| {
         let Purpose::Request(request, false) = exchange.purpose else { return false };
-        let quick = facts.requests.get(&request).is_some_and(|request| request.tag.is_none());
+        // A subscription is acknowledged instead.
+        let quick = facts.requests.get(&request).is_some_and(|request| request.tag.is_none())
+            && !facts.subscriptions.is_acknowledged(request);
         quick && exchange.delivered && !exchange.over && !exchange.answered && !exchange.refused
     };
     let waiting = facts.exchanges.values().find(waits).map(|exchange| exchange.purpose.clone());

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use steadfast::Server;
 use steadfast::transport::http::HttpService;
-use steadfast::{Server, Tool};
 use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use tower_service::Service;
 
 use super::journal::{Journal, Purpose};
 use super::script::{Act, Call, From, Hang, Manner, Pace, Script, Upload};
 use super::wire::{Arriving, Asked, Told};
+use crate::changes::Change;
 use crate::executor::{Executor, TaskId};
 use crate::law::Law;
 use crate::rng::Random;
@@ -98,9 +99,11 @@ impl Clients {
         }
         self.executor.sleep(LONG).await;
         drop(self.take_service());
-        // Those who do not read do not notice that it is over.
+        // Those who do not read do not notice that it is over. A subscription of a service that was dropped is open until its
+        // client hangs up.
+        let listens = self.journal.facts().dropped && script.changes;
         for client in 0..self.revisions.len() {
-            self.hang_up(client, |pace| pace == Pace::Stuck);
+            self.hang_up(client, |pace| listens || pace == Pace::Stuck);
         }
     }
 
@@ -142,10 +145,16 @@ impl Clients {
             }
             Act::Collect => self.collect(client).await,
             Act::StrayAnswer(id) => self.notify(client, &json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
-            Act::ChangeTools => {
-                if !self.server.remove_tool("extra") {
-                    self.server.add_tool(Tool::new("extra").handler(|| async { "extra" }));
-                }
+            Act::ChangeTools => self.change(Change::Tools),
+            Act::Change(change) => self.change(change),
+            Act::Subscribe { number, filter, manner } => {
+                let params = json!({ "notifications": filter.to_json() });
+                self.journal.facts().subscriptions.open(number, filter, manner.pace == Pace::Eager);
+                self.request(client, number, None, "subscriptions/listen", params, manner, 0);
+            }
+            Act::SubscribeTo { number, uri, on } => {
+                let method = if on { "resources/subscribe" } else { "resources/unsubscribe" };
+                self.request(client, number, None, method, json!({ "uri": uri }), PLAIN, 0);
             }
             Act::Wait(duration) => self.executor.sleep(duration).await,
             Act::ShutDown => self.shut_down(),
@@ -155,6 +164,11 @@ impl Clients {
                 drop(self.take_service());
             }
         }
+    }
+
+    fn change(&self, change: Change) {
+        self.journal.change(change);
+        change.make(&self.server);
     }
 
     fn shut_down(&self) {
@@ -188,7 +202,10 @@ impl Clients {
 impl Clients {
     /// Opens one if there is none, and the act needs one.
     async fn have_session(self: &Arc<Self>, client: usize, act: &Act) {
-        let needed = !matches!(act, Act::Wait(_) | Act::ShutDown | Act::DropService | Act::ChangeTools | Act::Abandon);
+        let needed = !matches!(
+            act,
+            Act::Wait(_) | Act::ShutDown | Act::DropService | Act::ChangeTools | Act::Change(_) | Act::Abandon
+        );
         if !needed || self.state().clients[client].session.is_some() {
             return;
         }

@@ -157,6 +157,10 @@ impl Running<'_> {
                 self.ctx.on_cancel(self.stage.cleanup(life, duration));
             }
             Op::Release => self.ctx.release_connection(),
+            Op::Change(change) => {
+                self.stage.journal.change(change);
+                self.ctx.server().into_iter().for_each(|server| change.make(server));
+            }
             Op::Panic => panic!("{SECRET}"),
             _ => {}
         }

@@ -10,6 +10,8 @@ use steadfast_proto::Moment;
 
 use super::checks;
 use super::script::{Call, Script};
+use super::subscriptions::{self, Subscriptions};
+use crate::changes::Change;
 use crate::executor::Executor;
 use crate::law::Law;
 use crate::lives::{How, Life, LifeFacts, What, Witness};
@@ -40,6 +42,7 @@ pub(super) struct Facts {
     pub(super) closing: Option<Moment>,
     /// It was dropped, so what still holds it decides when it ends.
     pub(super) dropped: bool,
+    pub(super) subscriptions: Subscriptions,
     pub(super) counts: Counts,
     pub(super) record: Record,
 }
@@ -193,6 +196,7 @@ impl Journal {
             next_exchange: 0,
             closing: None,
             dropped: false,
+            subscriptions: Subscriptions::default(),
             counts: Counts::default(),
             record: Record::new(kept),
         };
@@ -212,6 +216,14 @@ impl Journal {
         let mut facts = self.facts();
         facts.note(now, event, 0, b"");
         facts.closing.get_or_insert(now);
+        facts.subscriptions.close();
+    }
+
+    /// The server is about to change.
+    pub(super) fn change(&self, change: Change) {
+        let mut facts = self.facts();
+        let events = facts.counts.events;
+        facts.subscriptions.changed(change, events);
     }
 }
 
@@ -342,6 +354,7 @@ impl Journal {
         for part in &Message::read(data).parts {
             facts.counts.questions += u64::from(matches!(part, Part::Request { .. }));
             checks::at_message(&mut facts, number, request, part);
+            subscriptions::at_message(&mut facts, request, part, data);
         }
         checks::at_bytes(&mut facts, data);
     }
@@ -392,14 +405,17 @@ impl Drop for Open {
             leave(session, exchange, now);
             session.open.1 = session.open.1.saturating_sub(1);
         }
-        if let (None, Purpose::Request(request, _)) = (exchange.session, &exchange.purpose)
+        let mut hung_up = None;
+        if let (None, Purpose::Request(number, _)) = (exchange.session, exchange.purpose.clone())
             && !exchange.answered
             && !exchange.refused
-            && let Some(request) = facts.requests.get_mut(request)
+            && let Some(request) = facts.requests.get_mut(&number)
         {
             request.hung_up = true;
+            hung_up = Some(number);
         }
         exchange.over = true;
+        hung_up.into_iter().for_each(|number| facts.subscriptions.give_up(number));
     }
 }
 

@@ -5,11 +5,13 @@
 //! checks see requests, responses and the journal of the handlers.
 
 mod bias;
+mod changes;
 mod checks;
 mod client;
 mod handlers;
 mod journal;
 mod script;
+mod subscriptions;
 mod wire;
 
 use std::fmt;
@@ -18,6 +20,7 @@ use std::sync::{Arc, Mutex};
 use steadfast::Server;
 use steadfast::transport::http::HttpService;
 
+use crate::changes::furnish;
 use crate::executor::Executor;
 use crate::law::Violation;
 use crate::lives::What;
@@ -125,7 +128,8 @@ impl World for Simulated {
         let executor = Executor::new(Random::new(script.seed, 22));
         let journal = Journal::new(executor.clone(), script, kept);
         let stage = Arc::new(Stage { executor: executor.clone(), journal: Arc::clone(&journal) });
-        let server = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage)).build();
+        let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage));
+        let server = if script.changes { furnish(builder) } else { builder }.build();
         let options = script.tuning.options(&script.limits);
         let service = HttpService::new(server.clone(), options).with_runtime(Arc::new(executor.clone()));
         let clients = Arc::new(Clients {

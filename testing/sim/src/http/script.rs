@@ -7,7 +7,8 @@ use std::time::Duration;
 use steadfast::Limits;
 use steadfast::transport::http::{HttpOptions, LogLimits};
 
-use super::bias;
+use super::{bias, changes};
+use crate::changes::{Change, Filter};
 use crate::rng::Random;
 use crate::seed::Seed;
 
@@ -22,6 +23,8 @@ pub(super) struct Script {
     pub(super) clients: Vec<Option<&'static str>>,
     /// Questions of the server that clients never answer, in a hundred.
     pub(super) silent: u64,
+    /// The server has prompts and resources too.
+    pub(super) changes: bool,
     pub(super) steps: Vec<Step>,
 }
 
@@ -91,6 +94,19 @@ pub(super) enum Act {
     Collect,
     StrayAnswer(u64),
     ChangeTools,
+    Change(Change),
+    /// A client of 2026-07-28 opens a subscription.
+    Subscribe {
+        number: u64,
+        filter: Filter,
+        manner: Manner,
+    },
+    /// An older client subscribes to a resource, or does so no more.
+    SubscribeTo {
+        number: u64,
+        uri: &'static str,
+        on: bool,
+    },
     Wait(Duration),
     ShutDown,
     DropService,
@@ -197,6 +213,7 @@ pub(super) enum Op {
     Panic,
     AwaitCancel,
     Never,
+    Change(Change),
 }
 
 /// Ids that no event has, or that are no ids.
@@ -210,6 +227,7 @@ impl Script {
         let mut script = Self::draw(seed.number);
         if !seed.plain {
             bias::apply(&mut script);
+            changes::add(&mut script);
         }
         script
     }
@@ -236,7 +254,7 @@ impl Script {
             }
         }
         writer.close();
-        Self { seed, limits, tuning, clients, silent, steps: writer.steps }
+        Self { seed, limits, tuning, clients, silent, changes: false, steps: writer.steps }
     }
 
     /// Its calls by their tags.

@@ -12,7 +12,7 @@ use super::journal::Facts;
 use super::script::{Kind, Op};
 use crate::drain::handler_window;
 use crate::executor::Executor;
-use crate::law::Law;
+use crate::law::{Law, Violation};
 use crate::lives::{How, LifeFacts, What};
 use crate::message::{Answer, Id};
 
@@ -25,9 +25,10 @@ pub(super) fn at_begin(facts: &mut Facts, now: Moment, tag: u64, what: What, wri
         return;
     }
     let running = facts.alive().filter(|life| matches!(life.what, What::Handler | What::Thread)).count();
-    let most = facts.limits.in_flight;
-    if running > most {
-        facts.broken(Law::Bounded, format!("{running} handlers run, and the limit is {most}"));
+    let (open, most) = (facts.subscriptions.open(), facts.limits.in_flight);
+    if running + open > most {
+        let what = format!("{running} handlers run and {open} subscriptions are open, and the limit is {most}");
+        facts.broken(Law::Bounded, what);
     }
     there_is_room(facts, now, written);
     if facts.lives_of(tag, what).count() > 1 {
@@ -89,6 +90,7 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id, answer: &Answer) {
 /// Nothing can run: what takes no time has happened.
 pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, written: usize) {
     settle(facts, written);
+    facts.subscriptions.settle();
     if facts.ended.is_some() {
         return nothing_is_left(facts);
     }
@@ -98,6 +100,9 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, writt
     stopped_are_dropped(facts);
     if !link_is_empty || now < facts.paused_until {
         return;
+    }
+    if let Err(Violation { law, what }) = facts.subscriptions.all_told() {
+        return facts.broken(law, what);
     }
     let uncancelled = |id: &Id| facts.requests.get(id).is_some_and(|request| request.cancels == 0);
     if let Some(id) = facts.asks.iter().find(|id| uncancelled(id)) {
@@ -197,8 +202,9 @@ pub(super) fn at_the_end(facts: &mut Facts, now: Moment) {
 
 /// Everything that can be answered has had the time for it: so it was (L2).
 pub(super) fn all_answered(facts: &mut Facts, when: &str) {
-    let waits = facts.requests.iter().find(|(_, request)| {
-        request.cancels == 0 && request.doubtful == 0 && request.answers + request.refusals < request.sent
+    let waits = facts.requests.iter().find(|(id, request)| {
+        let ended = request.answers + request.refusals + usize::from(facts.subscriptions.may_last(id));
+        request.cancels == 0 && request.doubtful == 0 && ended < request.sent
     });
     if let Some((id, request)) = waits {
         let what = format!("{} of {} requests with the id {id} are answered {when}", request.answers, request.sent);
@@ -232,6 +238,10 @@ pub(super) fn at_last(facts: &mut Facts, executor: &Executor, all_read: bool) {
     let read_on = facts.closing.is_some_and(|closing| facts.paused_until <= closing);
     if !facts.rough && !facts.server_dropped && read_on {
         started_are_answered(facts);
+        let was_cancelled = |id: &Id| facts.requests.get(id).is_some_and(|request| request.cancels > 0);
+        if let Err(Violation { law, what }) = facts.subscriptions.all_ended(was_cancelled) {
+            facts.broken(law, what);
+        }
         // Input that too much unread output held up is taken in the window. Without a window it is never taken, and so was
         // never accepted, although some of it may have been read.
         let held_up = !all_read || facts.limits.outbox_bytes < MUCH;

@@ -136,6 +136,10 @@ impl Stage {
             Op::KeepContext(duration) => {
                 self.executor.spawn_scenery(Arc::clone(self).use_late(call.clone(), ctx.clone(), duration));
             }
+            Op::Change(change) => {
+                self.journal.change(change);
+                ctx.server().into_iter().for_each(|server| change.make(server));
+            }
             Op::Panic => panic!("{SECRET}"),
             Op::PanicOddly => panic_any(PanicsInDrop),
             _ => {}

@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use steadfast::{Limits, Outcome};
 use steadfast_proto::Moment;
 
 use super::script::{Call, Script};
+use super::subscriptions::Subscriptions;
+use crate::changes::Change;
 use crate::executor::Executor;
 use crate::law::Law;
 use crate::link::Link;
@@ -55,6 +58,9 @@ pub(super) struct Facts {
     pub(super) answers: usize,
     /// When nothing could run the last time: what had been written, and who had returned.
     pub(super) settled: (usize, Vec<u64>),
+    pub(super) subscriptions: Subscriptions,
+    /// Bytes that the peer has read, in whole lines.
+    read: u64,
     pub(super) record: Record,
 }
 
@@ -125,6 +131,8 @@ impl Journal {
             frames: 0,
             answers: 0,
             settled: (0, Vec::new()),
+            subscriptions: Subscriptions::new(script.handshake.is_none()),
+            read: 0,
             record: Record::new(kept),
         };
         Arc::new(Self { executor, link, facts: Mutex::new(facts) })
@@ -146,7 +154,16 @@ impl Journal {
         if facts.ended.is_none() {
             facts.closing.get_or_insert(now);
             facts.rough |= rough;
+            facts.subscriptions.close();
         }
+    }
+
+    /// The server is about to change.
+    pub(super) fn change(&self, change: Change) {
+        let written = u64::try_from(self.link.total_written()).unwrap_or(u64::MAX);
+        let mut facts = self.facts();
+        let closing = facts.closing.is_some();
+        facts.subscriptions.changed(change, written, closing);
     }
 
     /// Something that the server wrote was never read.
@@ -246,6 +263,7 @@ impl Journal {
                     request.cancels += 1;
                     let covers = request.sent + request.doubtful;
                     facts.cancels.push((id.clone(), covers));
+                    facts.subscriptions.cancel(id);
                 }
                 Part::Answer(_) => facts.answers_sent += 1,
                 _ => {}
@@ -259,6 +277,7 @@ impl Journal {
         let mut facts = self.facts();
         facts.note(now, "<-", 0, line);
         facts.frames += 1;
+        facts.read += u64::try_from(line.len() + 1).unwrap_or(0);
         super::checks::at_frame(&mut facts, line);
         let mut asked = Vec::new();
         for part in &Message::read(line).parts {
@@ -270,6 +289,7 @@ impl Journal {
                 Part::Answer(answer) => facts.answered(answer),
                 Part::Progress { token: Some(token), value } => facts.progressed(token, f64::from_bits(*value)),
                 Part::Log { marker: Some(tag) } => facts.logged(*tag),
+                Part::Notification { .. } | Part::Cancel { .. } => facts.notified(line),
                 Part::Unreadable { .. } => facts.broken(Law::Order, "the server wrote what is no message"),
                 _ => {}
             }
@@ -288,6 +308,7 @@ impl Facts {
         };
         self.answers += 1;
         super::checks::at_answer(self, id, answer);
+        super::subscriptions::answered(self, id, answer);
         self.tokens.retain(|_, token| {
             token.id != *id || self.requests.get(id).is_some_and(|known| known.sent + known.doubtful > 1)
         });
@@ -300,6 +321,17 @@ impl Facts {
                 }
             }
         }
+    }
+
+    fn notified(&mut self, line: &[u8]) {
+        let message = serde_json::from_slice::<Value>(line).unwrap_or_default();
+        let position = self.read;
+        super::subscriptions::notified(
+            self,
+            message["method"].as_str().unwrap_or_default(),
+            &message["params"],
+            position,
+        );
     }
 
     fn progressed(&mut self, token: &Id, value: f64) {

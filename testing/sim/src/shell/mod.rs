@@ -6,11 +6,13 @@
 //! checks see only the wire and the journal of the handlers.
 
 mod bias;
+mod changes;
 mod checks;
 mod handlers;
 mod journal;
 mod peer;
 mod script;
+mod subscriptions;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +20,7 @@ use std::task::{Poll, Waker};
 
 use steadfast::{Serve, Server};
 
+use crate::changes::furnish;
 use crate::executor::Executor;
 use crate::law::Violation;
 use crate::link::Link;
@@ -125,7 +128,8 @@ impl World for Simulated {
         let (link, server_end) = Link::new(Random::new(script.seed, 12));
         let journal = Journal::new(executor.clone(), link.clone(), script, kept);
         let stage = Arc::new(Stage { executor: executor.clone(), journal: Arc::clone(&journal) });
-        let server = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage)).build();
+        let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage));
+        let server = if script.changes { furnish(builder) } else { builder }.build();
         let shutdown = Signal::default();
         let serving = server
             .clone()

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::{Server, Tool};
+use steadfast::Server;
 
 use super::Signal;
 use super::checks;
 use super::journal::Journal;
 use super::script::{Act, Call, Script};
+use crate::changes::Change;
 use crate::executor::{Executor, TaskId};
 use crate::line_buffer::LineBuffer;
 use crate::link::Link;
@@ -83,10 +84,21 @@ impl Peer {
                 let mut facts = self.journal.facts();
                 facts.paused_until = facts.paused_until.max(until);
             }
-            Act::ChangeTools => {
-                if !self.server.remove_tool("extra") {
-                    self.server.add_tool(Tool::new("extra").handler(|| async { "extra" }));
+            Act::ChangeTools => self.change(Change::Tools),
+            Act::Change(change) => self.change(change),
+            Act::Listen { id, filter } => {
+                if !self.link.is_ended() {
+                    self.journal.facts().subscriptions.listen(id.as_str().into(), filter.clone());
                 }
+                let params = json!({ "notifications": filter.to_json() });
+                self.request(&id, "subscriptions/listen", params, modern);
+            }
+            Act::Subscribe { id, uri, on } => {
+                if !self.link.is_ended() {
+                    self.journal.facts().subscriptions.subscribe(id.as_str().into(), uri, on);
+                }
+                let method = if on { "resources/subscribe" } else { "resources/unsubscribe" };
+                self.request(&id, method, json!({ "uri": uri }), modern);
             }
             Act::Settle => self.settle().await,
             Act::EndInput { torn } => self.link.end_input(torn),
@@ -113,6 +125,11 @@ impl Peer {
         if facts.closing.is_none() {
             checks::all_answered(&mut facts, "long after they were sent");
         }
+    }
+
+    fn change(&self, change: Change) {
+        self.journal.change(change);
+        change.make(&self.server);
     }
 
     fn drop_server(&self) {

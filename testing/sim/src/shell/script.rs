@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use steadfast::Limits;
 
-use super::bias;
+use super::{bias, changes};
+use crate::changes::{Change, Filter};
 use crate::rng::Random;
 use crate::seed::Seed;
 
@@ -20,6 +21,8 @@ pub(super) struct Script {
     pub(super) limits: Limits,
     /// Calls of the server that the peer never answers, in a hundred.
     pub(super) silent: u64,
+    /// The server has prompts and resources too.
+    pub(super) changes: bool,
     pub(super) steps: Vec<Step>,
 }
 
@@ -48,6 +51,18 @@ pub(super) enum Act {
     Pause(Duration),
     /// The list of tools changes.
     ChangeTools,
+    Change(Change),
+    /// Opens a subscription of 2026-07-28.
+    Listen {
+        id: String,
+        filter: Filter,
+    },
+    /// An older peer subscribes to a resource, or does so no more.
+    Subscribe {
+        id: String,
+        uri: &'static str,
+        on: bool,
+    },
     /// Waits until everything that can be answered is.
     Settle,
     /// The peer sends no more; perhaps without the last newline.
@@ -109,6 +124,7 @@ pub(super) enum Op {
     /// Goes on until it is told to stop.
     AwaitCancel,
     Never,
+    Change(Change),
 }
 
 impl Op {
@@ -124,6 +140,7 @@ impl Script {
         let mut script = Self::draw(seed.number);
         if !seed.plain {
             bias::apply(&mut script);
+            changes::add(&mut script);
         }
         script
     }
@@ -152,7 +169,7 @@ impl Script {
             writer.steps.push(Step { delay: Duration::ZERO, act: Act::Settle });
         }
         writer.close();
-        Self { seed, handshake, limits, silent, steps: writer.steps }
+        Self { seed, handshake, limits, silent, changes: false, steps: writer.steps }
     }
 
     /// Its calls by their tags.

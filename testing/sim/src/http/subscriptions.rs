@@ -1,0 +1,118 @@
+//! What is seen of the subscriptions of clients of 2026-07-28, each on a response of its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::journal::Facts;
+use crate::changes::{Change, Filter};
+use crate::law::{Law, Violation};
+use crate::message::{Answer, Part};
+use crate::subscription::{SubscriptionFacts, id_of};
+
+/// Those of a run, by the ids of their requests.
+#[derive(Default)]
+pub(super) struct Subscriptions(BTreeMap<u64, Subscription>);
+
+struct Subscription {
+    facts: SubscriptionFacts,
+    /// Its client reads whatever there is to be read.
+    is_read: bool,
+}
+
+impl Subscriptions {
+    pub(super) fn open(&mut self, number: u64, filter: Filter, is_read: bool) {
+        self.0.insert(number, Subscription { facts: SubscriptionFacts::new(filter), is_read });
+    }
+
+    /// Whether this request is a subscription that was acknowledged.
+    pub(super) fn is_acknowledged(&self, number: u64) -> bool {
+        self.0.get(&number).is_some_and(|subscription| subscription.facts.acknowledged)
+    }
+
+    /// The client of a request hangs up.
+    pub(super) fn give_up(&mut self, number: u64) {
+        self.0.get_mut(&number).into_iter().for_each(|subscription| subscription.facts.give_up());
+    }
+
+    /// The service begins to end.
+    pub(super) fn close(&mut self) {
+        self.0.values_mut().for_each(|subscription| subscription.facts.give_up());
+    }
+
+    /// The server is about to change, when so many events have been given.
+    pub(super) fn changed(&mut self, change: Change, events: u64) {
+        self.0.values_mut().for_each(|subscription| subscription.facts.changed(change, events));
+    }
+
+    /// Nothing can run: what takes no time has happened.
+    pub(super) fn settle(&mut self) {
+        self.0.values_mut().for_each(|subscription| subscription.facts.settle());
+    }
+
+    /// L2: clients that read have been told of everything.
+    pub(super) fn all_told(&self) -> Result<(), Violation> {
+        let read = self.0.iter().filter(|(_, subscription)| subscription.is_read);
+        read.map(|(number, subscription)| subscription.facts.all_told(&number.to_string())).collect()
+    }
+}
+
+/// A message is given on the response of a request.
+pub(super) fn at_message(facts: &mut Facts, request: Option<u64>, part: &Part, data: &[u8]) {
+    let (events, most) = (facts.counts.events, facts.limits.subscribed);
+    let subscription = request.and_then(|request| facts.subscriptions.0.get_mut(&request));
+    let checked = match (request.zip(subscription), part) {
+        (Some((number, subscription)), Part::Notification { .. } | Part::Cancel { .. }) => {
+            notified(&mut subscription.facts, number, data, events, most)
+        }
+        (Some((number, subscription)), Part::Answer(Answer { id: Some(_), result, .. })) => {
+            subscription.facts.answered(&number.to_string(), result.as_deref())
+        }
+        (None, Part::Notification { method }) if id_in(data).is_some() => {
+            broken(Law::Identity, format!("{method} of a subscription is on the stream of {request:?}"))
+        }
+        _ => Ok(()),
+    };
+    if let Err(Violation { law, what }) = checked {
+        facts.broken(law, what);
+    }
+}
+
+fn notified(
+    facts: &mut SubscriptionFacts,
+    number: u64,
+    data: &[u8],
+    events: u64,
+    most: usize,
+) -> Result<(), Violation> {
+    let number = number.to_string();
+    let message = serde_json::from_slice::<Value>(data).unwrap_or_default();
+    let method = message["method"].as_str().unwrap_or_default();
+    let id = id_of(&message["params"]);
+    if id.as_deref() != Some(&*number) {
+        return broken(Law::Identity, format!("{method} of {id:?} is on the stream of {number}"));
+    }
+    facts.notified(&number, method, &message["params"], events)?;
+    let named = facts.resources();
+    if named > most {
+        return broken(Law::Bounded, format!("the subscription {number} names {named} resources, and may name {most}"));
+    }
+    Ok(())
+}
+
+fn id_in(data: &[u8]) -> Option<String> {
+    id_of(&serde_json::from_slice::<Value>(data).ok()?["params"])
+}
+
+/// L5: a service that shuts down ends each subscription with its result before its response ends.
+pub(super) fn at_end_of_body(facts: &mut Facts, request: u64) {
+    let subscription = facts.subscriptions.0.get(&request);
+    let cut = subscription.is_some_and(|subscription| subscription.facts.acknowledged && !subscription.facts.ended);
+    if cut && !facts.dropped {
+        facts.broken(Law::Closing, format!("the response of the subscription {request} ends without its result"));
+    }
+}
+
+fn broken(law: Law, what: String) -> Result<(), Violation> {
+    Err(Violation { law, what })
+}
