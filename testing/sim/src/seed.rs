@@ -7,10 +7,10 @@ use std::fmt;
 pub struct Seed {
     /// The number.
     pub number: u64,
-    /// The script stays as it is first drawn. Otherwise about half of all scripts are then changed so that what is rare
-    /// happens often: limits of one, long poll intervals, an end in the middle, a cancellation right behind each call.
+    /// The script stays as it is first drawn (`--no-bias`). Otherwise `bias.rs` of the world may change it afterwards, so that
+    /// rare situations occur often.
     ///
-    /// Seeds that failed before there was such a change keep their meaning with this.
+    /// Seeds that failed before there was a bias are listed with `plain`, and draw the same script as they did then.
     pub plain: bool,
 }
 
@@ -29,6 +29,6 @@ impl From<u64> for Seed {
 
 impl fmt::Display for Seed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}{}", self.number, if self.plain { " --plain" } else { "" })
+        write!(formatter, "{}{}", self.number, if self.plain { " --no-bias" } else { "" })
     }
 }

@@ -1,9 +1,10 @@
-//! All seeded worlds under one name each, for whoever runs seeds.
+//! All seeded worlds, each under one name: what the command, the sweeps and the tests run seeds with.
 
 use std::fmt;
 
 use crate::client::{self, Reach};
 use crate::law::Violation;
+use crate::quiet;
 use crate::seed::Seed;
 use crate::{http, pair, shell};
 
@@ -83,8 +84,12 @@ impl World {
     ///
     /// # Errors
     ///
-    /// The first law that was broken.
+    /// The first law that was broken. A panic of the simulator itself, or of what it calls outside of a task, is one too.
     pub fn run(self, seed: Seed) -> Result<Counts, Violation> {
+        quiet::catch(|| self.run_unguarded(seed))?
+    }
+
+    fn run_unguarded(self, seed: Seed) -> Result<Counts, Violation> {
         match self {
             Self::Cores => {
                 let pair::Run { violations, hash, requests, cancels, closes, messages } = pair::run(seed);
@@ -110,26 +115,37 @@ impl World {
         }
     }
 
-    /// Makes the script of a seed that fails as small as it gets. `None` if it does not fail.
+    /// Makes the script of a seed that fails as small as it gets. `None` if it does not fail, or panics.
     pub fn shrink(self, seed: Seed) -> Option<Shrunk> {
-        match self {
+        let shrunk = quiet::catch(|| match self {
             Self::Cores => pair::examine(seed, None).map(|failure| failure.shrunk()),
             Self::Shell => shell::shrink(seed),
             Self::Http => http::shrink(seed),
             Self::Client => client::shrink(Reach::Stream, seed),
             Self::HttpClient => client::shrink(Reach::Http, seed),
-        }
+        });
+        shrunk.ok().flatten()
     }
 
-    /// What happens under a seed, for people to read.
+    /// What happens under a seed, for people to read. Of a run that panics only the panic is known.
     pub fn lines(self, seed: Seed) -> Vec<String> {
-        match self {
+        let lines = quiet::catch(|| match self {
             Self::Cores => pair::trace(seed),
             Self::Shell => shell::lines(seed),
             Self::Http => http::lines(seed),
             Self::Client => client::lines(Reach::Stream, seed),
             Self::HttpClient => client::lines(Reach::Http, seed),
-        }
+        });
+        lines.unwrap_or_else(|violation| vec![violation.to_string()])
+    }
+}
+
+/// Runs only these parts of the script of a seed of [`World::Cores`], and returns how that fails, for people. `None` if it does
+/// not fail.
+pub fn examine_parts(seed: Seed, keep: &[usize]) -> Option<String> {
+    match quiet::catch(|| pair::examine(seed, Some(keep))) {
+        Ok(failure) => failure.map(|failure| failure.to_string()),
+        Err(panicked) => Some(format!("{panicked}\n")),
     }
 }
 

@@ -34,18 +34,6 @@ fn the_laws_hold_over_http() {
     assert!(least * 20 > seeds(), "hardly anything happens: {all}");
 }
 
-/// A session whose client is refused for want of room is not idle.
-#[test]
-fn seeds_that_once_broke_a_law_are_lawful() {
-    for seed in [8098, 10013] {
-        assert!(
-            http::run_seed(seed).is_ok(),
-            "seed {seed}: {}",
-            http::shrink(seed).map_or_else(String::new, |shrunk| shrunk.to_string())
-        );
-    }
-}
-
 #[test]
 fn a_seed_replays_event_for_event() {
     for seed in 0..SEEDS / 10 {

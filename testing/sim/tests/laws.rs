@@ -1,7 +1,7 @@
 //! The laws hold: in every interleaving of small worlds, and under seeds. A smoke of what `cargo run -p sim` does at length.
 
 use sim::explore::{self, Size};
-use sim::pair;
+use sim::{failed_seeds, pair};
 
 #[test]
 fn every_interleaving_of_small_worlds_is_lawful() {
@@ -26,6 +26,15 @@ fn seeds_are_lawful() {
     for seed in 0..500 {
         if let Some(failure) = pair::examine(seed, None) {
             panic!("{failure}");
+        }
+    }
+}
+
+#[test]
+fn seeds_that_failed_once_are_lawful() {
+    for (world, seed) in failed_seeds::all() {
+        if let Err(violation) = world.run(seed) {
+            panic!("{world}, seed {seed}: {violation}");
         }
     }
 }

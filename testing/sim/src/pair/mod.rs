@@ -15,6 +15,7 @@ use std::fmt;
 use crate::law::{Law, Violation};
 use crate::seed::Seed;
 use crate::shrink::shrink;
+use crate::sweep::generalized;
 use crate::trace::Trace;
 use crate::worlds::Shrunk;
 use script::{Part, Script};
@@ -65,26 +66,36 @@ pub struct Failure {
     trace: Vec<String>,
 }
 
-/// Looks closely at a seed that breaks a law. `keep` names the parts of its script to look at, all if there are none.
+/// What a script breaks first: the law, and the message without what differs from run to run.
+type Cause = (Law, String);
+
+fn cause(script: &Script) -> Option<Cause> {
+    let first = world::run(script, Trace::default()).violations.into_iter().next()?;
+    Some((first.law, generalized(&first.what)))
+}
+
+/// Looks closely at a seed that breaks a law. `keep` names the parts of its script to look at, all if there are none. A part is
+/// left out only if what is left still fails for the same cause.
 pub fn examine(seed: impl Into<Seed>, keep: Option<&[usize]>) -> Option<Failure> {
     let seed = seed.into();
     let whole = Script::new(seed);
     let places: Vec<usize> = keep.map_or_else(|| (0..whole.parts.len()).collect(), <[usize]>::to_vec);
-    let law = world::run(&whole.keeping(&places), Trace::default()).violations.first()?.law;
-    let breaks = |script: &Script| {
-        let outcome = world::run(script, Trace::default());
-        outcome.violations.iter().any(|violation| violation.law == law)
-    };
-    let kept = if keep.is_some() { places } else { shrink(&places, |places| breaks(&whole.keeping(places))) };
+    let first = cause(&whole.keeping(&places))?;
+    let kept = if keep.is_some() { places } else { smallest(&places, &first, |places| cause(&whole.keeping(places))) };
     let mut script = whole.keeping(&kept);
-    let plain = script.with_ideal_links();
-    if keep.is_none() && breaks(&plain) {
-        script = plain;
+    let ideal = script.with_ideal_links();
+    if keep.is_none() && cause(&ideal).as_ref() == Some(&first) {
+        script = ideal;
     }
     let outcome = world::run(&script, Trace::kept());
     let steps = script.parts.iter().map(Part::kind).collect();
     let text = script.to_string();
     Some(Failure { seed, violations: outcome.violations, kept, script: text, steps, trace: outcome.lines })
+}
+
+/// The smallest selection of parts that still fails for this cause.
+fn smallest(places: &[usize], first: &Cause, cause: impl Fn(&[usize]) -> Option<Cause>) -> Vec<usize> {
+    shrink(places, |places| cause(places).as_ref() == Some(first))
 }
 
 /// The whole trace of a seed, for people.
@@ -95,7 +106,8 @@ pub fn trace(seed: impl Into<Seed>) -> Vec<String> {
 impl Failure {
     /// The same as every world tells it.
     pub(crate) fn shrunk(&self) -> Shrunk {
-        let unknown = || Violation { law: Law::Isolation, what: "it does not fail when it is looked at".to_owned() };
+        let unknown =
+            || Violation { law: Law::Isolation, what: "the seed does not fail when it is run again".to_owned() };
         let violation = self.violations.first().cloned().unwrap_or_else(unknown);
         Shrunk { violation, steps: self.steps.clone(), text: self.to_string() }
     }
@@ -108,10 +120,10 @@ impl fmt::Display for Failure {
             writeln!(formatter, "  {violation}")?;
         }
         let kept: Vec<String> = self.kept.iter().map(usize::to_string).collect();
-        writeln!(formatter, "  again:  cargo run --release -p sim -- --world cores --seed {}", self.seed)?;
+        writeln!(formatter, "  reproduce: cargo run --release -p sim -- --world cores --seed {}", self.seed)?;
         writeln!(
             formatter,
-            "  shrunk: cargo run --release -p sim -- --world cores --seed {} --keep {}",
+            "  shrunk:    cargo run --release -p sim -- --world cores --seed {} --keep {}",
             self.seed,
             kept.join(",")
         )?;
@@ -159,6 +171,18 @@ mod tests {
         hashes.sort_unstable();
         hashes.dedup();
         assert_eq!(hashes.len(), 200);
+    }
+
+    #[test]
+    fn a_part_without_which_the_script_fails_for_another_cause_is_kept() {
+        let lost = (Law::Order, "message # was lost".to_owned());
+        let other = [(Law::Order, "message # came twice".to_owned()), (Law::Closing, "message # was lost".to_owned())];
+        let kept = smallest(&[0, 1, 2, 3], &lost, |places| match places {
+            places if !places.contains(&1) => Some(other[0].clone()),
+            places if !places.contains(&2) => Some(other[1].clone()),
+            _ => Some(lost.clone()),
+        });
+        assert_eq!(kept, [1, 2]);
     }
 
     #[test]
