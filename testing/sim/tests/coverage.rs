@@ -36,7 +36,18 @@ const ANNOUNCEMENTS: &str =
 
 /// What these worlds do not reach, and why. A `*` at the end stands for the rest of the name.
 const UNREACHED: &[(&str, &[World], &str)] = &[
-    ("notify_about | *", ALL, "the worlds have no server that is asked for a stream of changes"),
+    (
+        "notify_about | *",
+        &[Cores, Client, HttpClient],
+        "these worlds have no server that is asked for a stream of changes",
+    ),
+    (
+        "notify_about | ready",
+        SERVERS,
+        "a subscription belongs to 2026-07-28, which has no handshake to make a connection ready",
+    ),
+    ("notify_about | closed", SERVERS, RARE),
+    ("notify_about | draining, *", SERVERS, RARE),
     // Messages.
     ("a batch | *", SERVERS, "the clients of this world send no batches"),
     ("a batch | opening", CLIENTS, RARE),
