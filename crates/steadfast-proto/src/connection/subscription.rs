@@ -103,7 +103,8 @@ impl Connection {
     fn end_subscription_here(&mut self, key: Key) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
         let Some(inbound) = self.running(key) else { return };
-        if (!inbound.acknowledged && !crate::mutant!(EndUnacknowledged)) || crate::mutant!(FailSubscriptions) {
+        let acknowledged = inbound.acknowledged || crate::mutant!(EndUnacknowledged);
+        if !acknowledged || crate::mutant!(FailSubscriptions) {
             return self.end_answered(key, Answer::error(&id, &ending()));
         }
         let revision = inbound.peer.revision;

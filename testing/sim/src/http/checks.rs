@@ -263,9 +263,6 @@ pub(super) fn at_bytes(facts: &mut Facts, bytes: &[u8]) {
 
 /// The service ends a body: the answer was there (L2), unless there is a reason.
 pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
-    if let Some(Purpose::Request(request, _)) = facts.exchanges.get(&number).map(|exchange| exchange.purpose.clone()) {
-        super::subscriptions::at_end_of_body(facts, request);
-    }
     let Some(exchange) = facts.exchanges.get(&number) else { return };
     let ended = facts.closing.is_some()
         || exchange

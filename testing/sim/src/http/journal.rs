@@ -366,6 +366,7 @@ impl Journal {
         facts.grow_old(now);
         facts.note(now, "<- end", number, b"");
         checks::at_end_of_body(&mut facts, number);
+        subscriptions::at_end_of_body(&mut facts, now, number);
         facts.exchanges.get_mut(&number).into_iter().for_each(|exchange| exchange.over = true);
     }
 
@@ -415,7 +416,9 @@ impl Drop for Open {
             hung_up = Some(number);
         }
         exchange.over = true;
-        hung_up.into_iter().for_each(|number| facts.subscriptions.give_up(number));
+        if let Some(number) = hung_up {
+            facts.subscriptions.give_up(number);
+        }
     }
 }
 
