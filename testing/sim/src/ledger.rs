@@ -144,7 +144,7 @@ pub(crate) struct Ledger {
     refusals_possible: u32,
     /// Refusals on the wire.
     pub(crate) refusals_sent: u32,
-    /// The ids of messages that could not be taken and are to be refused. One is refused before a later request of the same id,
+    /// The ids of requests that could not be taken and are to be refused. One is refused before a later request of the same id,
     /// which somebody sent again, is answered.
     refused_ids: Vec<Id>,
     pub(crate) ending: Option<Ending>,
@@ -395,13 +395,13 @@ impl Ledger {
             match part {
                 Part::Request { id, method, token } => self.note_request(id, method, token.as_ref(), message.batch),
                 Part::Cancel { id: Some(id) } => self.note_cancel(id),
-                Part::Unreadable { answer, id } => {
+                Part::Unreadable { answer, request, id } => {
                     // What a server sends under the id of a call may be its answer, and answers are not answered.
                     let waited_for = id.as_ref().is_none_or(|id| self.open_call(id).is_some());
                     let possible = *answer || self.settings.side == Side::Client && waited_for;
                     *(if possible { &mut self.refusals_possible } else { &mut self.refusals_due }) += 1;
-                    // Under an id that is in flight it is refused without one.
-                    self.refused_ids.extend(id.clone().filter(|id| self.running(id).is_none()));
+                    // Only a request is refused under its id, and not under one that is in flight.
+                    self.refused_ids.extend(id.clone().filter(|id| *request && self.running(id).is_none()));
                 }
                 Part::Notification { method } if &**method == "notifications/initialized" => {
                     self.ready |= self.opened.is_some();

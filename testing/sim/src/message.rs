@@ -47,6 +47,8 @@ pub(crate) enum Part {
     /// It has to be refused, or ignored if it seems to have been an answer or a notification.
     Unreadable {
         answer: bool,
+        /// It is certainly a request: it has a method, and neither a result nor an error.
+        request: bool,
         /// Its id, where it is certain.
         id: Option<Id>,
     },
@@ -81,7 +83,7 @@ impl Message {
 
     /// A frame that was longer than the limit.
     pub(crate) fn too_long(answer: bool, id: Option<Id>) -> Arc<Self> {
-        let parts = vec![Part::Unreadable { answer, id }];
+        let parts = vec![Part::Unreadable { answer, request: false, id }];
         Arc::new(Self { bytes: Arc::from([]), parts, batch: false, too_long: true })
     }
 
@@ -94,14 +96,16 @@ impl Message {
 impl Part {
     fn unreadable(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
-        Self::Unreadable { answer: text.contains("\"result\"") || text.contains("\"error\""), id: None }
+        Self::Unreadable { answer: text.contains("\"result\"") || text.contains("\"error\""), request: false, id: None }
     }
 
     fn of(value: &Value) -> Self {
-        let Value::Object(message) = value else { return Self::Unreadable { answer: false, id: None } };
+        let Value::Object(message) = value else { return Self::Unreadable { answer: false, request: false, id: None } };
         let answers = message.contains_key("result") || message.contains_key("error");
         let named = message.get("id").and_then(id_text);
-        let refused = Self::Unreadable { answer: answers && !message.contains_key("method"), id: named };
+        let named_method = message.contains_key("method");
+        let refused =
+            Self::Unreadable { answer: answers && !named_method, request: named_method && !answers, id: named };
         if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return refused;
         }
@@ -113,7 +117,7 @@ impl Part {
         let params = message.get("params").filter(|params| !params.is_null());
         if id.is_none() && method.is_string() && params.is_some_and(|params| !params.is_object()) {
             // A notification is never answered, not even one that cannot be taken.
-            return Self::Unreadable { answer: true, id: None };
+            return Self::Unreadable { answer: true, request: false, id: None };
         }
         let Some(method) = method.as_str().filter(|_| params.is_none_or(Value::is_object)) else { return refused };
         let params = params.unwrap_or(&Value::Null);
@@ -200,9 +204,10 @@ mod tests {
         for text in ["{", "5", r#"{"id":1,"method":"m"}"#, r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#] {
             assert!(matches!(part(text), Part::Unreadable { answer: false, .. }), "{text}");
         }
-        assert_eq!(part(r#"{"jsonrpc":"2.0","id":1,"result":{"#), Part::Unreadable { answer: true, id: None });
+        let torn = Part::Unreadable { answer: true, request: false, id: None };
+        assert_eq!(part(r#"{"jsonrpc":"2.0","id":1,"result":{"#), torn);
         let wrong = part(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#);
-        assert_eq!(wrong, Part::Unreadable { answer: false, id: Some("1".into()) });
+        assert_eq!(wrong, Part::Unreadable { answer: false, request: true, id: Some("1".into()) });
     }
 
     #[test]
