@@ -229,10 +229,10 @@ fn run(sweep: Sweep, options: &Options, mut file: Option<&mut ProgressFile>) -> 
     let resumed = file.as_ref().map(|file| file.results(world)).unwrap_or_default();
     let (mut shown, mut failed) = (Instant::now(), false);
     let mut results = sweep.run(options.jobs(), resumed, |so_far| {
-        if let Some(Err(error)) = file.as_mut().map(|file| file.write_if_due(world, so_far)) {
-            if !std::mem::replace(&mut failed, true) {
-                eprintln!("{world}: {error}; the run goes on, and its state is not saved");
-            }
+        if let Some(Err(error)) = file.as_mut().map(|file| file.write_if_due(world, so_far))
+            && !std::mem::replace(&mut failed, true)
+        {
+            eprintln!("{world}: {error}; the run goes on, and its state is not saved");
         }
         if shown.elapsed() > Duration::from_secs(60) {
             shown = Instant::now();
