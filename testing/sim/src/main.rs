@@ -25,19 +25,21 @@ struct Options {
     #[command(subcommand)]
     command: Option<Command>,
     /// Number of seeds to run in each world.
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// The first seed.
     #[arg(long, default_value_t = 0)]
     start: u64,
     /// Number of threads [default: one for each core].
-    #[arg(long)]
-    jobs: Option<usize>,
-    /// Save the state of all worlds to this file every two seconds, and resume from it if it exists. A larger --seeds extends a
-    /// run that is complete.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Save the state of all worlds to this file every two seconds, and resume from it if it exists: a run may be ended at any
+    /// time, and at most two seconds of its work are done again. A larger --seeds extends a run that is complete. The file
+    /// belongs to one build of the simulator.
     #[arg(long, value_name = "FILE")]
     progress: Option<PathBuf>,
-    /// Append a line for each world that was run to its end to this file: commit, world, first seed, seeds, violations, rate.
+    /// Append a line for each world that was run to its end to this file: commit, world, first seed, seeds, violations, seeds
+    /// per second per core. Seeds of a run with --progress are recorded once.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Print for each world how often each input, effect, event and ending occurred, with a zero for inputs and effects that never
@@ -47,13 +49,14 @@ struct Options {
     /// Run one seed. If it fails it is shrunk, otherwise its trace hash is printed.
     #[arg(long, conflicts_with_all = ["seeds", "start", "jobs", "progress", "record", "coverage"])]
     seed: Option<u64>,
-    /// With --seed and --world cores: run only these parts of the script, as a shrunk failure lists them.
+    /// With --seed and --world cores: run only these parts of the script, as a shrunk failure lists them. If they break a law,
+    /// what was observed is printed.
     #[arg(long, value_delimiter = ',', requires_all = ["seed", "world"], conflicts_with = "trace")]
     keep: Option<Vec<usize>>,
     /// With --seed: print everything that was observed.
-    #[arg(long, requires = "seed")]
+    #[arg(long, requires = "seed", conflicts_with_all = ["seeds", "start", "jobs", "progress", "record", "coverage"])]
     trace: bool,
-    /// Leave scripts as they are first drawn, without the bias towards rare situations.
+    /// Leave scripts as they are first drawn, without the bias towards rare situations and without subscriptions.
     #[arg(long = "no-bias", alias = "plain")]
     plain: bool,
     /// The world to simulate; may be repeated [default: all worlds, one after the other].
@@ -66,6 +69,14 @@ impl Options {
         if self.keep.is_some() && self.worlds() != [World::Cores] {
             return Err(Self::command().error(ErrorKind::ArgumentConflict, "--keep works only with --world cores"));
         }
+        if self.progress.is_some() && self.progress == self.record {
+            let message = "--progress and --record need different files";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        if self.start.checked_add(self.seeds - 1).is_none() {
+            let message = format!("there are no {} seeds from {} on", self.seeds, self.start);
+            return Err(Self::command().error(ErrorKind::ValueValidation, message));
+        }
         Ok(self)
     }
 
@@ -77,7 +88,7 @@ impl Options {
 
     fn jobs(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.jobs.unwrap_or_else(cores)
+        self.jobs.map_or_else(cores, usize::from)
     }
 }
 
@@ -98,9 +109,10 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         record: Option<PathBuf>,
     },
-    /// Runs every seed that failed once.
+    /// Runs the seeds that `testing/sim/failed-seeds.txt` had when this program was built.
     Replay,
-    /// Writes the tables of `docs/proof.md` from `testing/record.tsv`. Run it at the root of the repository.
+    /// Writes the tables of `docs/proof.md` from `testing/record.tsv`, and from the failed seeds and mutants that this program was
+    /// built with. Run it at the root of the repository.
     Proof,
 }
 
@@ -227,6 +239,9 @@ fn sweep(options: &Options) -> Result<bool, String> {
 fn run(sweep: Sweep, options: &Options, mut file: Option<&mut ProgressFile>) -> Result<Results, String> {
     let world = sweep.world;
     let resumed = file.as_ref().map(|file| file.results(world)).unwrap_or_default();
+    if resumed.done >= sweep.seeds {
+        eprintln!("{world}: the progress file has {} seeds already, there is nothing to run", resumed.done);
+    }
     let (mut shown, mut failed) = (Instant::now(), false);
     let mut results = sweep.run(options.jobs(), resumed, |so_far| {
         if let Some(Err(error)) = file.as_mut().map(|file| file.write_if_due(world, so_far))
@@ -328,6 +343,11 @@ mod tests {
             "sim --seed 1 --record x",
             "sim --seed 1 --seeds 5",
             "sim --trace",
+            "sim --trace --seeds 10",
+            "sim --jobs 0",
+            "sim --seeds 0",
+            "sim --start 18446744073709551615 --seeds 2",
+            "sim --progress x --record x",
             "sim --record x replay",
             "sim replay --record x",
             "sim proof --record x",

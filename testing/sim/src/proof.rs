@@ -42,7 +42,7 @@ fn render(record: &str) -> Result<String, String> {
     explored(&mut text, &entries);
     fuzzed(&mut text, &entries);
     mended(&mut text, &causes);
-    mutants(&mut text);
+    mutants(&mut text)?;
     Ok(text)
 }
 
@@ -117,14 +117,18 @@ fn mended(text: &mut String, causes: &[Cause]) {
     let _ = writeln!(text, "Causes by what was mended: {}. `sim replay` runs all {total} seeds.\n", parts.join(", "));
 }
 
-fn mutants(text: &mut String) {
+fn mutants(text: &mut String) -> Result<(), String> {
     let row = |mutant: &Mutant| {
         let checkers = TABLE.iter().filter(|(listed, ..)| listed == mutant);
         let checkers: Vec<String> = checkers.map(|(_, law, place)| format!("{law} in {}", place.name())).collect();
-        [format!("{mutant:?}"), checkers.join("; ")]
+        if checkers.is_empty() {
+            return Err(format!("no checker is listed for the mutant {mutant:?}: see testing/sim/src/mutants.rs"));
+        }
+        Ok([format!("{mutant:?}"), checkers.join("; ")])
     };
-    let rows: Vec<_> = Mutant::ALL.iter().map(row).collect();
+    let rows = Mutant::ALL.iter().map(row).collect::<Result<Vec<_>, _>>()?;
     table(text, &format!("### Mutants: {}", rows.len()), ["fault", "caught by the checker of"], &rows);
+    Ok(())
 }
 
 fn table<const COLUMNS: usize>(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::worlds::World;
@@ -137,21 +137,29 @@ fn number(text: &str) -> Result<u64, String> {
 ///
 /// The file cannot be written; the message names it.
 pub fn append(path: &Path, entry: &Entry) -> Result<(), String> {
-    let written = open(path).and_then(|mut file| file.write_all(format!("{entry}\n").as_bytes()));
+    let written = open(path).and_then(|(mut file, text)| {
+        let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        file.write_all(format!("{line_break}{entry}\n").as_bytes())
+    });
     written.map_err(|error| format!("cannot write {}: {error}; the line is: {entry}", path.display()))
 }
 
-/// Whether a line could be added to the record in a file: worth knowing before a search of hours.
+/// Whether a line can be added to the record in a file: worth knowing before a search of hours.
 ///
 /// # Errors
 ///
-/// The file cannot be opened; the message names it.
+/// The file cannot be opened, or is not a record; the message names it.
 pub fn check(path: &Path) -> Result<(), String> {
-    open(path).map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    let (_, text) = open(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    read(&text).map(drop).map_err(|why| format!("{} is not a record: {why}; nothing was run", path.display()))
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).open(path)
+/// Opens a record to add to it, with what it holds.
+fn open(path: &Path) -> io::Result<(File, String)> {
+    let mut file = File::options().create(true).read(true).append(true).open(path)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok((file, text))
 }
 
 #[cfg(test)]
@@ -168,6 +176,20 @@ mod tests {
         assert!(matches!(entries[1], Entry::Seeds { plain: true, rate: Some(3100), .. }), "{entries:?}");
         let Ok(Entry::Explore { full, .. }) = entry("explore\tabc\t12\t600\t1") else { panic!("without a size") };
         assert!(!full);
+    }
+
+    #[test]
+    fn a_line_is_added_only_to_a_record_and_on_a_line_of_its_own() {
+        let path = std::env::temp_dir().join(format!("steadfast-sim-{}-record", std::process::id()));
+        let entry = entry("fuzz\tabc\tsse\t60\t?\t0").unwrap();
+        std::fs::write(&path, "# without a line break").unwrap();
+        assert_eq!((check(&path), append(&path, &entry)), (Ok(()), Ok(())));
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, "rubbish").unwrap();
+        let refused = check(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(text, format!("# without a line break\n{entry}\n"));
+        assert!(refused.is_err_and(|why| why.contains("line 1") && why.contains("nothing was run")));
     }
 
     #[test]

@@ -44,7 +44,8 @@ impl ProgressFile {
         }
         match std::fs::read(path) {
             Ok(bytes) => file.load(&bytes)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Found out now, and not when a world of hours is done.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => file.replace()?,
             Err(error) => return Err(about(path, error)),
         }
         Ok(file)
@@ -93,6 +94,10 @@ impl ProgressFile {
     pub fn write(&mut self, world: World, results: &Results) -> io::Result<()> {
         self.written = Some(Instant::now());
         self.worlds.insert(world.name().to_owned(), write(results));
+        self.replace()
+    }
+
+    fn replace(&self) -> io::Result<()> {
         let state = json!({ "sweep": self.identity, "worlds": self.worlds }).to_string();
         let temporary = self.temporary();
         let replace = || {
