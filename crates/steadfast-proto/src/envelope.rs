@@ -197,6 +197,8 @@ struct Found {
     error: Option<Range<usize>>,
     /// A member that matters stands there twice.
     twice: bool,
+    /// And it is the id.
+    id_twice: bool,
 }
 
 impl Found {
@@ -219,7 +221,9 @@ impl Found {
                 _ => return walker.value(1).map(drop),
             };
             let value = walker.value(1)?;
-            found.twice |= slot.replace(value).is_some();
+            let again = slot.replace(value).is_some();
+            found.twice |= again;
+            found.id_twice |= again && unescaped.as_deref() == Some("id");
             Ok(())
         })?;
         walker.end()?;
@@ -242,8 +246,9 @@ impl Found {
             Err(Refusal { kind, salvaged: Salvaged { id, shape } })
         };
         if self.twice {
-            // Which of the two was meant cannot be known, the id least of all.
-            return refuse(RefusalKind::NotAMessage("a member stands in the message twice"), &Id::Absent);
+            // Which of the two was meant cannot be known, the id least of all. An answer that names one call ends it.
+            let id = if shape == Shape::Answer && !self.id_twice { id } else { Id::Absent };
+            return refuse(RefusalKind::NotAMessage("a member stands in the message twice"), &id);
         }
         if slice(&self.version) != Some("\"2.0\"") {
             return refuse(RefusalKind::NotAMessage("jsonrpc must be \"2.0\""), &id);
@@ -256,6 +261,9 @@ impl Found {
                 (id, false) => refuse(RefusalKind::NotAMessage("a message has a method, a result or an error"), &id),
             };
         };
+        if [&self.result, &self.error].into_iter().any(|member| slice(member).is_some_and(|text| text != "null")) {
+            return refuse(RefusalKind::NotAMessage("a message is a request or an answer, and not both"), &id);
+        }
         let name = method.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
         let Some(name) = name else {
             return refuse(RefusalKind::NotAMessage("method must be a string"), &id);

@@ -66,8 +66,8 @@ pub struct Salvage {
     text: Vec<u8>,
     ids: u32,
     id: Option<RequestId>,
-    /// An id has just ended with a comma.
-    after_id: bool,
+    /// An id has just ended, with this byte.
+    after_id: Option<u8>,
     method: bool,
     answer: bool,
 }
@@ -121,10 +121,10 @@ impl Salvage {
     }
 
     fn plain_byte(&mut self, byte: u8) {
-        if self.after_id && !byte.is_ascii_whitespace() {
-            self.after_id = false;
-            // What follows is no key, so the comma may be damage within the id: `2,17948`.
-            self.ids += u32::from(byte != b'"');
+        if let Some(end) = self.after_id.filter(|_| !byte.is_ascii_whitespace()) {
+            self.after_id = None;
+            // What follows is no key, so the comma, or the brace, may be damage within the id: `2,17948`, `2}17948`.
+            self.ids += u32::from(end != b',' || byte != b'"');
         }
         match byte {
             b'"' => {
@@ -143,13 +143,14 @@ impl Salvage {
             }
             b'}' | b']' => {
                 if self.depth == 1 {
+                    self.after_id = (self.place == Place::Id).then_some(byte);
                     self.end_value();
                 }
                 self.depth = self.depth.saturating_sub(1);
             }
             b':' if self.depth == 1 && self.place == Place::AfterKey => self.begin_value(),
             b',' if self.depth == 1 => {
-                self.after_id = self.place == Place::Id;
+                self.after_id = (self.place == Place::Id).then_some(byte);
                 self.end_value();
             }
             b' ' | b'\t' | b'\r' | b'\n' => self.keep_space(),

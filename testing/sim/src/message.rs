@@ -114,6 +114,10 @@ impl Part {
             let id_is_wrong = id.is_some_and(|id| !id.is_null() && id_text(id).is_none());
             return if answers && !id_is_wrong { Self::Answer(Answer::of(value)) } else { refused };
         };
+        let is_there = |key: &str| message.get(key).is_some_and(|value| !value.is_null());
+        if is_there("result") || is_there("error") {
+            return refused;
+        }
         let params = message.get("params").filter(|params| !params.is_null());
         if id.is_none() && method.is_string() && params.is_some_and(|params| !params.is_object()) {
             // A notification is never answered, not even one that cannot be taken.

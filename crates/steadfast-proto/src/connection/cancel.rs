@@ -13,7 +13,7 @@ use crate::envelope::Params;
 impl Connection {
     pub(super) fn take_cancelled(&mut self, params: &Params<'_>) {
         let cancelled: CancelledParams = serde_json::from_str(params.text()).unwrap_or_default();
-        let Some(id) = cancelled.request_id else {
+        let Some(id) = cancelled.request_id.filter(|id| id.json_length() <= crate::salvage::LONGEST_ID) else {
             return self.odd(Oddity::MalformedCancel);
         };
         if let Some(reason) = cancelled.reason {

@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use steadfast_model::error::excerpt;
 use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
 
 use super::batch::BatchKey;
@@ -99,7 +100,7 @@ impl Connection {
     ) {
         if self.ignores_requests() {
             self.statistics.refused += 1;
-            let why = format!("a server of this revision sends no requests, and this one sent {method}");
+            let why = format!("a server of this revision sends no requests, and this one sent {}", excerpt(method));
             return self.odd(Oddity::Refused { id: Some(id), why });
         }
         if self.inbound.contains_key(&id) && !crate::mutant!(AcceptDuplicateId) {

@@ -386,7 +386,7 @@ impl Connection {
     pub fn shut_down(&mut self, now: Moment) {
         self.cover(Input::ShutDown);
         if let Some(drain) = self.stage.drain().filter(|drain| drain.cause == CloseCause::PeerClosed) {
-            self.stop_everything(drain);
+            self.stop_everything(drain.stopped_at(now));
         }
         self.begin_drain(now, CloseCause::Shutdown);
         self.settle();
@@ -397,7 +397,7 @@ impl Connection {
         self.cover(Input::ShutDownNow);
         self.begin_drain(now, CloseCause::Shutdown);
         if let Some(drain) = self.stage.drain() {
-            self.stop_everything(drain);
+            self.stop_everything(drain.stopped_at(now));
         }
         self.settle();
     }
@@ -528,7 +528,7 @@ impl Connection {
 
     /// Puts an answer, or an error that answers nothing, in the queue, or with the other answers of its batch.
     fn commit(&mut self, body: Vec<u8>, batch: Option<BatchKey>, about: Option<Key>) {
-        if self.answers_nothing() {
+        if self.ignores_requests() {
             return;
         }
         match batch {

@@ -50,6 +50,13 @@ pub(super) struct Drain {
     pub(super) deadline: Moment,
 }
 
+impl Drain {
+    /// The same drain if handlers are stopped now, before their window is over: the quiet takes half of the time that is left.
+    pub(super) fn stopped_at(self, now: Moment) -> Self {
+        Self { last_words: self.last_words.min(now + self.deadline.since(now) / 2), ..self }
+    }
+}
+
 impl Stage {
     pub(super) fn is_live(self) -> bool {
         matches!(self, Self::Opening | Self::Ready)

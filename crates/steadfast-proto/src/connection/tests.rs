@@ -1398,3 +1398,246 @@ fn notifications_with_parameters_are_told_once_while_they_wait() {
     }
     assert!(world.connection.notices.len() < 100, "what has left is forgotten");
 }
+
+fn discovering() -> World {
+    let mut world = client();
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
+    world.wire();
+    world
+}
+
+fn legacy_client(revision: &str) -> World {
+    let mut world = client();
+    world
+        .connection
+        .initialize(world.now, CallKey::new(1000), Call::new(Method::Initialize, None), Revision::V2025_11_25)
+        .unwrap();
+    world.wire();
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":revision,"capabilities":{"tools":{}},
+        "serverInfo":{"name":"s","version":"1"}}}));
+    world.wire();
+    world.ended.clear();
+    world
+}
+
+#[test]
+fn a_readable_message_with_a_method_and_a_result_is_not_taken_for_a_request() {
+    // A server: not refused under the id, as the torn form of the same message is not.
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.raw(br#"{"jsonrpc":"2.0","id":5,"method":"m","result":{}}"#);
+    let wire = world.wire();
+    assert_eq!(wire[0].get("id"), None, "{wire:?}");
+}
+
+#[test]
+fn an_answer_that_repeats_the_method_ends_its_call() {
+    let mut world = legacy_client("2025-11-25");
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::CallTool, None)).unwrap();
+    world.wire();
+    world.raw(br#"{"jsonrpc":"2.0","id":2,"method":"tools/call","result":{"content":[]}}"#);
+    assert_eq!(world.wire(), Vec::<Value>::new(), "an answer is never answered");
+    assert_eq!(world.ended.len(), 1, "the call goes on");
+}
+
+#[test]
+fn an_answer_with_a_member_twice_ends_its_call() {
+    let mut world = legacy_client("2025-11-25");
+    world.connection.call(world.now, CallKey::new(0), Call::new(Method::CallTool, None)).unwrap();
+    world.wire();
+    world.raw(br#"{"jsonrpc":"2.0","id":2,"result":{"content":[]},"result":{"content":[]}}"#);
+    assert!(matches!(world.ended.as_slice(), [(_, Outcome::Unreadable(_))]), "{:?}", world.ended);
+}
+
+#[test]
+fn nothing_is_answered_behind_discover_also_what_came_before_it() {
+    let mut world = discovering();
+    world.say(&json!({"jsonrpc":"2.0","id":"q","method":"roots/list"}));
+    let key = world.started[0].key;
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}));
+    world.respond(key);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+#[test]
+fn the_quiet_of_a_shutdown_behind_the_end_of_input_is_half_of_what_is_left() {
+    let limits = Limits {
+        drain_window: Duration::from_secs(600),
+        drain_deadline: Duration::from_secs(601),
+        ..Limits::default()
+    };
+    let mut world = World::new(limits);
+    world.open(Revision::V2025_11_25);
+    world.call(1);
+    world.connection.handle_end_of_input(world.now);
+    world.connection.shut_down(world.now);
+    world.listen();
+    let next = world.connection.poll_timeout().unwrap().since(world.now);
+    assert!(next <= Duration::from_millis(300_500), "{next:?}");
+}
+
+#[test]
+fn an_id_that_a_brace_cuts_is_no_id() {
+    // Client: an answer to call 27948 whose 7 became a brace must not end call 2.
+    for brace in ['}', ']'] {
+        let mut world = legacy_client("2025-11-25");
+        world.connection.call(world.now, CallKey::new(0), Call::new(Method::CallTool, None)).unwrap();
+        world.wire();
+        world.raw(format!(r#"{{"jsonrpc":"2.0","id":2{brace}948,"result":{{}}}}"#).as_bytes());
+        assert_eq!(world.ended, [], "{brace}");
+    }
+}
+
+#[test]
+fn a_request_whose_id_a_brace_cuts_is_not_refused_under_what_is_left() {
+    for brace in ['}', ']'] {
+        let mut world = World::opened(Revision::V2025_11_25);
+        world.raw(format!(r#"{{"jsonrpc":"2.0","method":"ping","id":2{brace}948}}"#).as_bytes());
+        let wire = world.wire();
+        assert_eq!(wire[0].get("id"), None, "{wire:?}");
+    }
+}
+
+#[test]
+fn the_last_bytes_of_a_stream_end_the_opening_once_and_say_what_they_can() {
+    for (bytes, closed) in [
+        (&br#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#[..], false),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r", false),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"#, true),
+        (br#"{"jsonrpc":"2.0","id":1,"resu"#, true),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xe2\x82", true),
+        (br#"{"jsonrpc":"2.0","id":1"#, true),
+        (br#"{"jsonrpc":"2.0","#, true),
+        (br#"[{"jsonrpc":"2.0","id":1,"result":{}}"#, true),
+        (br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"x"}}"#, false),
+    ] {
+        let mut world = discovering();
+        world.connection.handle_last_message(world.now, bytes);
+        world.connection.handle_end_of_input(world.now);
+        world.listen();
+        assert_eq!(world.ended.len(), 1);
+        assert_eq!(world.ended[0].1 == Outcome::Closed { sent: true }, closed, "{:?}", world.ended);
+        world.wire();
+        world.wait(Duration::from_secs(3));
+        assert!(world.closed.is_some());
+    }
+}
+
+#[test]
+fn what_takes_something_back_makes_room_again_however_a_call_ends() {
+    let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), ClientCapabilities::new()));
+    let mut world = World::with(hello, Limits { calls: 1, ..Limits::default() });
+    for round in 0..12_u64 {
+        let mut call = Call::new(Method::CancelTask, None);
+        call.timeout = Some(Duration::from_secs(1));
+        call.progress_token = Some(ProgressToken("t".into()));
+        world.connection.call(world.now, CallKey::new(round), call).unwrap();
+        if round % 2 == 0 {
+            world.wire();
+        }
+        match round % 6 {
+            0 => world.say(&json!({"jsonrpc":"2.0","id":round + 1,"result":{}})),
+            2 => world.raw(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"#, round + 1).as_bytes()),
+            1 => world.connection.cancel_call(world.now, CallKey::new(round), None),
+            3 => world
+                .connection
+                .handle_call_ended(CallKey::new(round), Outcome::Lost { sent: true, why: String::new() }),
+            _ => world.wait(Duration::from_secs(2)),
+        }
+        world.listen();
+        world.wire();
+        assert_eq!(world.connection.open_calls(), 0, "{round}");
+        assert_eq!(world.connection.poll_timeout(), None);
+    }
+    assert_eq!(world.ended.len(), 12);
+}
+
+#[test]
+fn drains_end_and_stop_everything_once_whatever_the_limits() {
+    let times = [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        Duration::from_millis(1),
+        Duration::from_secs(1),
+        Duration::MAX / 2,
+        Duration::MAX,
+    ];
+    for window in times {
+        for deadline in times {
+            for how in 0..6 {
+                for start in [Duration::ZERO, Duration::from_secs(5), Duration::MAX - Duration::from_secs(1)] {
+                    let limits = Limits {
+                        drain_window: window,
+                        drain_deadline: deadline,
+                        handler_deadline: None,
+                        ..Limits::default()
+                    };
+                    let mut world = World::new(limits);
+                    world.now = Moment::after_origin(start);
+                    world.open(Revision::V2025_11_25);
+                    let (key, lingering) = (world.call(1), world.call(2));
+                    world.cancel(2);
+                    let subscription = acknowledged(&mut world, 3);
+                    match how {
+                        0 => world.connection.handle_end_of_input(world.now),
+                        1 => world.connection.handle_peer_gone(world.now),
+                        2 => world.connection.handle_write_failed(world.now),
+                        3 => world.connection.handle_peer_ended(world.now),
+                        4 => world.connection.shut_down(world.now),
+                        _ => world.connection.shut_down_now(world.now),
+                    }
+                    world.listen();
+                    let mut steps = 0;
+                    while let Some(next) = world.connection.poll_timeout() {
+                        let stuck = next <= world.now && steps > 10;
+                        assert!(!stuck, "{window:?} {deadline:?} {how} {start:?}");
+                        world.now = world.now.max(next);
+                        world.connection.handle_timeout(world.now);
+                        world.listen();
+                        world.wire();
+                        steps += 1;
+                    }
+                    assert!(world.closed.is_some());
+                    let mut stopped: Vec<Key> = world.stopped.iter().map(|(key, _)| *key).collect();
+                    stopped.sort_unstable();
+                    assert_eq!(stopped, [key, lingering, subscription], "{window:?} {deadline:?} {how}");
+                    for key in [key, lingering, subscription] {
+                        world.end(key);
+                    }
+                    assert_eq!(world.connection.live_executions(), 0);
+                    assert_eq!((world.connection.open_requests(), world.connection.waiting_bytes()), (0, 0));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_said_of_an_ignored_request_and_of_a_cancellation_is_short() {
+    let mut world = discovering();
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}));
+    world.say(&json!({"jsonrpc":"2.0","id":"q","method":"m".repeat(1_000_000)}));
+    let Some(Oddity::Refused { why, .. }) = world.odd.last() else { panic!() };
+    assert!(why.len() < 1_000, "a warning of {} bytes", why.len());
+}
+
+#[test]
+fn an_id_in_a_cancellation_is_as_long_as_an_id_can_be() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.cancel("x".repeat(1_000_000));
+    let [odd] = world.odd.as_slice() else { panic!("{:?}", world.odd.len()) };
+    let length = if let Oddity::LateCancel(id) = odd { id.to_string().len() } else { 0 };
+    assert!(length <= 4_096, "a line of {length} bytes");
+}
+
+#[test]
+fn an_id_is_free_when_its_answer_is_ready_also_if_that_waits_for_its_batch() {
+    let mut world = World::opened(Revision::V2025_03_26);
+    let call = |id| json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":"t"}});
+    world.say(&json!([call(1), call(2)]));
+    let first = world.started[0].key;
+    world.respond(first);
+    world.end(first);
+    assert_eq!(world.wire(), Vec::<Value>::new());
+    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"ping"}));
+    assert_eq!(world.wire()[0]["id"], 1);
+}

@@ -176,7 +176,10 @@ impl SseDecoder {
 
     /// How many bytes of an unfinished event are held.
     pub fn held(&self) -> usize {
-        self.line.len() + self.data.len() + self.name.len()
+        // An id that was carried over from the last event is none of this one's.
+        let carried = |id: &&Arc<str>| self.last_id.as_ref().is_some_and(|last| Arc::ptr_eq(id, last));
+        let new_id = self.id.as_ref().filter(|id| !carried(id)).map_or(0, |id| id.len());
+        self.line.len() + self.data.len() + self.name.len() + new_id
     }
 
     /// The next event, taking bytes from the front of `input`. `None` when `input` is used up. What is unfinished when the
@@ -244,7 +247,8 @@ impl SseDecoder {
             b"event" => self.name = value.to_vec(),
             b"id" if !value.contains(&0) => {
                 // An empty id takes the last one back.
-                self.id = (!value.is_empty()).then(|| String::from_utf8_lossy(value).into());
+                // One that is no text could not be named again as it is.
+                self.id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(Arc::from);
             }
             b"retry" => self.retry = milliseconds(value).or(self.retry),
             // Comments, and fields that nobody has defined.
@@ -391,6 +395,21 @@ mod tests {
         let (found, _) = decode(&[&stream], 32);
         let Decoded::Message(message) = &found[0] else { panic!("{found:?}") };
         assert_eq!((&*message.name, &*message.data), (&*"\u{fffd}".repeat(20), &b"a"[..]));
+    }
+
+    #[test]
+    fn an_id_that_is_no_text_takes_no_more_room_than_it_came_in() {
+        let stream = [b"id: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
+        let (_, decoder) = decode(&[&stream], 32);
+        let kept = decoder.last_event_id().map_or(0, str::len);
+        assert!(kept <= 32, "{kept} bytes are kept for as long as the stream lives");
+    }
+
+    #[test]
+    fn an_id_counts_for_the_limit_of_an_event() {
+        let stream = [b"id: ".as_slice(), &[b'i'; 28], b"\ndata: ", &[b'd'; 25], b"\n\n"].concat();
+        let (found, _) = decode(&[&stream], 32);
+        assert_eq!(found, [Decoded::TooLong]);
     }
 
     #[test]
