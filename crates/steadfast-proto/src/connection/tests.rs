@@ -1564,7 +1564,9 @@ fn drains_end_and_stop_everything_once_whatever_the_limits() {
     for window in times {
         for deadline in times {
             for how in 0..6 {
-                for start in [Duration::ZERO, Duration::from_secs(5), Duration::MAX - Duration::from_secs(1)] {
+                for start in
+                    [Duration::ZERO, Duration::from_secs(5), Duration::MAX.saturating_sub(Duration::from_secs(1))]
+                {
                     let limits = Limits {
                         drain_window: window,
                         drain_deadline: deadline,

@@ -176,7 +176,7 @@ impl SseDecoder {
 
     /// How many bytes of an unfinished event are held.
     pub fn held(&self) -> usize {
-        // An id that was carried over from the last event is none of this one's.
+        // An id that was carried over from the last event was counted there.
         let carried = |id: &&Arc<str>| self.last_id.as_ref().is_some_and(|last| Arc::ptr_eq(id, last));
         let new_id = self.id.as_ref().filter(|id| !carried(id)).map_or(0, |id| id.len());
         self.line.len() + self.data.len() + self.name.len() + new_id

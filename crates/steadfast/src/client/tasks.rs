@@ -197,7 +197,7 @@ impl Following {
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }
 
-    /// Waits until it is time to ask, or until nobody can be asked: that is found out then, not a minute later. A connection
+    /// Waits until it is time to ask, or until the server cannot be asked: that is noticed at once, not a minute later. A connection
     /// takes no more calls before it is closed, if the server does not read the last of what it was told.
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);

@@ -260,7 +260,7 @@ fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
 pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     facts.peak = facts.waiting(way, now);
     let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
-    // Whoever closes a client while it follows tasks waits first until the server has heard that they are cancelled.
+    // A client that is closed while tasks are to be cancelled waits first until the server has heard of that.
     let hearing = if facts.cancels_at_close { tasks::HEARING } else { Duration::ZERO };
     let too_long = facts.closing.is_some_and(|closing| now > closing + most + hearing + SLACK);
     let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
