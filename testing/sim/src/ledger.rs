@@ -292,10 +292,9 @@ impl Ledger {
         open.or_else(|| self.requests.iter().rposition(of_token))
     }
 
-    /// Whether more than one request without an answer has this token.
+    /// Whether more than one request had this token.
     pub(crate) fn shares_token(&self, token: &Id) -> bool {
-        let has = |request: &&RequestFacts| request.token.as_ref() == Some(token) && request.answers == 0;
-        self.requests.iter().filter(has).count() > 1
+        self.requests.iter().filter(|request| request.token.as_ref() == Some(token)).count() > 1
     }
 
     /// Takes note of something that was seen. Checkers are asked before.
@@ -413,7 +412,10 @@ impl Ledger {
 
     fn note_request(&mut self, id: &Id, method: &str, token: Option<&Id>, batch: bool) {
         let duplicate = self.running(id).is_some();
-        let twin = self.requests.iter().any(|request| request.phase == Phase::Arrived && request.id == *id);
+        let mut twin = false;
+        for request in self.requests.iter_mut().filter(|request| request.phase == Phase::Arrived && request.id == *id) {
+            (twin, request.twin) = (true, true);
+        }
         // Those that came in the same message may be live as well.
         let arrived = self.requests.iter().filter(|request| request.phase == Phase::Arrived).count();
         let live_before = self.live_executions() + arrived;
