@@ -451,12 +451,12 @@ impl Ledger {
     }
 
     fn note_started(&mut self, execution: Execution, id: &Id, method: &str) {
-        let in_phase = |phase| {
-            let is_it =
-                |request: &RequestFacts| request.id == *id && request.execution.is_none() && request.phase == phase;
-            self.requests.iter().rposition(is_it)
-        };
-        let place = in_phase(Phase::Arrived).or_else(|| in_phase(Phase::Duplicate)).unwrap_or_else(|| {
+        let is_it =
+            |request: &RequestFacts, phase| request.id == *id && request.execution.is_none() && request.phase == phase;
+        // Of two in one message the first is started, and the other is the duplicate.
+        let arrived = self.requests.iter().position(|request| is_it(request, Phase::Arrived));
+        let duplicate = || self.requests.iter().rposition(|request| is_it(request, Phase::Duplicate));
+        let place = arrived.or_else(duplicate).unwrap_or_else(|| {
             // Nobody asked for it: a checker has said so. It is followed all the same.
             self.note_request(id, method, None, false);
             self.requests.len() - 1

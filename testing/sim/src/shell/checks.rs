@@ -137,7 +137,8 @@ fn there_is_room(facts: &mut Facts, now: Moment, written: usize) {
         let alone = request.sent == 1 && request.doubtful == 0 && request.cancels == 0;
         // Its answer is an error, and short.
         let panics = call.plan.contains(&Op::PanicInDrop);
-        let in_time = facts.limits.handler_deadline.is_none_or(|most| now.since(life.began) < most);
+        // From when it was sent: a function for which no thread was free begins later, and its deadline does not.
+        let in_time = facts.limits.handler_deadline.is_none_or(|most| now.since(request.sent_at) < most);
         (alone && in_time && !panics).then_some(call.size)
     };
     let returned = returned.iter().filter_map(|number| facts.lives.get(number)).filter_map(is_wanted);

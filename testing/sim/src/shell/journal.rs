@@ -68,6 +68,8 @@ pub(super) struct Facts {
 #[derive(Default)]
 pub(super) struct RequestFacts {
     pub(super) sent: usize,
+    /// When the last of them was.
+    pub(super) sent_at: Moment,
     /// Lines that may or may not be taken as a request of this id.
     pub(super) doubtful: usize,
     pub(super) answers: usize,
@@ -247,6 +249,7 @@ impl Journal {
                 Part::Request { id, method, token } => {
                     let request = facts.requests.entry(id.clone()).or_default();
                     request.sent += 1;
+                    request.sent_at = now;
                     request.silenced = false;
                     request.tag = tag.or(request.tag);
                     if let Some(token) = token {
