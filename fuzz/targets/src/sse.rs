@@ -74,8 +74,9 @@ fn plain(stream: &[u8]) -> Read {
                 None => data = Some(value.to_vec()),
             },
             b"event" => name = String::from_utf8_lossy(value).into_owned(),
+            // One that is no text is none: it could not be named again as it is.
             b"id" if !value.contains(&0) => {
-                id = Some(String::from_utf8_lossy(value).into_owned()).filter(|id| !id.is_empty());
+                id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(str::to_owned);
             }
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let number = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());

@@ -246,8 +246,7 @@ impl SseDecoder {
             }
             b"event" => self.name = value.to_vec(),
             b"id" if !value.contains(&0) => {
-                // An empty id takes the last one back.
-                // One that is no text could not be named again as it is.
+                // An empty id takes the last one back, and so does one that is not text: a client could not name it again.
                 self.id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(Arc::from);
             }
             b"retry" => self.retry = milliseconds(value).or(self.retry),
