@@ -58,15 +58,15 @@ pub const SLEEPERS_KIB: u64 = 40 * 1024;
 /// not lost, is what [`SLEEPERS_GROWTH_KIB`] shows.
 pub const SLEEPERS_AFTER_KIB: u64 = 24 * 1024;
 
-/// What five more rounds of 10,000 cancelled calls may add to the size after the first: less than a forgotten 64 bytes
-/// for each of them.
+/// What five more rounds of 10,000 cancelled calls may add, in the best of five such windows: less than a forgotten 64 bytes for
+/// each of them.
 pub const SLEEPERS_GROWTH_KIB: u64 = 3 * 1024;
 
 /// A line of 64 MiB where 16 MiB are allowed: the part that was kept until the limit was seen, doubled by the growth of
 /// a buffer, and slack.
 pub const LONG_LINE_KIB: u64 = 40 * 1024;
 
-/// "Memory back": what 1,000 sessions on HTTP may need beyond the memory that 1,000 abandoned ones had. Together they hold
+/// "Memory back": what 1,000 sessions on HTTP may need beyond the memory that 1,000 abandoned ones had, in the best of four tries. Together they hold
 /// 8 MiB; 2 KiB of each that were lost would be seen.
 pub const ABANDONED_GROWTH_KIB: u64 = 2 * 1024;
 
@@ -97,5 +97,5 @@ pub const CLIENT_DEAF_KIB: u64 = 160 * 1024;
 /// arguments. 20 KiB for each of them.
 pub const HTTP_SLEEPERS_KIB: u64 = 200 * 1024;
 
-/// What two more rounds of them may add to the size after the first: less than a forgotten KiB for each call.
+/// What two more rounds of them may add, in the best of four such windows: less than a forgotten KiB for each call.
 pub const HTTP_SLEEPERS_GROWTH_KIB: u64 = 20 * 1024;

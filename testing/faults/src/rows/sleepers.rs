@@ -12,6 +12,7 @@ use crate::failure::{Verdict, ensure};
 use crate::limits::{
     IN_FLIGHT_LIMIT, LONG_MS, PATIENCE, PROMPT, SLEEPERS_AFTER_KIB, SLEEPERS_GROWTH_KIB, SLEEPERS_KIB,
 };
+use crate::memory::{Settled, Windows};
 use crate::message::{Body, Id};
 use crate::table::{Check, Row};
 
@@ -26,7 +27,7 @@ pub(crate) static ROW: Row = Row {
 };
 
 const SLEEPERS: u64 = 10_000;
-const ROUNDS: usize = 6;
+const ROUNDS: Windows = Windows { rounds: 5, most: 5, bound: SLEEPERS_GROWTH_KIB };
 /// Calls that are too many.
 const TOO_MANY: usize = 100;
 
@@ -49,8 +50,7 @@ fn cancel_all(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     client.fence()?;
     let idle = client.server.memory()?.resident;
-    let mut after = Vec::new();
-    for round in 0..ROUNDS {
+    let settled = ROUNDS.run(|| {
         let ids = start(&mut client, SLEEPERS)?;
         client.fence()?;
         let cancels: String = ids.iter().map(cancel_line).collect();
@@ -58,29 +58,26 @@ fn cancel_all(bench: &mut Bench) -> Verdict {
         client.fence()?;
         let answered =
             client.between(0, client.place()).iter().filter(|line| matches!(line.body, Body::Error(_))).count();
-        ensure!(answered == 0, "{answered} errors in round {round}: an entry was left behind");
+        ensure!(answered == 0, "{answered} errors: an entry was left behind");
         let unanswered = ids.iter().all(|id| client.answer_count(id) == 0);
-        ensure!(unanswered, "a cancelled call was answered in round {round}");
-        after.push(settled(&client, idle)?);
-    }
+        ensure!(unanswered, "a cancelled call was answered");
+        settled_memory(&client, idle)
+    });
     let peak = client.server.memory()?.peak.saturating_sub(idle);
-    let first = after.first().copied().unwrap_or(idle);
-    let last = after.last().copied().unwrap_or(idle);
     bench.note_memory("peak over idle", peak);
+    ensure!(peak <= SLEEPERS_KIB, "peak of {peak} KiB over idle, the bound is {SLEEPERS_KIB} KiB");
+    let Settled { first, last } = settled?;
     bench.note_memory("after the first round", first.saturating_sub(idle));
     bench.note_memory("after the last", last.saturating_sub(idle));
-    ensure!(peak <= SLEEPERS_KIB, "peak of {peak} KiB over idle, the bound is {SLEEPERS_KIB} KiB");
     let left = last.saturating_sub(idle);
     ensure!(left <= SLEEPERS_AFTER_KIB, "{left} KiB over idle remain, the bound is {SLEEPERS_AFTER_KIB} KiB");
-    let growth = last.saturating_sub(first);
-    ensure!(growth <= SLEEPERS_GROWTH_KIB, "each round leaves something: {growth} KiB more after {ROUNDS} rounds");
     let ending = client.finish()?;
     bench.note_ending(ending);
     Ok(())
 }
 
 /// The memory once the handlers are reaped: the least that is seen in a short while.
-fn settled(client: &Client, idle: u64) -> Verdict<u64> {
+fn settled_memory(client: &Client, idle: u64) -> Verdict<u64> {
     let deadline = Instant::now() + Duration::from_millis(300);
     let mut least = client.server.memory()?.resident;
     while Instant::now() < deadline && least > idle {
