@@ -110,8 +110,8 @@ impl Link {
         self.was_read(sent)
     }
 
-    /// [`Link::was_read`], if that was before the peer stopped reading. Whoever may know that their own words are lost may have given
-    /// up everything that an answer read later is to.
+    /// [`Link::was_read`], if that was before the peer stopped reading. A side that may know that what it sends is lost may have given
+    /// up every call that a later answer belongs to.
     pub(crate) fn was_read_in_time(&self, sent: usize) -> bool {
         let lost = self.lock().read_when_lost;
         lost.map_or_else(|| self.was_read(sent), |read| read >= sent)
