@@ -154,6 +154,8 @@ faults! {
         TellEarly,
         /// L5 (client): a subscription that was lost on the way is not taken back.
         ForgetLostSubscriptions,
+        /// L5 (client): a subscription is not taken back if there is no room for the request.
+        UnsubscribeWithoutRoom,
         /// L5 (client): a client that nobody has lives on until the server has heard that nobody listens.
         HoldWhileUnsubscribing,
         /// L10 (client): what is kept is given out whatever changes were heard of.

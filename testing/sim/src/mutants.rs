@@ -99,6 +99,7 @@ pub const TABLE: &[(Mutant, Law, Where)] = &[
     (Mutant::KeepExpired, Law::Outcome, Where::Seeds(World::HttpClient)),
     (Mutant::RepeatHarmful, Law::Outcome, Where::Seeds(World::Client)),
     (Mutant::ForgetLostSubscriptions, Law::Closing, Where::Seeds(World::HttpClient)),
+    (Mutant::UnsubscribeWithoutRoom, Law::Closing, Where::FailedSeeds(World::HttpClient)),
     (Mutant::HoldWhileUnsubscribing, Law::Closing, Where::Seeds(World::Client)),
     (Mutant::LowerCallLimit, Law::Outcome, Where::Seeds(World::Client)),
     (Mutant::LowerCallLimit, Law::Outcome, Where::Seeds(World::HttpClient)),

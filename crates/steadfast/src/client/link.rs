@@ -60,7 +60,7 @@ impl Driven {
     /// Puts a driver to work: on that runtime, or on the workers.
     #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP may fail to begin"))]
     pub(super) fn begin(opener: &Opener, carrier: Carrier, apart: Option<&Handle>) -> io::Result<Self> {
-        let told = Told::default();
+        let told = Told::new(opener.limits.calls);
         let kept = Arc::clone(&opener.kept);
         let serving = Answers {
             handlers: Arc::clone(&opener.handlers),

@@ -129,12 +129,14 @@ impl Subscriptions {
             let mut turn = self.told.subscribed.turn(uri).await;
             // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
             if *turn && !self.told.wants(uri) {
-                *turn = false;
+                let room = self.told.subscribed.room_to_unsubscribe();
+                let _room = if mutant!(UnsubscribeWithoutRoom) { None } else { room.await };
                 let holding = mutant!(HoldWhileUnsubscribing);
                 let _held = holding.then(|| self.client.upgrade());
                 let time = if holding { SUBSCRIBING } else { TAKING_BACK };
                 if let Ok(call) = self.ask::<request::Unsubscribe>(uri, time) {
-                    let _ = call.await;
+                    let ending = result_of::<request::Unsubscribe>(call.await);
+                    *turn = ending.is_err_and(|error| error.outcome() == Outcome::NotSent);
                 }
             }
         }

@@ -3,15 +3,21 @@
 //! Over HTTP requests overtake each other. If one that takes a subscription back arrives behind one that makes it again, whoever
 //! made it hears nothing (L9). So there is one at a time for each resource, from when it is decided what to ask until the
 //! server has answered.
+//!
+//! Those that take something back also wait for each other when there are as many as the connection has room for: to be refused
+//! for want of room would leave the subscription on the server (L5).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 /// The resources of one connection.
-#[derive(Default)]
-pub(super) struct Subscribed(Mutex<BTreeMap<String, Resource>>);
+pub(super) struct Subscribed {
+    resources: Mutex<BTreeMap<String, Resource>>,
+    /// One permit for each request to unsubscribe that may be in flight.
+    unsubscribing: Semaphore,
+}
 
 type Resource = Arc<tokio::sync::Mutex<bool>>;
 
@@ -19,10 +25,22 @@ type Resource = Arc<tokio::sync::Mutex<bool>>;
 pub(super) type Turn = OwnedMutexGuard<bool>;
 
 impl Subscribed {
+    /// With room for as many requests to unsubscribe at a time.
+    pub(super) fn new(room: usize) -> Self {
+        let unsubscribing = Semaphore::new(room.clamp(1, Semaphore::MAX_PERMITS));
+        Self { resources: Mutex::default(), unsubscribing }
+    }
+
+    /// Waits for room for another request to unsubscribe, in the order in which it is asked for.
+    pub(super) async fn room_to_unsubscribe(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.unsubscribing.acquire().await.ok()
+    }
+
     /// Waits for a turn with a resource, in the order in which they are asked for.
     pub(super) async fn turn(&self, uri: &str) -> Turn {
         let resource = {
-            let mut resources = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
             // Those that nobody is at, and that the server does not tell of, are as if they had never been.
             resources.retain(|_, known| Arc::strong_count(known) > 1 || known.try_lock().is_ok_and(|has| *has));
             Arc::clone(resources.entry(uri.to_owned()).or_default())
@@ -37,7 +55,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_has_its_turn_at_a_time_and_in_order() {
-        let subscribed = Subscribed::default();
+        let subscribed = Subscribed::new(1);
         let mut first = subscribed.turn("a:1").await;
         *first = true;
         let mut second = Box::pin(subscribed.turn("a:1"));
@@ -50,12 +68,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_nobody_subscribes_to_is_forgotten() {
-        let subscribed = Subscribed::default();
+        let subscribed = Subscribed::new(1);
         *subscribed.turn("kept").await = true;
         for number in 0..100 {
             *subscribed.turn(&number.to_string()).await = false;
         }
         drop(subscribed.turn("kept").await);
-        assert_eq!(subscribed.0.lock().unwrap().keys().collect::<Vec<_>>(), ["kept"]);
+        assert_eq!(subscribed.resources.lock().unwrap().keys().collect::<Vec<_>>(), ["kept"]);
     }
 }

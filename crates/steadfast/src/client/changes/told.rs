@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::runtime::Backlog;
 
 /// Those who hear it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(in crate::client) struct Told {
     hearers: Arc<Mutex<Hearers>>,
     pub(super) subscribed: Arc<Subscribed>,
@@ -49,6 +49,11 @@ pub(super) struct Failure {
 }
 
 impl Told {
+    /// On a connection with room for as many calls.
+    pub(in crate::client) fn new(calls: usize) -> Self {
+        Self { hearers: Arc::default(), subscribed: Arc::new(Subscribed::new(calls)) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Hearers> {
         self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
 use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, FetchRequest};
-use steadfast::{Moment, SubscriptionFilter};
+use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
 use super::own_fetch::{Before, Near, nothing_before};
@@ -365,6 +365,29 @@ async fn what_takes_a_subscription_back_is_not_overtaken_by_who_makes_it_again()
     let all: Vec<_> = arrived.0.borrow().iter().filter(of).cloned().collect();
     let [subscribe, unsubscribe] = ["resources/subscribe", "resources/unsubscribe"];
     assert_eq!(all, [subscribe, unsubscribe, subscribe, subscribe]);
+}
+
+/// L5: with room for one request at a time the second waits for it, and is not refused.
+#[tokio::test]
+async fn every_subscription_is_taken_back_although_there_is_room_for_one_request() {
+    let (arrived, answer) = (Arrived::new(), Arc::new(Notify::new()));
+    let url = reluctant(&arrived, &answer).await;
+    let mut limits = Limits::default();
+    limits.calls = 1;
+    let client = soon(Client::connect(&*url).era(OLDER).limits(limits).into_future()).await.unwrap();
+    let mut streams = Vec::new();
+    for uri in ["a:1", "a:2", "a:3"] {
+        let mut changes = client.changes(to(uri));
+        assert!(matches!(soon(changes.next()).await, Some(Ok(Change::Listening(_)))));
+        streams.push(changes);
+    }
+    drop(streams);
+    for place in 1..=3 {
+        let mut all = arrived.0.subscribe();
+        let taken_back = |all: &Vec<String>| all.iter().filter(|method| *method == "resources/unsubscribe").count();
+        soon(all.wait_for(|all| taken_back(all) == place)).await.unwrap();
+        answer.notify_one();
+    }
 }
 
 /// L5: the last client takes everything with it, whatever the server leaves unanswered.

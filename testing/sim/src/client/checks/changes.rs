@@ -7,9 +7,6 @@ use crate::client::script::Over;
 use crate::law::Law;
 use crate::message::Id;
 
-/// With no more calls than this there may be no room for another.
-const FEW_CALLS: usize = 4;
-
 /// One who listens.
 pub(in crate::client) struct ListenerFacts {
     pub(in crate::client) resource: u8,
@@ -199,8 +196,7 @@ pub(super) fn subscriptions_are_right(facts: &mut Facts, way: &dyn Way) {
     let underway = facts.requests.values().any(|request| {
         matches!(request.kind, Kind::Subscription) && !request.answers.iter().any(|(receipt, _)| heard(*receipt))
     });
-    // With few calls a subscription may be refused for want of room, and its listener ends with it while another is taken back.
-    if facts.modern || underway || facts.most_calls <= FEW_CALLS {
+    if facts.modern || underway {
         return;
     }
     let mut broken = None;
