@@ -14,9 +14,11 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 match part {
                     Part::Answer(answer) => check_answer(facts, answer, report),
                     Part::Progress { token: Some(token), .. } => {
-                        let of_token =
-                            facts.requests.iter().rev().find(|request| request.token.as_ref() == Some(token));
-                        if let Some(request) = of_token.filter(|request| request.phase == Phase::Cancelled) {
+                        // A damaged token may be that of another request, which was not cancelled: then it is of that one.
+                        let mut of_token =
+                            facts.requests.iter().rev().filter(|request| request.token.as_ref() == Some(token));
+                        let cancelled = of_token.clone().all(|request| request.phase == Phase::Cancelled);
+                        if let Some(request) = of_token.next().filter(|_| cancelled) {
                             report.broken(
                                 Law::Silence,
                                 format!("progress of request {} after its cancellation", request.id),

@@ -92,6 +92,8 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
     let takes_back = cancels_task || method == "resources/unsubscribe";
     let request = RequestFacts { kind, link, cancels_task, takes_back, written: now, ..RequestFacts::default() };
     facts.requests.insert(id, request);
+    // Some are made beside what the program asks for.
+    facts.peak = facts.peak.max(facts.waiting(now));
 }
 
 /// What a request is for, and the call that waits for its answer.
@@ -258,7 +260,10 @@ fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
 
 /// Nothing can run: what takes no time has happened.
 pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
-    facts.peak = facts.waiting(way, now);
+    for request in facts.requests.values_mut().filter(|request| !request.over) {
+        request.over = request.answers.iter().any(|(receipt, _)| receipt.is_some_and(|receipt| way.was_read(receipt)));
+    }
+    facts.peak = facts.waiting(now);
     let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
     // A client that is closed while tasks are to be cancelled waits first until the server has heard of that.
     let hearing = if facts.cancels_at_close { tasks::HEARING } else { Duration::ZERO };

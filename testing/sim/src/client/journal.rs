@@ -204,6 +204,8 @@ pub(super) struct RequestFacts {
     /// Nobody waits for its response any more (HTTP).
     pub(super) given_up: bool,
     pub(super) answers: Vec<(Option<usize>, Said)>,
+    /// An answer was read, and the client has had the time to look at it.
+    pub(super) over: bool,
     /// What the server said when it asked back in place of an answer.
     pub(super) state: Option<String>,
     pub(super) faults: Vec<Fault>,
@@ -285,18 +287,20 @@ impl Facts {
     }
 
     /// How much may wait for an answer, at most.
-    pub(super) fn waiting(&self, way: &dyn Way, now: Moment) -> usize {
+    pub(super) fn waiting(&self, now: Moment) -> usize {
         // One whose progress is a stream of its own goes on by itself, and may notice later that it was dropped.
         let calls = self.calls.values().filter(|call| call.ended.is_none() || call.hears).count();
         let readings = self.kept.readings.values().filter(|reading| !reading.over).count();
         // On the older wires a subscription that is being made is waited for after its listener is gone: it must not arrive behind
-        // what takes it back. It is among the requests below once it has been written, and may be under way before.
+        // what takes it back. It is among the requests below once it has been written, and may be under way before. A listener has
+        // several, one made after the other, and all of them again on the next connection.
+        let is_made =
+            |listener: &ListenerFacts| listener.is_heard_on_its_connection() && !(self.returns && self.trouble);
         let listens = |listener: &&ListenerFacts| match listener.ended {
-            Some(ended) => !self.modern && !listener.has_asked() && now <= ended + SUBSCRIBING,
+            Some(ended) => !self.modern && !is_made(listener) && now <= ended + SUBSCRIBING,
             None => true,
         };
         let listeners = self.listeners.values().filter(listens).count();
-        let read = |(receipt, _): &(Option<usize>, Said)| receipt.is_some_and(|receipt| way.was_read(receipt));
         let beside = |request: &&RequestFacts| {
             let waits = match request.kind {
                 // Over HTTP a client asks whether the server is there, and opens anew, beside the calls that wait for that.
@@ -304,7 +308,8 @@ impl Facts {
                 Kind::Task | Kind::Subscription => !request.takes_back,
                 Kind::Call | Kind::Listen | Kind::Other => false,
             };
-            waits && !request.cancelled && !request.given_up && !request.answers.iter().any(read)
+            // A call that is made between the arrival of an answer and its driver's next turn comes before the answer.
+            waits && !request.cancelled && !request.given_up && !request.over
         };
         calls + readings + listeners + self.requests.values().filter(beside).count()
     }
@@ -423,7 +428,7 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "call", tag, b"");
-        let crowded = self.way().is_some_and(|way| facts.waiting(way, now) >= facts.most_calls);
+        let crowded = facts.waiting(now) >= facts.most_calls;
         let call = CallFacts {
             began: now,
             ended: None,
@@ -444,9 +449,7 @@ impl Journal {
 
     /// More waits than before.
     fn note_peak(&self, facts: &mut Facts) {
-        if let Some(way) = self.way() {
-            facts.peak = facts.peak.max(facts.waiting(way, self.executor.now()));
-        }
+        facts.peak = facts.peak.max(facts.waiting(self.executor.now()));
     }
 
     pub(super) fn cancelled(&self, tag: u64) {

@@ -54,9 +54,9 @@ impl ListenerFacts {
         Self { resource, spells: Vec::new(), ended: None, began: 0, heard: 0 }
     }
 
-    /// Whether the server was asked to tell it of changes.
-    pub(in crate::client) fn has_asked(&self) -> bool {
-        !self.spells.is_empty()
+    /// Whether it was said that it listens, on the last connection that it asked on.
+    pub(in crate::client) fn is_heard_on_its_connection(&self) -> bool {
+        self.spells.last().is_some_and(|spell| spell.listens)
     }
 }
 
