@@ -74,7 +74,7 @@ fn plain(stream: &[u8]) -> Read {
                 None => data = Some(value.to_vec()),
             },
             b"event" => name = String::from_utf8_lossy(value).into_owned(),
-            // An id that is not UTF-8 is ignored: it could not be sent back unchanged in `Last-Event-ID`.
+            // An id that is not UTF-8 clears the last one, as an empty id does: it could not be sent back in `Last-Event-ID`.
             b"id" if !value.contains(&0) => {
                 id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(str::to_owned);
             }

@@ -66,8 +66,8 @@ pub const SLEEPERS_GROWTH_KIB: u64 = 3 * 1024;
 /// a buffer, and slack.
 pub const LONG_LINE_KIB: u64 = 40 * 1024;
 
-/// "Memory back": what 1,000 sessions on HTTP may need beyond the memory that 1,000 abandoned ones had, in the best of four tries. Together they hold
-/// 8 MiB; 2 KiB of each that were lost would be seen.
+/// "Memory back": what 1,000 sessions on HTTP may need beyond the memory that 1,000 abandoned ones had, in the best of four
+/// tries. Together they hold 8 MiB; 2 KiB of each that were lost would be seen.
 pub const ABANDONED_GROWTH_KIB: u64 = 2 * 1024;
 
 /// The deadline of calls and openings of a client that have to end before it: by then a check has long lost its patience.
