@@ -38,7 +38,7 @@
 //! - `schema-validation` (default): servers check arguments and structured results of tools whose schemas were written by
 //!   hand, and clients check structured results of the tools that they have listed. Without it schemas are sent and read, and
 //!   neither side holds anything against them; servers still refuse to be built with one that is beyond
-//!   [`schema_limits`](server::schema_limits).
+//!   [`schema_limits`](crate::server::schema_limits).
 //! - `http`: Streamable HTTP, as a tower service and as a server of its own: [`transport`]`::http`.
 //! - `http-client`: clients of servers at a URL: [`transport`]`::http_client`.
 #![forbid(unsafe_code)]
@@ -62,9 +62,9 @@ pub use steadfast_model::*;
 pub use steadfast_proto::Moment;
 pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Progress};
 
-pub use client::Client;
-pub use error::{Error, ErrorKind, Fault, Outcome};
-pub use server::{
+pub use crate::client::Client;
+pub use crate::error::{Error, ErrorKind, Fault, Outcome};
+pub use crate::server::{
     Context, IntoPrompt, IntoReply, IntoResource, IntoServer, Prompt, Resource, ResourceTemplate, Serve, Server,
     ServerBuilder, Structured, Tool, ToolError,
 };
@@ -75,7 +75,7 @@ pub use steadfast_macros::{prompt, resource, server, tool};
 pub type Result<T, E = ToolError> = std::result::Result<T, E>;
 
 #[doc(hidden)]
-pub use server::private as __private;
+pub use crate::server::private as __private;
 
 /// The examples of the README, compiled.
 #[cfg(all(doctest, feature = "macros"))]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use steadfast::client::{Connecting, Era};
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, ErrorKind, JsonObject, Revision};
 
 use crate::authorization::Given;

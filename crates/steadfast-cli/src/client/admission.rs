@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, Method, StatusCode};
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing};
 use steadfast_auth::client::Authorizer;
 
 /// Signs requests if somebody can, and remembers whether the last message was turned away for who sent it, or for where.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use steadfast::client::{Connecting, Era};
 use steadfast::transport::child;
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, Implementation, Revision};
 
 use super::admission::Admission;

@@ -12,7 +12,7 @@ use steadfast_model::{
 
 use super::Client;
 use super::call::Call;
-use super::pages::Items;
+use super::listing::Items;
 use crate::error::Error;
 use crate::runtime::Notices;
 

@@ -10,35 +10,14 @@
 //! Every call ends in a result or in an [`Error`](crate::Error) whose [`Outcome`](crate::Outcome) says what is known:
 //! never sent, refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
 
-mod asking;
-mod attempts;
+pub(crate) mod cache;
 mod call;
-mod canceller;
-mod changes;
-mod connect;
-mod course;
-mod declared;
-mod ending;
-mod followed;
+pub(crate) mod connection;
 mod handlers;
-pub(crate) mod kept;
-mod line;
-mod link;
-mod logs;
-mod lookup;
+mod listing;
 mod methods;
-mod opening;
-mod pages;
-mod pending;
-mod progress;
-mod questions;
-mod reconnect;
-mod rounds;
-mod server_request;
-mod settled;
-mod target;
+pub(crate) mod notifications;
 mod tasks;
-mod unwanted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -47,30 +26,30 @@ use steadfast_model::request::Request;
 use steadfast_model::{ProgressToken, Revision};
 use steadfast_proto::connection::Peer;
 
+pub use cache::ResponseCache;
 pub use call::Call;
-pub use canceller::Canceller;
-pub use changes::{Change, Changes};
-pub use connect::Connecting;
-pub use kept::ResponseCache;
-pub use logs::Logs;
-pub use opening::Era;
-pub use pages::{Items, Listing};
-pub use pending::PendingResult;
-pub use progress::{Progress, Underway};
-pub use reconnect::Reconnect;
-pub use server_request::ServerRequest;
-pub use settled::{Settled, Unknown};
+pub use call::canceller::Canceller;
+pub use call::pending::PendingResult;
+pub use call::progress::{Progress, Underway};
+pub use call::settled::{Settled, Unknown};
+pub use connection::connect::Connecting;
+pub use connection::opening::Era;
+pub use connection::reconnect::Reconnect;
 #[cfg(feature = "http-client")]
-pub use target::ViaHttp;
-pub use target::{Target, ViaChild, ViaFunction, ViaMemory, ViaTransport, Way};
+pub use connection::target::ViaHttp;
+pub use connection::target::{Target, ViaChild, ViaFunction, ViaMemory, ViaTransport, Way};
+pub use handlers::server_request::ServerRequest;
+pub use listing::{Items, Listing};
+pub use notifications::changes::{Change, Changes};
+pub use notifications::logs::Logs;
 
-pub use crate::server::filled::check as check_form;
+pub use crate::validation::form::check as check_form;
 
-pub(crate) use ending::result_of;
+pub(crate) use call::outcome::result_of;
 
 use crate::runtime::Runtime;
-use kept::{Kept, Over};
-use line::Line;
+use cache::{Kept, Over};
+use connection::reconnecting::Line;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
 ///
@@ -171,7 +150,7 @@ impl Client {
     /// Closes the client for good, and waits until its connection is closed and a child process is gone. Calls that wait end,
     /// and nothing is opened again. Tasks that are followed are cancelled first; the server has two seconds to hear of that.
     pub async fn close(self) {
-        unwanted::cancel_all(&self, self.inner.line.begin_close());
+        tasks::cancel::cancel_all(&self, self.inner.line.begin_close());
         self.inner.line.wait_until_over().await;
     }
 
@@ -179,7 +158,7 @@ impl Client {
     /// when it is needed.
     pub async fn closed(&self) {
         let closed = self.inner.line.link().closed();
-        link::wait_until_closed(closed).await;
+        connection::live::wait_until_closed(closed).await;
     }
 }
 

@@ -14,62 +14,45 @@
 //! What the shell needs from its surroundings is the small [`Runtime`] trait: tokio in earnest, the simulator's executor in
 //! tests.
 
-mod asks;
-mod calls;
-#[cfg(feature = "http")]
-mod carriers;
-mod driver;
-mod engine;
-mod exchange;
-mod execution;
-mod fence;
-pub(crate) mod heartbeat;
-pub(crate) mod homes;
-mod io_thread;
-mod log;
-mod lull;
-mod mailbox;
-mod notices;
-mod room;
+mod bounded_queue;
+pub(crate) mod connection;
 #[cfg(test)]
-pub(crate) mod still;
-mod threads;
+pub(crate) mod frozen;
+pub(crate) mod handler;
+mod log;
+pub(crate) mod threads;
+pub(crate) mod timeout;
 mod tokio;
-mod unseen;
-pub(crate) mod waiting;
-mod watchdog;
-#[cfg(feature = "http-client")]
-mod workers;
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use steadfast_proto::Moment;
 
-pub use self::tokio::TokioRuntime;
-pub use engine::Ended;
+pub use crate::runtime::tokio::TokioRuntime;
+pub use connection::engine::Ended;
 
-pub(crate) use asks::{Asked, Asks, Keeper, Memory};
-pub(crate) use calls::{CallEnding, CallOptions, OnProgress, PendingCall, Slot, progress_bytes};
+pub(crate) use bounded_queue::Backlog;
+pub(crate) use connection::calls::{CallEnding, CallOptions, OnProgress, PendingCall, Slot, progress_bytes};
+pub(crate) use connection::driver::{Driver, Obituary};
+pub(crate) use connection::engine::{Engine, Service, Started};
+pub(crate) use connection::exchange::Exchange;
 #[cfg(feature = "http")]
-pub(crate) use carriers::{for_workers_of as carriers_for, spawn_apart};
-pub(crate) use driver::{Driver, Obituary};
-pub(crate) use engine::{Engine, Service, Started};
-pub(crate) use exchange::Exchange;
-#[cfg(feature = "http")]
-pub(crate) use exchange::Kept;
-pub(crate) use execution::{Execution, Shielded};
+pub(crate) use connection::exchange::Kept;
+pub(crate) use connection::mailbox::{Letter, Mailbox};
+pub(crate) use connection::notices::Notices;
+pub(crate) use handler::execution::{Execution, Shielded};
+pub(crate) use handler::input_rounds::{Asked, Asks, Keeper, Memory};
 #[cfg(feature = "http-client")]
-pub(crate) use fence::drop_quietly;
-pub(crate) use fence::{Job, launch, poll_quietly};
-pub(crate) use io_thread::handle as io_handle;
+pub(crate) use handler::task::drop_quietly;
+pub(crate) use handler::task::{Job, launch, poll_quietly};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{Provoked, ProvokedLog};
-pub(crate) use mailbox::{Letter, Mailbox};
-pub(crate) use notices::Notices;
-pub(crate) use unseen::Backlog;
+#[cfg(feature = "http")]
+pub(crate) use threads::http_threads::{for_workers_of as carriers_for, spawn_apart};
+pub(crate) use threads::io_thread::handle as io_handle;
 #[cfg(feature = "http-client")]
-pub(crate) use workers::{on_workers, watched};
+pub(crate) use threads::workers::{on_workers, watched};
 
 /// Work to be polled to its end.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -10,8 +10,8 @@ use steadfast_proto::Moment;
 use tokio::runtime::{Handle, Id};
 use tokio::time::Sleep;
 
-use super::threads::{Threads, WeakThreads};
-use super::watchdog::{Watch, Watchdog};
+use super::threads::blocking_pool::{Threads, WeakThreads};
+use super::threads::watchdog::{Watch, Watchdog};
 use super::{Runtime, Task, Timer};
 
 /// A tokio runtime for handlers. Cheap to clone.
@@ -77,8 +77,8 @@ impl TokioRuntime {
 
     pub(super) fn spawn_task<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
         #[cfg(feature = "http")]
-        if super::carriers::is_here() {
-            return super::carriers::start_soon(&self.handle, Box::pin(task));
+        if super::threads::http_threads::is_here() {
+            return super::threads::http_threads::start_soon(&self.handle, Box::pin(task));
         }
         drop(self.handle.spawn(task));
     }
@@ -114,7 +114,7 @@ impl Runtime for TokioRuntime {
     }
 
     fn spawn_beside_drivers(&self, task: Task) {
-        match super::io_thread::handle() {
+        match super::threads::io_thread::handle() {
             Ok(io) => drop(io.spawn(task)),
             Err(_) => self.spawn_task(task),
         }
@@ -136,7 +136,7 @@ impl Runtime for TokioRuntime {
 /// Whether this thread has timers of its own, and nobody but us uses it.
 fn has_timers() -> bool {
     #[cfg(feature = "http")]
-    return super::carriers::is_here();
+    return super::threads::http_threads::is_here();
     #[cfg(not(feature = "http"))]
     return false;
 }
@@ -165,7 +165,7 @@ impl Timer for TokioTimer {
         let instant = self.runtime.instant(when);
         let sleep = self.sleep.get_or_insert_with(|| {
             // The thread of the drivers has timers, whatever the runtime of the handlers has.
-            let _inside = (!has_timers()).then(|| super::io_thread::handle().map(Handle::enter));
+            let _inside = (!has_timers()).then(|| super::threads::io_thread::handle().map(Handle::enter));
             Box::pin(tokio::time::sleep_until(instant.into()))
         });
         std::task::ready!(sleep.as_mut().poll(cx));

@@ -5,11 +5,11 @@ use std::panic::Location;
 use steadfast_model::{Cache, Icon, Implementation, JsonObject};
 use steadfast_proto::connection::Limits;
 
-use super::names;
+use super::input::seal::StateKeys;
 use super::prompt::Prompt;
+use super::registry::names;
 use super::resource::Resource;
-use super::resource_template::ResourceTemplate;
-use super::seal::StateKeys;
+use super::resource::template::ResourceTemplate;
 use super::tasks::TaskSettings;
 use super::tool::Tool;
 use super::{IntoServer, Item, Parts, Profile, Server};

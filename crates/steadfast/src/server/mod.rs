@@ -3,46 +3,21 @@
 //! Most servers are an `impl` block with [`#[server]`](macro@crate::server) on it. All that the macros do can be done by
 //! hand with [`Server::builder`] and [`Tool::new`].
 
-mod arguments;
-mod ask;
 mod builder;
-mod catalog;
-mod complaint;
-mod completer;
-mod contents;
+mod completion;
 mod context;
-mod cursor;
-mod description;
-mod failure;
-pub(crate) mod filled;
-mod form;
-mod handler;
-mod media;
-mod messages;
-mod names;
-mod need;
-mod parameters;
+pub(crate) mod decode;
+mod dispatch;
+pub(crate) mod input;
 #[doc(hidden)]
 pub mod private;
 mod prompt;
-mod prompts;
-mod reading;
-mod reply;
+mod registry;
 mod resource;
-mod resource_template;
-mod resources;
-mod round;
-mod schema;
-mod seal;
 mod serve;
-mod service;
-mod signals;
-mod strings;
 mod subscriptions;
 pub mod tasks;
 mod tool;
-mod url;
-mod watch;
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,41 +27,41 @@ use steadfast_model::{Cache, Implementation, JsonObject, ServerCapabilities, TAS
 
 use steadfast_proto::connection::Limits;
 
-pub use ask::{Ask, Elicit, Elicited};
 pub use builder::ServerBuilder;
-pub use completer::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
-pub use contents::{IntoResource, ResourceReply};
+pub use completion::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
 pub use context::{ClientInfo, Context};
-pub use failure::{Failure, Reply, ToolError};
-pub use form::Form;
-pub use handler::{BlockingHandler, Handler};
-pub use media::{Audio, Image};
-pub use messages::{IntoPrompt, PromptReply};
-pub use need::Need;
+pub use input::ask::{Ask, Elicit, Elicited};
+pub use input::form::Form;
+pub use input::need::Need;
+pub use input::seal::StateKeys;
+pub use prompt::reply::{IntoPrompt, PromptReply};
 pub use prompt::{Prompt, PromptBuilder};
-pub use reply::{IntoReply, Structured};
+pub use resource::reply::{IntoResource, ResourceReply};
+pub use resource::template::{ResourceTemplate, ResourceTemplateBuilder};
 pub use resource::{Resource, ResourceBuilder};
-pub use resource_template::{ResourceTemplate, ResourceTemplateBuilder};
-pub use seal::StateKeys;
 pub use serve::{Serve, Serving};
+pub use tool::error::{Failure, Reply, ToolError};
+pub use tool::handler::{BlockingHandler, Handler};
+pub use tool::media::{Audio, Image};
+pub use tool::reply::{IntoReply, Structured};
 pub use tool::{Tool, ToolBuilder};
 
 pub use crate::validation::limits as schema_limits;
 
-pub(crate) use arguments::Arguments;
-pub(crate) use ask::check_tool_uses;
-pub(crate) use catalog::{Catalog, Item, Live};
-pub(crate) use filled::check as check_form;
-pub(crate) use handler::Run;
+pub(crate) use crate::validation::form::check as check_form;
+#[cfg(feature = "http")]
+pub(crate) use dispatch::ServerService;
+pub(crate) use input::ask::check_tool_uses;
+pub(crate) use registry::{Catalog, Item, Live};
 #[cfg(feature = "http")]
 pub(crate) use serve::not_begun;
 #[cfg(feature = "http")]
-pub(crate) use service::ServerService;
-#[cfg(feature = "http")]
-pub(crate) use signals::listen as listen_for_signals;
-pub(crate) use watch::{Change, Watcher};
+pub(crate) use serve::signals::listen as listen_for_signals;
+pub(crate) use subscriptions::watch::{Change, Watcher};
+pub(crate) use tool::arguments::Arguments;
+pub(crate) use tool::handler::Run;
 
-use watch::Watchers;
+use subscriptions::watch::Watchers;
 
 use crate::error::Error;
 use tasks::{TaskSettings, TaskSupport, Tasks};

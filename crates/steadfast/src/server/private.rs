@@ -9,17 +9,17 @@ pub use steadfast_model::{Icon, ToolAnnotations};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::contents::IntoResource;
 use super::context::Context;
-use super::messages::IntoPrompt;
-pub use super::need::Need;
-pub use super::parameters::Parameters;
-use super::parameters::may_be_absent;
+pub use super::input::need::Need;
+use super::prompt::reply::IntoPrompt;
 use super::prompt::{Prompt, PromptBuilder};
-use super::reply::IntoReply;
+use super::resource::reply::IntoResource;
+use super::resource::template::{ResourceTemplate, ResourceTemplateBuilder};
 use super::resource::{Resource, ResourceBuilder};
-use super::resource_template::{ResourceTemplate, ResourceTemplateBuilder};
-pub use super::schema::Properties;
+pub use super::tool::parameters::Parameters;
+use super::tool::parameters::may_be_absent;
+use super::tool::reply::IntoReply;
+pub use super::tool::schema::Properties;
 use super::tool::{Tool, ToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 

@@ -17,34 +17,16 @@
 //! registered with the runtime that polls first, not with the one in which the transport was made, so that a driver with
 //! a thread and a runtime of its own can take over what others have opened. Some can leave that one for another again.
 
-use std::io;
-use std::task::{Context, Poll};
-
-mod channel;
 pub mod child;
-#[cfg(unix)]
-mod descriptors;
-#[cfg(feature = "http")]
+pub(crate) mod fd;
+#[cfg(any(feature = "http", feature = "http-client"))]
 pub mod http;
-#[cfg(feature = "http-client")]
-pub mod http_client;
-mod input;
 pub mod memory;
-mod output;
-#[cfg(unix)]
-mod socket;
-#[cfg(not(unix))]
-#[path = "socket_portable.rs"]
-mod socket;
 pub mod stdio;
 pub mod stream;
-#[cfg(unix)]
-mod threads;
-#[cfg(not(unix))]
-#[path = "threads_portable.rs"]
-mod threads;
-#[cfg(unix)]
-mod watched;
+
+use std::io;
+use std::task::{Context, Poll};
 
 /// Bytes to and from one peer.
 ///

@@ -7,6 +7,7 @@
 
 mod dialect;
 mod document;
+pub(crate) mod form;
 pub mod limits;
 mod measure;
 #[cfg(feature = "schema-validation")]

@@ -2,7 +2,7 @@
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing};
 
 #[derive(Clone)]
 pub(crate) struct Again {

@@ -21,7 +21,7 @@ use serde_json::Value;
 use steadfast::Client;
 use steadfast::client::{Connecting, Era, Reconnect};
 use steadfast::transport::child::Command;
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http::HttpTarget;
 use steadfast::{Error, Implementation, Revision};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::Value;
-use steadfast::transport::http_client::{
+use steadfast::transport::http::{
     Attempt, Authorize, Authorizing, Fetch, FetchError, FetchRequest, FetchResponse, Fetching, HttpTarget,
 };
 

@@ -1,10 +1,10 @@
 //! The flow with tokio around it: requests sent, users asked, tokens kept and shown.
 
 mod attempt;
+#[cfg(feature = "steadfast")]
+mod authorize;
 mod authorizer;
 mod builder;
-#[cfg(feature = "steadfast")]
-mod carried;
 mod drive;
 mod kept;
 mod loopback;

@@ -9,11 +9,11 @@
 //! A task belongs to its store, not to the connection that made it. The handler runs as it does for any call, in an exchange
 //! of its own: when it asks for input its run ends, and it is run again when all answers are there.
 
-mod first;
+mod first_input;
+mod notifications;
 mod run;
 mod serve;
 mod store;
-mod told;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,13 +24,13 @@ use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputRespon
 
 pub use store::{MemoryTasks, StoreError, Stored, TaskRecord, TaskStore};
 
-pub(super) use first::AskFirst;
+pub(super) use first_input::AskFirst;
+pub(super) use notifications::TaskListener;
 pub(super) use serve::{Course, begin, course_of, serve, without_tasks};
-pub(super) use told::TaskListener;
 
 use run::run;
 
-use super::watch::{Change, Watchers};
+use super::subscriptions::watch::{Change, Watchers};
 
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -16,11 +16,12 @@ use tokio::sync::oneshot;
 use super::{NewTask, TaskSupport, Tasks, run};
 use crate::error::Error;
 use crate::runtime::{Exchange, Execution, Job, Mailbox, Runtime, Service, Started, launch};
-use crate::server::service::ServerService;
-use crate::server::{Context, Server, Tool, round};
+use crate::server::dispatch::ServerService;
+use crate::server::input::round;
+use crate::server::{Context, Server, Tool};
 
 /// What a call of a tool that may be a task comes to.
-pub(in crate::server) enum Course {
+pub(crate) enum Course {
     /// It runs as any other.
     Inline,
     /// It becomes a task.
@@ -30,7 +31,7 @@ pub(in crate::server) enum Course {
 }
 
 /// How a call of this tool goes on for this client.
-pub(in crate::server) fn course_of(tool: &Tool, peer: &Peer) -> Course {
+pub(crate) fn course_of(tool: &Tool, peer: &Peer) -> Course {
     let knows_tasks = peer.revision.is_modern() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.task_support() {
         TaskSupport::Optional | TaskSupport::Required if knows_tasks => Course::Task,
@@ -40,7 +41,7 @@ pub(in crate::server) fn course_of(tool: &Tool, peer: &Peer) -> Course {
 }
 
 /// Makes a task of a call, and answers with it once it is kept.
-pub(in crate::server) fn begin(
+pub(crate) fn begin(
     server: &Server,
     tool: &Tool,
     request: &Request,
@@ -99,12 +100,7 @@ async fn make<S: Service>(
 }
 
 /// Answers a request about a task.
-pub(in crate::server) fn serve(
-    server: &Server,
-    request: &Request,
-    mailbox: &Arc<Mailbox>,
-    runtime: &Arc<dyn Runtime>,
-) -> Started {
+pub(crate) fn serve(server: &Server, request: &Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
     let refuse = |error: &ErrorObject| Started::Answered(Answer::error(&request.id, error));
     if !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
         return refuse(&without_tasks(request.method.name()));
@@ -192,7 +188,7 @@ fn read_answers(request: &Request) -> Result<Option<InputResponses>, ErrorObject
     Ok(answers.map(InputResponses))
 }
 
-pub(in crate::server) fn without_tasks(what: &str) -> ErrorObject {
+pub(crate) fn without_tasks(what: &str) -> ErrorObject {
     let required = ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new());
     ErrorObject::missing_capability(format!("{what} needs a client that knows tasks"), &required)
 }

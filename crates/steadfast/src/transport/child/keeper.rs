@@ -19,8 +19,8 @@ use super::command::{Command, Stderr};
 use super::life::{Handle, Life, Phase};
 use super::lines::Lines;
 use super::{group, report};
-use crate::transport::input::Input;
-use crate::transport::output::Output;
+use crate::transport::fd::input::Input;
+use crate::transport::fd::output::Output;
 
 /// How long to wait for a group to vanish after it was killed. Its members may only be waiting for somebody else to reap
 /// them, which is nothing that we could do.

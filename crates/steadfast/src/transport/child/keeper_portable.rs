@@ -12,9 +12,9 @@ use super::command::{Command, Stderr};
 use super::life::{Handle, Life, Phase};
 use super::lines::Lines;
 use super::report;
-use crate::transport::input::Input;
-use crate::transport::output::Output;
-use crate::transport::threads;
+use crate::transport::fd::input::Input;
+use crate::transport::fd::output::Output;
+use crate::transport::fd::pump;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -67,7 +67,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         };
-        Ok((Input::thread(threads::reader(stdout)?), Output::thread(threads::writer(stdin)?)))
+        Ok((Input::thread(pump::reader(stdout)?), Output::thread(pump::writer(stdin)?)))
     };
     match started() {
         Ok((input, output)) => Ok(Started { input, output, handle }),

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use serde_json::json;
 use steadfast::client::Reconnect;
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use crate::http_client::{Came, OLDER, older, raw, response};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, TASKS_EXTENSION};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Servers at a URL, which are come back to unless told otherwise.
 
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;

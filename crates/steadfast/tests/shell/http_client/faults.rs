@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::Era;
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;

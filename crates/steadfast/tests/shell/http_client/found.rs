@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use steadfast::client::{Change, Era};
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http::HttpTarget;
 use steadfast::{Outcome, SubscriptionFilter};
 
 use super::*;
@@ -336,14 +336,14 @@ async fn what_was_given_up_before_it_was_sent_is_not_sent() {
 #[derive(Clone)]
 struct Panics(Arc<AtomicUsize>);
 
-impl steadfast::transport::http_client::Authorize for Panics {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn steadfast::transport::http_client::Attempt> {
+impl steadfast::transport::http::Authorize for Panics {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn steadfast::transport::http::Attempt> {
         Box::new(self.clone())
     }
 }
 
-impl steadfast::transport::http_client::Attempt for Panics {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> steadfast::transport::http_client::Authorizing<'a, ()> {
+impl steadfast::transport::http::Attempt for Panics {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> steadfast::transport::http::Authorizing<'a, ()> {
         Box::pin(async {
             assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "no token");
             Ok(())

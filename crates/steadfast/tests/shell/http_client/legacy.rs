@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::client::Era;
 use steadfast::transport::http::HttpOptions;
-use steadfast::transport::http_client::{
+use steadfast::transport::http::{
     Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, Fetching, HttpTarget,
 };
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use steadfast::Revision;
 use steadfast::client::{Era, Reconnect};
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http::HttpTarget;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, FetchRequest};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, FetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 

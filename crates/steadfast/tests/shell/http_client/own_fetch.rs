@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use steadfast::transport::http_client::{
+use steadfast::transport::http::{
     Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching,
 };
 use steadfast::{Outcome, SubscriptionFilter};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::Era;
-use steadfast::transport::http_client::{Fetch, FetchRequest, Fetching, HttpTarget};
+use steadfast::transport::http::{Fetch, FetchRequest, Fetching, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::own_fetch::{Near, nothing_before};

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicUsize;
 
 use serde_json::json;
 use steadfast::client::Era;
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http::HttpTarget;
 use tokio::io::copy_bidirectional;
 
 use super::served::Served;

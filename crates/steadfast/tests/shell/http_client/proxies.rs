@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 use steadfast::client::Era;
-use steadfast::transport::http_client::HttpTarget;
+use steadfast::transport::http::HttpTarget;
 use steadfast::{ErrorKind, Outcome};
 use tokio::io::copy_bidirectional;
 

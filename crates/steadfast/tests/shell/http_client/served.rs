@@ -141,7 +141,7 @@ async fn where_nobody_listens_nothing_was_sent() {
 
 #[tokio::test]
 async fn what_is_no_url_and_no_header_is_said_at_once() {
-    use steadfast::transport::http_client::HttpTarget;
+    use steadfast::transport::http::HttpTarget;
     for target in
         [HttpTarget::new("not a url"), HttpTarget::new("ftp://a/b"), HttpTarget::new("http://a/").header("a b", "c")]
     {

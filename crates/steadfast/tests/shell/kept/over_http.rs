@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use steadfast::ErrorKind;
-use steadfast::transport::http_client::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 
 use super::*;
 use crate::http_client::{connect, json_answer, modern, raw};

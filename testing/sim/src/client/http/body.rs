@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use steadfast::transport::http_client::{FetchBody, FetchError};
+use steadfast::transport::http::{FetchBody, FetchError};
 
 use super::streams::{Read, State};
 use crate::client::journal::{Fault, Journal};

@@ -1,7 +1,7 @@
 //! Which connection of the client's a request belongs to, as far as a server can tell.
 
 use serde_json::Value;
-use steadfast::transport::http_client::FetchRequest;
+use steadfast::transport::http::FetchRequest;
 
 use super::Web;
 

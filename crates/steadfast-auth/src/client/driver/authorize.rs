@@ -1,0 +1,50 @@
+//! An authorizer for the HTTP clients of `steadfast`.
+
+use http::{HeaderMap, Method, StatusCode};
+use steadfast::transport::http as transport;
+use steadfast::transport::http::Authorizing;
+
+use super::{Attempt, Authorizer, Verdict};
+use crate::client::Error;
+
+/// ```no_run
+/// # #[cfg(feature = "reqwest")]
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use steadfast::Client;
+/// use steadfast::transport::http::HttpTarget;
+/// use steadfast_auth::ReqwestClient;
+/// use steadfast_auth::client::{Authorizer, Loopback, Profile};
+///
+/// let server = "https://mcp.example.com/mcp";
+/// let authorizer = Authorizer::builder(server, Profile::new("Example editor"), ReqwestClient::new()?)?
+///     .user_agent(Loopback::new())
+///     .build();
+/// let client = Client::connect(HttpTarget::new(server).authorize(authorizer)).await?;
+/// # Ok(()) }
+/// ```
+impl transport::Authorize for Authorizer {
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn transport::Attempt> {
+        Box::new(AuthorizedAttempt(self.attempt(method.clone(), url).map_err(Some)))
+    }
+}
+
+/// An attempt, or why there is none.
+struct AuthorizedAttempt(Result<Attempt, Option<Error>>);
+
+impl transport::Attempt for AuthorizedAttempt {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async move {
+            match &mut self.0 {
+                Ok(attempt) => attempt.sign(headers).await.map_err(Into::into),
+                Err(error) => Err(error.take().map_or_else(|| "it cannot be authorized".into(), Into::into)),
+            }
+        })
+    }
+
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> Authorizing<'a, bool> {
+        Box::pin(async move {
+            let Ok(attempt) = &mut self.0 else { return Ok(false) };
+            Ok(attempt.answered(status, headers).await? != Verdict::Deliver)
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! What requests over HTTP need of what is kept, and tell it.
+
+use super::Kept;
+use crate::transport::http::client::Above;
+
+impl Above for Kept {
+    fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str)) {
+        if let Some(tool) = self.tool(tool) {
+            tool.each_header(arguments, |name, value| header(name, &value));
+        }
+    }
+
+    fn identify(&self, credentials: &mut dyn Iterator<Item = &[u8]>) {
+        Self::identify(self, credentials);
+    }
+}

@@ -1,0 +1,327 @@
+//! The course of a call: what comes after each request that is made for it.
+//!
+//! Most calls are one request and its answer. Others take more: the server asks back, or gives a task, or wants headers that
+//! are not known yet, or is lost on the way. Whatever is waited for then, the total time and a cancellation end it at once,
+//! and what is known of the call by then is in the error (law L10).
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value;
+use steadfast_model::era;
+use steadfast_model::request::Request;
+use steadfast_model::{AnyResult, InputRequiredResult, JsonObject, ProgressToken, Task};
+use steadfast_proto::{Moment, mutant};
+
+use super::attempts::Attempts;
+use super::canceller::Canceller;
+use super::header_lookup::{Lookup, look_up};
+use super::outcome::{Loss, Lost, complete, text_of};
+use super::request::Asking;
+use super::rounds::Rounds;
+use super::{Call, Settings};
+use crate::client::Client;
+use crate::client::cache::Keeping;
+use crate::client::connection::live::Link;
+use crate::client::connection::reconnecting::{Failed, Line};
+use crate::client::tasks;
+use crate::client::tasks::Tasks;
+use crate::client::tasks::cancel::takes_cancellations;
+use crate::error::{Error, Outcome};
+use crate::runtime::timeout::{before, unless};
+use crate::runtime::{CallEnding, CallOptions, PendingCall, Runtime};
+
+/// One call, over all the requests that it takes.
+pub(crate) struct Course<R: Request> {
+    /// Keeps the connection open while the call waits.
+    client: Client,
+    /// What the last request went over, and when.
+    link: Arc<Link>,
+    asked: Moment,
+    params: R::Params,
+    settings: Settings,
+    token: Option<ProgressToken>,
+    bounds: Bounds,
+    rounds: Rounds,
+    lookup: Lookup,
+    attempts: Attempts,
+    /// The tasks that the last request may become.
+    tasks: Option<Tasks>,
+    /// What the last request has to do with what the client keeps.
+    keeping: Option<Keeping>,
+    /// How long the last answer was.
+    answer_bytes: usize,
+}
+
+/// What became of a request.
+pub(crate) enum Step<R: Request> {
+    /// That was it.
+    Over(Result<R::Result, Error>),
+    /// There is more to do.
+    On(Next),
+}
+
+/// What there is to do.
+pub(crate) enum Next {
+    /// It was lost, and may be made again.
+    Return(Failed),
+    /// The server asks back.
+    Answer(InputRequiredResult),
+    /// What the server wants in the headers is to be looked up.
+    LookUp,
+    /// It goes on as a task, which is followed.
+    Follow(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
+    /// It was lost with its server, and that is it: how that ended is worth a moment.
+    Mourn(Error),
+}
+
+/// What came of that.
+enum Came<R: Request> {
+    /// Another request.
+    Request(Asking<R>),
+    /// The result of a task.
+    Result(Value),
+}
+
+impl<R: Request> Course<R> {
+    /// The course of a call that is about to be made.
+    pub(crate) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
+        let Call { client, settings, .. } = call;
+        let inner = &client.inner;
+        let trusted = inner.trusts_annotations && inner.kept().may_repeat::<R>(&params);
+        let harmless = settings.idempotent || trusted || R::METHOD.only_asks();
+        let runtime = Arc::clone(inner.runtime());
+        let asked = runtime.now();
+        let end = settings.total_timeout.map(|total| asked + total);
+        Self {
+            link: inner.line.link(),
+            attempts: Attempts::new(inner.line.policy().most(), harmless),
+            bounds: Bounds { canceller: Canceller::default(), end, line: Arc::clone(&inner.line), runtime },
+            client,
+            asked,
+            params,
+            settings,
+            token,
+            rounds: Rounds::default(),
+            lookup: Lookup::default(),
+            tasks: None,
+            keeping: None,
+            answer_bytes: 0,
+        }
+    }
+
+    /// What cancels it.
+    pub(crate) fn canceller(&self) -> Canceller {
+        self.bounds.canceller.clone()
+    }
+
+    /// The answer, if it is kept and nobody insists on another.
+    pub(crate) fn kept(&mut self) -> Option<Arc<str>> {
+        if self.settings.fresh {
+            return None;
+        }
+        let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
+        let (keeping, text) = Keeping::found::<R>(kept, revision, &self.params, self.asked)?;
+        self.keeping = Some(keeping);
+        Some(text)
+    }
+
+    /// Makes the next request.
+    pub(crate) fn request(&mut self) -> Result<Asking<R>, Error> {
+        // The connection of a client that is being closed is there for taking back what goes on.
+        if self.bounds.line.is_closing() && !R::METHOD.takes_back() {
+            return Err(Error::closed(Outcome::NotSent));
+        }
+        self.tasks = Tasks::of::<R>(&self.client, &self.link.peer, &self.params)?;
+        let params = self.params_text()?;
+        self.asked = self.bounds.runtime.now();
+        let inner = &self.client.inner;
+        let over = inner.over(self.link.peer.revision);
+        let mut keeping = Keeping::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
+        if self.rounds.is_later() {
+            keeping.note_round();
+        }
+        self.keeping = Some(keeping);
+        let options = CallOptions {
+            timeout: self.settings.timeout,
+            total_timeout: self.bounds.end.map(|end| end.since(self.asked)),
+            progress: self.token.clone().zip(self.settings.on_progress.take()),
+            heeded_late: self.tasks.is_some() && takes_cancellations(&self.link.peer),
+            // In 2025-11-25 what is to become a task is taken back as one.
+            keep_when_given_up: self.tasks == Some(Tasks::Experiment),
+            ..CallOptions::default()
+        };
+        let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
+        self.bounds.canceller.follow(&request);
+        Ok(Asking::new(self.client.clone(), request, self.tasks))
+    }
+
+    /// The parameters, as the server's revision has them.
+    fn params_text(&self) -> Result<Box<str>, Error> {
+        let revision = self.link.peer.revision;
+        let decoration = self.client.inner.kept().logs.decorate(&self.client.inner.line.opener.decoration);
+        let decoration = match &self.token {
+            Some(token) => Cow::Owned(decoration.into_owned().with_progress_token(token)),
+            None => decoration,
+        };
+        let text = era::params_text(revision, &self.params, &decoration).map_err(Error::encode)?;
+        let text = self.rounds.dress(text, revision)?;
+        match self.tasks {
+            Some(tasks) => tasks.ask_for::<R>(text, &self.params),
+            None => Ok(text),
+        }
+    }
+
+    /// How long the last answer was.
+    pub(crate) fn answer_bytes(&self) -> usize {
+        self.answer_bytes
+    }
+
+    /// Takes back what the next request needs.
+    pub(crate) fn take_back(&mut self, request: &mut Asking<R>) {
+        self.settings.on_progress = request.take_on_progress();
+    }
+
+    /// Looks at how a request ended.
+    pub(crate) fn read(&mut self, ending: CallEnding) -> Step<R> {
+        let loss = Loss::of(&ending);
+        if let Some(loss) = loss
+            && self.attempts.allow(loss)
+        {
+            let failed = Failed { link: Arc::clone(&self.link), at: self.asked, lost: loss.of };
+            return Step::On(Next::Return(failed));
+        }
+        match text_of(ending, R::METHOD.name()) {
+            Ok(text) => self.take_answer(&text),
+            Err(error) if !self.rounds.is_later() && self.lookup.helps(&self.client, R::METHOD, &error) => {
+                Step::On(Next::LookUp)
+            }
+            Err(error) if loss.is_some_and(|loss| loss.of == Lost::Link) => Step::On(Next::Mourn(error)),
+            Err(error) => Step::Over(Err(self.with_what_is_known(error))),
+        }
+    }
+
+    /// Looks at the text of an answer.
+    pub(crate) fn take_answer(&mut self, text: &str) -> Step<R> {
+        self.answer_bytes = text.len();
+        if let Some(tasks) = self.tasks.filter(|tasks| *tasks == Tasks::Experiment)
+            && let Some(task) = tasks.begun_by(text)
+        {
+            return self.follow(tasks, task);
+        }
+        let may_ask = R::METHOD.may_ask_back_in(self.link.peer.revision);
+        let answer = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
+        match answer {
+            Ok(AnyResult::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
+            Ok(AnyResult::Task(created)) if self.tasks == Some(Tasks::Extension) => {
+                self.follow(Tasks::Extension, created.task)
+            }
+            answer => Step::Over(answer.and_then(complete::<R>).and_then(|result| self.keep(text, result))),
+        }
+    }
+
+    /// The task is followed from here on, whether anybody goes on with this or not.
+    fn follow(&self, tasks: Tasks, task: Task) -> Step<R> {
+        // Few calls become tasks, and the others need not be as large.
+        let following = tasks::follow(self.client.clone(), tasks, R::METHOD, task, self.settings.timeout);
+        Step::On(Next::Follow(Box::pin(following)))
+    }
+
+    /// Takes note of a result, and checks it.
+    fn keep(&mut self, text: &str, result: R::Result) -> Result<R::Result, Error> {
+        self.keeping.take().map_or(Ok(()), |mut keeping| keeping.take::<R>(text, &result)).map(|()| result)
+    }
+
+    /// Checks a result that did not come as the answer.
+    fn check(&self, result: R::Result) -> Result<R::Result, Error> {
+        self.keeping.as_ref().map_or(Ok(()), |keeping| keeping.check::<R>(&result)).map(|()| result)
+    }
+
+    /// What was not sent now may have been before.
+    fn with_what_is_known(&self, error: Error) -> Error {
+        let before = self.rounds.is_later() || self.attempts.known() == Outcome::Unknown;
+        if error.outcome() == Outcome::NotSent && before { error.with_outcome_unknown() } else { error }
+    }
+
+    /// Goes on to the end.
+    pub(crate) async fn go(mut self: Box<Self>, mut next: Next) -> (Result<R::Result, Error>, Box<Self>) {
+        loop {
+            let mut request = match self.take(next).await {
+                Ok(Came::Request(request)) => request,
+                Ok(Came::Result(result)) => {
+                    let read = serde_json::from_value(result).map_err(|error| Error::decode(R::METHOD, error));
+                    return (read.and_then(|result| self.check(result)), self);
+                }
+                Err(error) => return (Err(error), self),
+            };
+            let ending = (&mut request).await;
+            self.take_back(&mut request);
+            let step = self.read(ending);
+            drop(request);
+            match step {
+                Step::Over(result) => return (result, self),
+                Step::On(more) => next = more,
+            }
+        }
+    }
+
+    async fn take(&mut self, next: Next) -> Result<Came<R>, Error> {
+        match next {
+            Next::Return(failed) => {
+                let known = if self.rounds.is_later() { Outcome::Unknown } else { self.attempts.known() };
+                let another = self.bounds.during(known, self.client.inner.line.another(failed)).await?;
+                self.link = another.map_err(|error| error.with_outcome(known))?;
+            }
+            Next::Answer(asked) => {
+                // The server has not done it, and may have begun to before it asked.
+                let answering = self.rounds.answer(&self.client, asked);
+                let answered = self.bounds.during(Outcome::Unknown, answering).await?;
+                answered.map_err(|error| self.with_what_is_known(error))?;
+            }
+            Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
+            Next::Follow(following) => {
+                let result = self.bounds.during(Outcome::Unknown, following).await??;
+                return Ok(Came::Result(Value::Object(result)));
+            }
+            Next::Mourn(error) => {
+                let error = self.with_what_is_known(error);
+                let obituary = self.client.inner.line.obituary_of(&self.link);
+                let obituary = self.bounds.during(error.outcome(), obituary).await.ok().flatten();
+                return Err(error.explained_by(obituary));
+            }
+        }
+        let request = self.request().map_err(|error| self.with_what_is_known(error))?;
+        Ok(Came::Request(request))
+    }
+
+    /// The same call, to be made once more.
+    pub(crate) fn into_call(self) -> Call<R> {
+        let Self { client, params, settings, .. } = self;
+        Call { client, params: Ok(params), settings }
+    }
+}
+
+/// What ends a call while it waits for something else than an answer.
+struct Bounds {
+    canceller: Canceller,
+    /// When the call has taken long enough, over all that it takes.
+    end: Option<Moment>,
+    /// Nothing is waited for any more when this is closed.
+    line: Arc<Line>,
+    runtime: Arc<dyn Runtime>,
+}
+
+impl Bounds {
+    /// What the work comes to, unless the call is ended before: then with an error that says this.
+    async fn during<T>(&self, known: Outcome, work: impl Future<Output = T>) -> Result<T, Error> {
+        let bounded = before(&*self.runtime, self.end.filter(|_| !mutant!(ForgetTotal)), work);
+        let open = unless(self.line.wait_until_closing(), bounded);
+        match unless(self.canceller.cancelled(), open).await {
+            Some(Some(Some(done))) => Ok(done),
+            Some(Some(None)) => Err(Error::timed_out(known).saying("the total time of the call was up")),
+            Some(None) => Err(Error::closed(known).saying("this client was closed")),
+            None => Err(Error::cancelled(known)),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! One request of a call, on its way.
+//!
+//! Whoever drops a call may do so when its answer has come and nobody has looked at it. If that answer is a task, the server
+//! works on it, and no cancellation of the request ends that any more: the task is cancelled. If the answer comes later, the
+//! driver sees to that.
+
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use steadfast_model::request::Request;
+
+use super::outcome::text_of;
+use crate::client::Client;
+use crate::client::tasks::Tasks;
+use crate::client::tasks::cancel;
+use crate::client::tasks::registry::{Cancelling, Place};
+use crate::runtime::{CallEnding, OnProgress, PendingCall};
+
+/// See the [module](self). Awaited for how it ends; to be dropped when that was looked at.
+pub(crate) struct Asking<R: Request> {
+    client: Client,
+    request: PendingCall,
+    /// What it may become, and its place among what has.
+    tasks: Option<(Tasks, Place)>,
+    /// Set when the answer has left its place and may not have found another.
+    reading: Option<Cancelling>,
+    of: PhantomData<fn() -> R>,
+}
+
+impl<R: Request> Asking<R> {
+    /// `tasks`: what it may become.
+    pub(crate) fn new(client: Client, request: PendingCall, tasks: Option<Tasks>) -> Self {
+        let followed = &client.inner.line.opener.followed;
+        let tasks = tasks.map(|tasks| (tasks, followed.enter_asking(Arc::clone(request.slot()), tasks)));
+        Self { client, request, tasks, reading: None, of: PhantomData }
+    }
+
+    /// What is called with progress, for the next request.
+    pub(crate) fn take_on_progress(&mut self) -> Option<OnProgress> {
+        self.request.take_on_progress()
+    }
+}
+
+impl<R: Request> Future for Asking<R> {
+    type Output = CallEnding;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
+        std::task::ready!(self.request.poll_ended(cx));
+        // Nobody finds the answer where it was from here on: whoever closes the client waits until this is dropped.
+        self.reading = self.tasks.as_ref().and_then(|(_, place)| place.leave());
+        self.request.take_ending()
+    }
+}
+
+/// A task must not go on for nobody.
+impl<R: Request> Drop for Asking<R> {
+    fn drop(&mut self) {
+        if self.request.has_ended() {
+            return;
+        }
+        let left = self.tasks.as_ref().and_then(|(tasks, place)| Some((tasks, place.leave()?)));
+        if let Some(ending) = self.request.abandon()
+            && let Some((tasks, cancelling)) = left
+            && let Ok(text) = text_of(ending, R::METHOD.name())
+            && let Some(task) = tasks.begun_by(&text)
+        {
+            cancel::cancel(&self.client, &task.task_id, cancelling);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! One live connection. It does not come back: whoever needs another asks the [line](super::reconnecting) for it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_proto::Moment;
+use steadfast_proto::connection::Peer;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::opening::{Opened, Opener};
+use super::target::Carrier;
+use crate::client::cache::Kept;
+use crate::client::handlers::Answers;
+use crate::client::notifications::changes::Told;
+use crate::runtime::threads::driver_migration;
+use crate::runtime::timeout::before;
+use crate::runtime::{Driver, Letter, Mailbox, Obituary, Runtime, Task};
+#[cfg(feature = "http-client")]
+use crate::transport::http::client::HttpDriver;
+
+/// How long somebody whose call was lost with the server waits to learn how it ended. A process that dies is reaped at once.
+const MOURNING: Duration = Duration::from_secs(1);
+
+/// A connection on which it is known what is spoken. Dropping it closes it.
+pub(crate) struct Link {
+    driven: Driven,
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) instructions: Option<String>,
+    /// When it was opened.
+    pub(crate) since: Moment,
+}
+
+impl Link {
+    pub(crate) fn new(driven: Driven, opened: Opened, since: Moment) -> Self {
+        Self { driven, peer: Arc::new(opened.peer), instructions: opened.instructions, since }
+    }
+}
+
+impl std::ops::Deref for Link {
+    type Target = Driven;
+
+    fn deref(&self) -> &Driven {
+        &self.driven
+    }
+}
+
+/// A connection whose driver is at work. Dropping it closes it.
+pub(crate) struct Driven {
+    pub(crate) mailbox: Arc<Mailbox>,
+    /// Who hears what the server tells everyone.
+    pub(crate) told: Told,
+    closed: watch::Receiver<bool>,
+    refuses_calls: watch::Receiver<bool>,
+    audible: watch::Receiver<bool>,
+    obituary: watch::Receiver<Obituary>,
+}
+
+impl Driven {
+    /// Puts a driver to work: on that runtime, or on the workers.
+    #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP may fail to begin"))]
+    pub(crate) fn begin(opener: &Opener, carrier: Carrier, apart: Option<&Handle>) -> io::Result<Self> {
+        let told = Told::new(opener.limits.calls);
+        let kept = Arc::clone(&opener.kept);
+        let serving = Answers {
+            handlers: Arc::clone(&opener.handlers),
+            told: told.clone(),
+            kept: Arc::clone(&kept),
+            decoration: opener.decoration.clone(),
+            followed: Arc::clone(&opener.followed),
+        };
+        let (close, closed) = watch::channel(false);
+        let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
+        let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
+        let (mailbox, refuses_calls, audible, obituary, driven): (_, _, _, _, Task) = match carrier {
+            Carrier::Bytes(transport) => {
+                let mut driver = Driver::new(transport, |_| serving, hello, limits, runtime);
+                let (_, audible) = watch::channel(true);
+                let refuses_calls = driver.refuses_calls();
+                let obituary = driver.obituary();
+                let mailbox = Arc::clone(driver.mailbox());
+                let driven: Task = match opener.runtime.tokio().filter(|_| apart.is_some()) {
+                    Some(workers) => {
+                        let (apart, among) =
+                            driver_migration::tasks(driver, &mailbox, &opener.runtime, workers.handle());
+                        opener.runtime.spawn(Box::pin(among));
+                        Box::pin(drive(apart, close))
+                    }
+                    None => Box::pin(drive(driver, close)),
+                };
+                (mailbox, refuses_calls, audible, obituary, driven)
+            }
+            #[cfg(feature = "http-client")]
+            Carrier::Http(target) => {
+                let mut driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime)?;
+                let (_, obituary) = watch::channel(Obituary::Written(None));
+                let (mailbox, refuses_calls, audible) =
+                    (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
+                (mailbox, refuses_calls, audible, obituary, Box::pin(drive(driver, close)))
+            }
+        };
+        // From here on, dropping this closes the connection.
+        let begun = Self { mailbox, told, closed, refuses_calls, audible, obituary };
+        match apart {
+            Some(handle) => drop(handle.spawn(driven)),
+            None => opener.runtime.spawn(driven),
+        }
+        Ok(begun)
+    }
+
+    /// Tells when it is closed, and nothing of it is left.
+    pub(crate) fn closed(&self) -> watch::Receiver<bool> {
+        self.closed.clone()
+    }
+
+    /// Tells when it takes no more calls: either side may be slow to let go of it then.
+    pub(crate) fn refuses_calls(&self) -> watch::Receiver<bool> {
+        self.refuses_calls.clone()
+    }
+
+    /// Tells when the server is heard whenever it speaks: over HTTP that takes a stream of its own.
+    pub(crate) fn audible(&self) -> watch::Receiver<bool> {
+        self.audible.clone()
+    }
+
+    /// How the server ended, if that is known, or will be before long.
+    pub(crate) async fn obituary(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
+        let mut obituary = self.obituary.clone();
+        let written = obituary.wait_for(|obituary| matches!(obituary, Obituary::Written(_)));
+        // An error means that nobody is left to write one.
+        match before(runtime, Some(runtime.now() + MOURNING), written).await?.ok()?.clone() {
+            Obituary::Written(obituary) => obituary,
+            Obituary::Unwritten => None,
+        }
+    }
+
+    /// Begins to close it.
+    pub(crate) fn shut_down(&self) {
+        // If it is closed already, so much the better.
+        let _ = self.mailbox.post(Letter::ShutDown { at_once: true });
+    }
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
+/// Waits until a connection is closed.
+pub(crate) async fn wait_until_closed(mut closed: watch::Receiver<bool>) {
+    // An error means that the driver is gone, and with it the connection.
+    let _ = closed.wait_for(|closed| *closed).await;
+}
+
+/// Waits until a connection takes no more calls.
+pub(crate) async fn wait_until_calls_are_refused(mut refuses_calls: watch::Receiver<bool>) {
+    // An error means that the driver is gone, and with it the connection.
+    let _ = refuses_calls.wait_for(|refuses_calls| *refuses_calls).await;
+}
+
+/// Waits until the server of a connection is heard.
+pub(crate) async fn wait_until_audible(mut audible: watch::Receiver<bool>) {
+    // An error means that nothing will be heard any more.
+    let _ = audible.wait_for(|audible| *audible).await;
+}
+
+/// Drives a connection to its end, and says so.
+async fn drive(driver: impl Future, closing: Closing) {
+    driver.await;
+    drop(closing);
+}
+
+/// Says that the connection is closed, also when its driver is dropped.
+struct Closing {
+    closed: watch::Sender<bool>,
+    told: Told,
+    kept: Arc<Kept>,
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        // If nobody waits for it, nobody is told.
+        let _ = self.closed.send(true);
+        self.told.close();
+        self.kept.note_lost();
+    }
+}

@@ -1,0 +1,8 @@
+//! The connection of a client: what it connects to, how a connection is opened, and how a lost one is replaced.
+
+pub(crate) mod connect;
+pub(crate) mod live;
+pub(crate) mod opening;
+pub(crate) mod reconnect;
+pub(crate) mod reconnecting;
+pub(crate) mod target;

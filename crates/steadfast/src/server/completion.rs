@@ -1,0 +1,267 @@
+//! Completing what a user types: the arguments of prompts and the variables of resource templates.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use steadfast_model::{CompleteContext, Completion};
+
+use super::context::Context;
+use super::tool::error::{Failure, ToolError};
+
+/// What a completion ends with: the values, or how it failed.
+pub type CompletionReply = Result<Completion, Failure>;
+
+/// A completion on its way.
+pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>>;
+
+/// What can complete an argument: an `async` function of what is typed so far, with or without what else is filled in; or a
+/// list of all values, of which those that begin with it are offered, whatever the case of their letters.
+///
+/// A function may take the [`Context`] of the request as its third parameter: what is offered may depend on who asks, and
+/// what somebody may not know must not be offered to them.
+///
+/// ```
+/// use steadfast::{CompleteContext, Prompt};
+///
+/// let prompt = Prompt::new("trip")
+///     .argument("country", "Where to", true)
+///     .argument("city", "Which city", false)
+///     .complete("country", ["Chile", "China", "Norway"])
+///     .complete("city", |typed: String, context: CompleteContext| async move {
+///         let cities: &[&str] = match context.argument("country") {
+///             Some("Norway") => &["Bergen", "Oslo"],
+///             _ => &[],
+///         };
+///         cities.iter().filter(|city| city.starts_with(&typed)).map(ToString::to_string).collect::<Vec<_>>()
+///     })
+///     .handler(|| async { "Plan a trip." });
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "this does not complete an argument",
+    label = "not a completer",
+    note = "a completer is a list of values, or looks like this: `|typed: String, filled: CompleteContext, ctx: Context| async move {{ .. }}`; the last, or the last two, may be left out",
+    note = "it returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
+)]
+pub trait Completer<Marker>: Send + Sync + 'static {
+    /// Completes what is typed so far.
+    fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture;
+}
+
+/// What a completer may return. At most a hundred values go out; those beyond are counted.
+#[diagnostic::on_unimplemented(
+    message = "a completer cannot return `{Self}`",
+    label = "not values to complete with",
+    note = "a completer returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
+)]
+pub trait IntoCompletion {
+    /// Makes the completion.
+    fn into_completion(self) -> CompletionReply;
+}
+
+impl IntoCompletion for Completion {
+    fn into_completion(mut self) -> CompletionReply {
+        let given = self.values.len();
+        if given > Self::MAX_VALUES {
+            self.values.truncate(Self::MAX_VALUES);
+            self.has_more = Some(true);
+            self.total = self.total.max(u64::try_from(given).ok());
+        }
+        Ok(self)
+    }
+}
+
+impl<S: Into<String>> IntoCompletion for Vec<S> {
+    fn into_completion(self) -> CompletionReply {
+        Ok(Completion::new(self.into_iter().map(Into::into).collect()))
+    }
+}
+
+impl<S: Into<String>, const N: usize> IntoCompletion for [S; N] {
+    fn into_completion(self) -> CompletionReply {
+        Vec::from(self).into_completion()
+    }
+}
+
+impl<T: IntoCompletion, E: Into<ToolError>> IntoCompletion for Result<T, E> {
+    fn into_completion(self) -> CompletionReply {
+        match self {
+            Ok(value) => value.into_completion(),
+            Err(error) => Err(error.into().into()),
+        }
+    }
+}
+
+/// Marks a completer that takes what is typed.
+#[derive(Debug)]
+pub struct TakesTyped;
+/// Marks a completer that takes what is typed, and what else is filled in.
+#[derive(Debug)]
+pub struct TakesTypedAndContext;
+/// Marks a completer that takes what is typed, what else is filled in, and the request.
+#[derive(Debug)]
+pub struct TakesRequest;
+/// Marks a list of values.
+#[derive(Debug)]
+pub struct ByPrefix<S>(PhantomData<S>);
+
+impl<Function, Answer> Completer<TakesTyped> for Function
+where
+    Function: Fn(String) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoCompletion,
+{
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
+        let answer = self(typed);
+        Box::pin(async move { answer.await.into_completion() })
+    }
+}
+
+impl<Function, Answer> Completer<TakesTypedAndContext> for Function
+where
+    Function: Fn(String, CompleteContext) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoCompletion,
+{
+    fn complete(&self, typed: String, filled: CompleteContext, _: Context) -> CompletionFuture {
+        let answer = self(typed, filled);
+        Box::pin(async move { answer.await.into_completion() })
+    }
+}
+
+impl<Function, Answer> Completer<TakesRequest> for Function
+where
+    Function: Fn(String, CompleteContext, Context) -> Answer + Send + Sync + 'static,
+    Answer: Future + Send + 'static,
+    Answer::Output: IntoCompletion,
+{
+    fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture {
+        let answer = self(typed, filled, ctx);
+        Box::pin(async move { answer.await.into_completion() })
+    }
+}
+
+impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for Vec<S> {
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
+        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
+    }
+}
+
+impl<S: AsRef<str> + Send + Sync + 'static, const N: usize> Completer<ByPrefix<S>> for [S; N] {
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
+        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
+    }
+}
+
+impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for &'static [S] {
+    fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
+        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
+    }
+}
+
+/// The values that begin with what is typed.
+fn by_prefix<S: AsRef<str>>(values: &[S], typed: &str) -> Vec<String> {
+    let typed = typed.to_lowercase();
+    let begins = |value: &&str| value.to_lowercase().starts_with(&typed);
+    values.iter().map(AsRef::as_ref).filter(begins).map(str::to_owned).collect()
+}
+
+/// A completer with its types forgotten.
+type Complete = dyn Fn(String, CompleteContext, Context) -> CompletionFuture + Send + Sync;
+
+/// The completers of one prompt or template, by the name of what they complete.
+#[derive(Clone, Default)]
+pub(crate) struct Completers(Vec<(String, Arc<Complete>)>);
+
+impl Completers {
+    /// Adds a completer; of two for one name the last counts.
+    pub(super) fn add<M: 'static>(&mut self, name: String, completer: impl Completer<M>) {
+        self.0.retain(|(other, _)| *other != name);
+        self.0.push((name, Arc::new(move |typed, filled, ctx| completer.complete(typed, filled, ctx))));
+    }
+
+    /// Nothing is completed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What they complete.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Completes what is typed so far, for a request: with nothing, if nobody knows. The completer itself is called where
+    /// the future is polled.
+    pub(crate) fn complete(
+        &self,
+        name: &str,
+        typed: String,
+        filled: CompleteContext,
+    ) -> impl FnOnce(Context) -> CompletionFuture + use<> {
+        let found = self.0.iter().find(|(other, _)| other == name).map(|(_, completer)| Arc::clone(completer));
+        move |ctx| {
+            Box::pin(async move {
+                match found {
+                    Some(completer) => completer(typed, filled, ctx).await,
+                    None => Ok(Completion::new(Vec::new())),
+                }
+            })
+        }
+    }
+}
+
+impl fmt::Debug for Completers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.names()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn values<M: 'static>(completer: impl Completer<M>, typed: &str) -> Completion {
+        let mut completers = Completers::default();
+        completers.add("x".to_owned(), completer);
+        completers.complete("x", typed.to_owned(), CompleteContext::default())(Context::detached()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn of_a_list_those_that_begin_with_what_is_typed_are_offered() {
+        assert_eq!(values(["Bergen", "Bern", "Oslo"], "be").await.values, ["Bergen", "Bern"]);
+        assert_eq!(values(vec!["Bergen".to_owned(), "Oslo".to_owned()], "").await.values, ["Bergen", "Oslo"]);
+        const FEW: &[&str] = &["Ålesund", "Oslo"];
+        assert_eq!(values(FEW, "å").await.values, ["Ålesund"]);
+    }
+
+    #[tokio::test]
+    async fn a_hundred_values_go_out_and_the_rest_is_counted() {
+        let many = (0..250).map(|number| number.to_string()).collect::<Vec<_>>();
+        let completion = values(many.clone(), "").await;
+        assert_eq!((completion.values.len(), completion.total, completion.has_more), (100, Some(250), Some(true)));
+        let by_hand = move |_typed: String| {
+            let mut completion = Completion::default().with_total(1_000_u64);
+            completion.values.clone_from(&many);
+            async move { completion }
+        };
+        let completion = values(by_hand, "").await;
+        assert_eq!((completion.values.len(), completion.total, completion.has_more), (100, Some(1_000), Some(true)));
+    }
+
+    #[tokio::test]
+    async fn what_nobody_completes_has_no_values() {
+        let complete = Completers::default().complete("x", "a".to_owned(), CompleteContext::default());
+        let completion = complete(Context::detached()).await.unwrap();
+        assert_eq!((completion.values.len(), completion.total, completion.has_more), (0, Some(0), Some(false)));
+    }
+
+    #[tokio::test]
+    async fn any_error_is_an_answer() {
+        let mut completers = Completers::default();
+        completers.add("x".to_owned(), |_typed: String| async { Err::<Vec<String>, _>(std::io::Error::other("disk")) });
+        let complete = completers.complete("x", String::new(), CompleteContext::default());
+        let failure = complete(Context::detached()).await.unwrap_err();
+        assert_eq!(failure.into_error().object().message, "disk");
+    }
+}

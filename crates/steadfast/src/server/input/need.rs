@@ -1,0 +1,119 @@
+//! What a handler needs of its client.
+
+use steadfast_model::{ClientCapabilities, ElicitationCapability, Revision};
+use steadfast_proto::connection::Peer;
+
+use crate::error::Error;
+
+/// Something that a client has to be able to do before it is asked to.
+///
+/// Name it with the tool, prompt or resource that needs it ([`ToolBuilder::needs`](crate::server::ToolBuilder::needs),
+/// `#[tool(needs = sampling)]`), and clients that cannot do it are refused before the handler runs. One that can do without
+/// looks at
+/// [`ClientInfo::capabilities`](crate::server::ClientInfo::capabilities) instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Need {
+    /// Ask the user by a form.
+    Elicitation,
+    /// Ask the user to visit a URL.
+    ElicitationUrl,
+    /// Ask the model.
+    Sampling,
+    /// Ask the model, and let it use tools.
+    SamplingTools,
+    /// List the roots.
+    Roots,
+}
+
+impl Need {
+    /// True if a client with these capabilities can do it.
+    pub fn is_met(self, capabilities: &ClientCapabilities) -> bool {
+        let elicitation = capabilities.elicitation.as_ref();
+        let sampling = capabilities.sampling.as_ref();
+        match self {
+            Self::Elicitation => elicitation.is_some_and(ElicitationCapability::has_form),
+            Self::ElicitationUrl => elicitation.is_some_and(ElicitationCapability::has_url),
+            Self::Sampling => sampling.is_some(),
+            Self::SamplingTools => sampling.is_some_and(|sampling| sampling.tools.is_some()),
+            Self::Roots => capabilities.roots.is_some(),
+        }
+    }
+
+    /// These capabilities, and the one that this is.
+    fn added_to(self, capabilities: ClientCapabilities) -> ClientCapabilities {
+        match self {
+            Self::Elicitation => capabilities.with_elicitation_form(),
+            Self::ElicitationUrl => capabilities.with_elicitation_url(),
+            Self::Sampling => capabilities.with_sampling(),
+            Self::SamplingTools => capabilities.with_sampling_tools(),
+            Self::Roots => capabilities.with_roots(false),
+        }
+    }
+
+    /// What it is called in a sentence.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation by a form",
+            Self::ElicitationUrl => "elicitation by a URL",
+            Self::Sampling => "sampling",
+            Self::SamplingTools => "sampling with tools",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+/// An error that names all that is needed and not there, if something is.
+pub(crate) fn check(needs: &[Need], client: &Peer) -> Result<(), Error> {
+    check_for(needs, client.revision, &client.client_capabilities)
+}
+
+fn check_for(needs: &[Need], revision: Revision, capabilities: &ClientCapabilities) -> Result<(), Error> {
+    let missing: Vec<Need> = needs.iter().copied().filter(|need| !need.is_met(capabilities)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let required = missing.iter().fold(ClientCapabilities::new(), |required, need| need.added_to(required));
+    let names: Vec<&str> = missing.iter().map(|need| need.name()).collect();
+    let message = format!("this needs a client that has declared {}", names.join(", "));
+    Err(Error::missing_capability(revision, message, &required))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use steadfast_model::code;
+
+    use super::*;
+
+    fn capabilities(value: serde_json::Value) -> ClientCapabilities {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn all_that_is_missing_is_named() {
+        let needs = [Need::Sampling, Need::ElicitationUrl, Need::Roots];
+        let has = capabilities(json!({"elicitation": {}, "roots": {}}));
+        let error = check_for(&needs, Revision::V2026_07_28, &has).unwrap_err();
+        assert_eq!(error.object().code, code::MISSING_CAPABILITY);
+        let required = json!({"requiredCapabilities": {"sampling": {}, "elicitation": {"url": {}}}});
+        assert_eq!(error.object().data, Some(required));
+    }
+
+    #[test]
+    fn the_code_is_for_those_who_know_it() {
+        let error = check_for(&[Need::Sampling], Revision::V2025_11_25, &ClientCapabilities::new()).unwrap_err();
+        assert_eq!(error.object().code, code::INTERNAL_ERROR);
+        assert_eq!(error.to_string(), "this needs a client that has declared sampling");
+    }
+
+    #[test]
+    fn modes_and_tools_are_told_apart() {
+        let plain = capabilities(json!({"elicitation": {}, "sampling": {}}));
+        assert!(Need::Elicitation.is_met(&plain) && !Need::ElicitationUrl.is_met(&plain));
+        assert!(Need::Sampling.is_met(&plain) && !Need::SamplingTools.is_met(&plain));
+        let rich = capabilities(json!({"elicitation": {"url": {}}, "sampling": {"tools": {}}}));
+        assert!(!Need::Elicitation.is_met(&rich) && Need::ElicitationUrl.is_met(&rich));
+        assert!(Need::SamplingTools.is_met(&rich));
+    }
+}

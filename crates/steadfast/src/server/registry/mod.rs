@@ -1,0 +1,317 @@
+//! What a server offers of one kind at one moment: its tools, its prompts, its resources.
+//!
+//! A catalog never changes: adding or removing an item makes a new one, and what runs keeps what it started with. The
+//! order is that of insertion, so that a client sees the same list each time. The answer to a list request is written
+//! once for each revision that asks.
+
+pub(crate) mod cursor;
+pub(crate) mod description;
+pub(crate) mod names;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use steadfast_model::Revision;
+use steadfast_model::era::{self, Decoration, ResultShape};
+
+use crate::error::Error;
+use cursor::Cursor;
+
+/// One of the things that a catalog lists.
+pub(crate) trait Item: Clone {
+    /// The letter of the kind, which keeps the cursors of one list from being taken for those of another.
+    const KIND: u8;
+    /// What clients are told about it.
+    type Definition: Clone;
+    /// The result of listing some of them.
+    type List: ResultShape;
+
+    /// What it is found by.
+    fn key(&self) -> &str;
+    /// What clients are told about it.
+    fn definition(&self) -> &Self::Definition;
+    /// A page of the list.
+    fn page(definitions: Vec<Self::Definition>, next_cursor: Option<String>) -> Self::List;
+}
+
+/// An immutable list of items.
+pub(crate) struct Catalog<T> {
+    list: Vec<Entry<T>>,
+    /// Positions in the list, by key.
+    by_key: Vec<usize>,
+    /// The serial of the next item that is added.
+    next_serial: u64,
+    page_size: usize,
+    first_pages: [OnceLock<Arc<[u8]>>; Revision::ALL.len()],
+}
+
+#[derive(Clone)]
+struct Entry<T> {
+    /// Counts the items of a catalog in the order in which they came, so that a place in the list can be found again
+    /// although others have come and gone.
+    serial: u64,
+    item: T,
+}
+
+impl<T: Item> Catalog<T> {
+    /// A list of items, given to clients in pages of that size. Of several with one key, the last counts, in the place of
+    /// the first.
+    pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
+        let mut list: Vec<Entry<T>> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut next_serial = 0;
+        for item in items {
+            let place = *places.entry(item.key().to_owned()).or_insert(list.len());
+            if let Some(listed) = list.get_mut(place) {
+                listed.item = item;
+            } else {
+                list.push(Entry { serial: next_serial, item });
+                next_serial += 1;
+            }
+        }
+        Self::of_distinct(list, next_serial, page_size)
+    }
+
+    /// A list of items with different keys.
+    fn of_distinct(list: Vec<Entry<T>>, next_serial: u64, page_size: usize) -> Self {
+        let mut by_key: Vec<usize> = (0..list.len()).collect();
+        by_key.sort_unstable_by_key(|position| list.get(*position).map(|entry| entry.item.key()));
+        Self { list, by_key, next_serial, page_size: page_size.max(1), first_pages: Default::default() }
+    }
+
+    /// The item of that key.
+    pub(crate) fn find(&self, key: &str) -> Option<&T> {
+        self.list.get(self.position(key)?).map(|entry| &entry.item)
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        let key_at = |position: &usize| self.list.get(*position).map_or("", |entry| entry.item.key());
+        let found = self.by_key.binary_search_by(|position| key_at(position).cmp(key)).ok()?;
+        self.by_key.get(found).copied()
+    }
+
+    /// The items, in the order in which they were added.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &T> {
+        self.list.iter().map(|entry| &entry.item)
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// This catalog with one more item, and the one that it takes the place of.
+    pub(crate) fn with(&self, item: T) -> (Self, Option<T>) {
+        let mut list = self.list.clone();
+        let mut next_serial = self.next_serial;
+        let replaced = if let Some(listed) = self.position(item.key()).and_then(|position| list.get_mut(position)) {
+            Some(std::mem::replace(&mut listed.item, item))
+        } else {
+            list.push(Entry { serial: next_serial, item });
+            next_serial += 1;
+            None
+        };
+        (Self::of_distinct(list, next_serial, self.page_size), replaced)
+    }
+
+    /// This catalog without that item; `None` if it is not in it.
+    pub(crate) fn without(&self, key: &str) -> Option<Self> {
+        let position = self.position(key)?;
+        let mut list = self.list.clone();
+        list.remove(position);
+        Some(Self::of_distinct(list, self.next_serial, self.page_size))
+    }
+
+    /// The result of listing for a revision: the page that begins at the cursor, or the first. The first page is written
+    /// when it is asked for the first time, and kept.
+    pub(crate) fn list_answer(
+        &self,
+        cursor: Option<&str>,
+        revision: Revision,
+        decoration: &Decoration,
+    ) -> Result<Arc<[u8]>, Error> {
+        if let Some(cursor) = cursor {
+            return self.write_page(self.start_of(cursor)?, revision, decoration);
+        }
+        let kept = Revision::ALL.iter().position(|known| *known == revision).and_then(|at| self.first_pages.get(at));
+        if let Some(page) = kept.and_then(OnceLock::get) {
+            return Ok(Arc::clone(page));
+        }
+        let written = self.write_page(0, revision, decoration)?;
+        // Of two that ask at the same time, the second gets the first one's text, which is the same.
+        Ok(kept.map_or(written.clone(), |kept| Arc::clone(kept.get_or_init(|| written))))
+    }
+
+    fn write_page(&self, start: usize, revision: Revision, decoration: &Decoration) -> Result<Arc<[u8]>, Error> {
+        let end = start.saturating_add(self.page_size).min(self.list.len());
+        let page = self.list.get(start..end).unwrap_or_default();
+        let definitions = page.iter().map(|entry| entry.item.definition().clone()).collect();
+        let last = page.last().filter(|_| end < self.list.len());
+        let next = last.map(|last| Cursor::after(T::KIND, last.serial, last.item.key()).text());
+        let mut written = Vec::new();
+        era::write_result(revision, &T::page(definitions, next), decoration, &mut written).map_err(Error::encode)?;
+        Ok(written.into())
+    }
+
+    /// The position of the page that begins at a cursor. What has been added since comes at the end, and the page goes on
+    /// behind what has been removed; but a cursor of another list is refused, since no place in this one is its place.
+    fn start_of(&self, cursor: &str) -> Result<usize, Error> {
+        let read = Cursor::read(T::KIND, cursor).filter(|cursor| cursor.serial < self.next_serial);
+        let refused = || Error::invalid_params("there is no such cursor: list again from the beginning");
+        let cursor = read.ok_or_else(refused)?;
+        match self.list.binary_search_by_key(&cursor.serial, |entry| entry.serial) {
+            Ok(found) if self.list.get(found).is_some_and(|entry| cursor.names(entry.item.key())) => Ok(found + 1),
+            Ok(_) => Err(refused()),
+            Err(behind) => Ok(behind),
+        }
+    }
+}
+
+/// The catalog of one kind as it is now.
+pub(crate) struct Live<T>(RwLock<Arc<Catalog<T>>>);
+
+impl<T: Item> Live<T> {
+    pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
+        Self(RwLock::new(Arc::new(Catalog::new(items, page_size))))
+    }
+
+    /// As it is now.
+    pub(crate) fn now(&self) -> Arc<Catalog<T>> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds an item, and gives back the one that it takes the place of.
+    pub(crate) fn add(&self, item: T) -> Option<T> {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let (catalog, replaced) = current.with(item);
+        *current = Arc::new(catalog);
+        replaced
+    }
+
+    /// Removes an item; false if it is not there.
+    pub(crate) fn remove(&self, key: &str) -> bool {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(catalog) = current.without(key) else { return false };
+        *current = Arc::new(catalog);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use steadfast_model::{Implementation, code};
+
+    use super::*;
+    use crate::server::Tool;
+
+    fn tool(name: &str, description: &str) -> Tool {
+        Tool::new(name).description(description).handler(|| async {})
+    }
+
+    fn catalog(names: &[&str], page_size: usize) -> Catalog<Tool> {
+        Catalog::new(names.iter().map(|name| tool(name, "")), page_size)
+    }
+
+    fn names(tools: &Catalog<Tool>) -> Vec<&str> {
+        tools.iter().map(Tool::name).collect()
+    }
+
+    fn decoration() -> Decoration {
+        Decoration::of_server(&Implementation::new("s", "1"))
+    }
+
+    /// The names on a page, and the cursor of the next.
+    fn page(tools: &Catalog<Tool>, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
+        let answer = tools.list_answer(cursor, Revision::LATEST, &decoration()).unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let listed = answer["tools"].as_array().unwrap();
+        let names = listed.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        (names, answer["nextCursor"].as_str().map(str::to_owned))
+    }
+
+    fn refusal(tools: &Catalog<Tool>, cursor: &str) -> i64 {
+        tools.list_answer(Some(cursor), Revision::LATEST, &decoration()).unwrap_err().object().code
+    }
+
+    #[test]
+    fn the_order_is_that_of_insertion() {
+        let tools = catalog(&["b", "c", "a"], 9);
+        assert_eq!(names(&tools), ["b", "c", "a"]);
+        assert_eq!(tools.find("a").unwrap().name(), "a");
+        assert!(tools.find("d").is_none());
+    }
+
+    #[test]
+    fn a_replacement_keeps_the_place() {
+        let tools = Catalog::new(["b", "c", "a"].map(|name| tool(name, "old")), 9);
+        let (tools, replaced) = tools.with(tool("c", "new"));
+        assert_eq!(names(&tools), ["b", "c", "a"]);
+        assert_eq!(replaced.unwrap().definition().description.as_deref(), Some("old"));
+        assert_eq!(tools.find("c").unwrap().definition().description.as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn of_two_with_one_name_the_last_counts() {
+        let tools = Catalog::new([tool("a", "old"), tool("b", ""), tool("a", "new")], 9);
+        assert_eq!(names(&tools), ["a", "b"]);
+        assert_eq!(tools.find("a").unwrap().definition().description.as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn what_is_removed_is_gone() {
+        let tools = catalog(&["b", "c", "a"], 9).without("c").unwrap();
+        assert_eq!(names(&tools), ["b", "a"]);
+        assert!(tools.find("c").is_none() && tools.without("c").is_none());
+    }
+
+    #[test]
+    fn the_answer_is_written_once_a_revision() {
+        let tools = catalog(&["a"], 9);
+        let first = tools.list_answer(None, Revision::LATEST, &decoration()).unwrap();
+        let second = tools.list_answer(None, Revision::LATEST, &decoration()).unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        let newest: Value = serde_json::from_slice(&first).unwrap();
+        assert_eq!(newest["tools"][0]["name"], "a");
+        assert_eq!(newest["resultType"], "complete");
+        let older = tools.list_answer(None, Revision::V2024_11_05, &decoration()).unwrap();
+        let older: Value = serde_json::from_slice(&older).unwrap();
+        assert_eq!(older["tools"][0]["name"], "a");
+        assert!(older.get("resultType").is_none());
+    }
+
+    #[test]
+    fn pages_follow_each_other_and_end() {
+        let tools = catalog(&["e", "d", "c", "b", "a"], 2);
+        let (first, cursor) = page(&tools, None);
+        let (second, cursor) = page(&tools, cursor.as_deref());
+        let (third, end) = page(&tools, cursor.as_deref());
+        assert_eq!([first, second, third].concat(), ["e", "d", "c", "b", "a"]);
+        assert_eq!(end, None);
+        assert_eq!(page(&catalog(&["a", "b"], 2), None).1, None, "a full page may be the last");
+    }
+
+    #[test]
+    fn a_cursor_survives_what_comes_and_goes() {
+        let tools = catalog(&["a", "b", "c", "d"], 2);
+        let cursor = page(&tools, None).1;
+        let tools = tools.without("b").unwrap().without("c").unwrap().with(tool("e", "")).0;
+        assert_eq!(page(&tools, cursor.as_deref()).0, ["d", "e"]);
+        let tools = tools.without("d").unwrap().without("e").unwrap();
+        assert_eq!(page(&tools, cursor.as_deref()), (vec![], None));
+    }
+
+    #[test]
+    fn what_is_no_cursor_of_this_list_is_an_invalid_parameter() {
+        let tools = catalog(&["a", "b", "c"], 1);
+        for odd in ["", "x", "0", "💥", &"A".repeat(100_000)] {
+            assert_eq!(refusal(&tools, odd), code::INVALID_PARAMS, "{odd:.10}");
+        }
+        let elsewhere = page(&catalog(&["x", "y"], 1), None).1.unwrap();
+        assert_eq!(refusal(&tools, &elsewhere), code::INVALID_PARAMS);
+        let beyond = Cursor::after(Tool::KIND, 3, "d").text();
+        assert_eq!(refusal(&tools, &beyond), code::INVALID_PARAMS);
+        let of_another_kind = Cursor::after(b'?', 0, "a").text();
+        assert_eq!(refusal(&tools, &of_another_kind), code::INVALID_PARAMS);
+    }
+}

@@ -1,0 +1,316 @@
+//! A resource: what clients are told about it, and what it holds.
+
+pub(crate) mod read;
+pub(crate) mod reply;
+pub(crate) mod requests;
+pub(crate) mod template;
+
+use std::fmt;
+use std::sync::Arc;
+
+use steadfast_model as model;
+use steadfast_model::{Cache, Content, ReadResourceResult};
+
+use super::context::Context;
+use super::decode::strings;
+use super::decode::strings::Strings;
+use super::input::need::Need;
+use super::registry::description::{contents_setters, description_setters, needs_setter};
+use super::registry::names;
+use super::tool::handler::{BlockingHandler, Handler};
+use super::tool::parameters::Parameters;
+use crate::error::Error;
+use crate::runtime::Job;
+use read::{Asked, Begin, Frame, has_scheme};
+use reply::{IntoResource, ResourceReply, blob};
+
+/// A resource of a server. Cheap to clone.
+///
+/// ```
+/// use steadfast::{Resource, Server};
+///
+/// let readme = Resource::new("file:///README.md", "readme").mime_type("text/markdown").text("# Hello");
+/// let load = Resource::new("system://load", "load")
+///     .description("The load of the machine now.")
+///     .handler(|| async { std::fs::read_to_string("/proc/loadavg") });
+///
+/// let server = Server::builder("files", "1.0.0").resource(readme).resource(load).build();
+/// ```
+#[derive(Clone)]
+pub struct Resource {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    definition: model::Resource,
+    cooperative: bool,
+    needs: Vec<Need>,
+    problem: Option<String>,
+    begin: Box<Begin>,
+}
+
+impl Resource {
+    /// Begins a resource at that URI. It is complete when it is given its contents or a handler.
+    #[allow(clippy::new_ret_no_self, reason = "a resource that holds nothing is not a resource")]
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> ResourceBuilder {
+        Self::from_definition(model::Resource::new(uri, name))
+    }
+
+    /// Begins a resource with a description that exists already, for example the one of another server's resource.
+    pub fn from_definition(definition: model::Resource) -> ResourceBuilder {
+        ResourceBuilder { definition, cache: None, cooperative: false, needs: Vec::new() }
+    }
+
+    /// Where it is.
+    pub fn uri(&self) -> &str {
+        &self.inner.definition.uri
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.inner.definition.name
+    }
+
+    /// What clients are told about it.
+    pub fn definition(&self) -> &model::Resource {
+        &self.inner.definition
+    }
+
+    /// A link to it, for the results of tools and for messages.
+    pub fn link(&self) -> Content {
+        Content::resource_link(self.inner.definition.clone())
+    }
+
+    /// Whether its handler goes on after a cancellation, until it has seen it for itself.
+    pub fn is_cooperative(&self) -> bool {
+        self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
+    }
+
+    /// What is wrong with the resource, if something is: a URI without a scheme, for example. Reading such a resource ends
+    /// with an error, and [`ServerBuilder::build`](super::ServerBuilder::build) refuses it.
+    pub fn problem(&self) -> Option<&str> {
+        self.inner.problem.as_deref()
+    }
+
+    /// Reads the resource without a server around it, for tests. A blocking handler runs on this thread.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// use steadfast::{Resource, ResourceContents};
+    ///
+    /// let resource = Resource::new("note://1", "note").handler(|| async { "milk" });
+    /// let read = resource.read().await.unwrap();
+    /// assert_eq!(read.contents, [ResourceContents::text("note://1", "milk")]);
+    /// # });
+    /// ```
+    pub async fn read(&self) -> Result<ReadResourceResult, Error> {
+        read::run(self.start(Context::detached())).await
+    }
+
+    /// Makes one reading ready to run.
+    pub(crate) fn start(&self, ctx: Context) -> Job<ResourceReply> {
+        let uri = self.uri().to_owned();
+        let variables = Strings::from([("uri".to_owned(), uri.clone())]);
+        (self.inner.begin)(Asked { uri, variables }, ctx)
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Resource").field("definition", &self.inner.definition).finish_non_exhaustive()
+    }
+}
+
+/// A resource in the making: see [`Resource::new`].
+#[derive(Debug)]
+#[must_use = "a resource is complete when it is given its contents or a handler"]
+pub struct ResourceBuilder {
+    definition: model::Resource,
+    cache: Option<Cache>,
+    cooperative: bool,
+    needs: Vec<Need>,
+}
+
+impl ResourceBuilder {
+    description_setters!(description: "What the resource is, for the model.");
+    needs_setter!();
+    contents_setters!(
+        mime_type: "Its media type, such as `text/markdown`.",
+        annotations: "Whom it is for, how important it is, and when it last changed."
+    );
+
+    /// Its size in bytes. Contents that are given here and now bring theirs.
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.definition.size = Some(bytes);
+        self
+    }
+
+    /// Completes the resource with text that does not change.
+    pub fn text(mut self, text: impl Into<String>) -> Resource {
+        let text: Arc<str> = text.into().into();
+        self.definition.size.get_or_insert(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        self.handler(move || std::future::ready(Arc::clone(&text)))
+    }
+
+    /// Completes the resource with bytes that do not change.
+    ///
+    /// ```
+    /// use steadfast::Resource;
+    /// let resource = Resource::new("image://dot", "dot").mime_type("image/gif").blob(b"GIF89a");
+    /// assert_eq!(resource.definition().size, Some(6));
+    /// ```
+    pub fn blob(mut self, bytes: impl AsRef<[u8]>) -> Resource {
+        let bytes = bytes.as_ref();
+        self.definition.size.get_or_insert(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let contents = blob(bytes);
+        self.handler(move || std::future::ready(contents.clone()))
+    }
+
+    /// Completes the resource with an `async` handler, which runs on the workers. See [`Handler`] and [`IntoResource`].
+    ///
+    /// It may take a [`Context`], and a type with a member `uri`.
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Resource
+    where
+        H::Output: IntoResource,
+    {
+        let begin = read::on_workers(self.frame(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
+        self.finish(begin)
+    }
+
+    /// Completes the resource with a plain handler, which runs on a thread that it may block. See [`BlockingHandler`].
+    ///
+    /// ```
+    /// use steadfast::Resource;
+    /// Resource::new("system://hosts", "hosts").blocking_handler(|| std::fs::read_to_string("/etc/hosts"));
+    /// ```
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Resource
+    where
+        H::Output: IntoResource,
+    {
+        let begin = read::on_threads(self.frame(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
+        self.finish(begin)
+    }
+
+    /// What `#[resource]` makes of an `async fn`.
+    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Resource
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future + Send + 'static,
+        Answer::Output: IntoResource,
+    {
+        let read = move |uri: &Strings| strings::decode_parameters(uri, names);
+        let begin = read::on_workers(self.frame(), read, function);
+        self.finish(begin)
+    }
+
+    /// What `#[resource]` makes of a plain `fn`.
+    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> Resource
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: IntoResource,
+    {
+        let read = move |uri: &Strings| strings::decode_parameters(uri, names);
+        let begin = read::on_threads(self.frame(), read, function);
+        self.finish(begin)
+    }
+
+    fn frame(&self) -> Frame {
+        Frame { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
+    }
+
+    fn finish(self, begin: Box<Begin>) -> Resource {
+        let problem = self.problem();
+        let Self { definition, cooperative, needs, .. } = self;
+        Resource { inner: Arc::new(Inner { definition, cooperative, needs, problem, begin }) }
+    }
+
+    fn problem(&self) -> Option<String> {
+        if self.definition.name.is_empty() {
+            return Some("its name is empty".to_owned());
+        }
+        if !has_scheme(&self.definition.uri) {
+            return Some("its URI has no scheme".to_owned());
+        }
+        names::problem_of_meta(self.definition.meta.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use steadfast_model::{CacheScope, ResourceContents, code};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn text_and_bytes_are_read_as_they_are() {
+        let text = Resource::new("a:1", "a").mime_type("text/plain").text("hello");
+        assert_eq!(text.definition().size, Some(5));
+        let expected = ResourceContents::text("a:1", "hello").with_mime_type("text/plain");
+        assert_eq!(text.read().await.unwrap().contents, [expected]);
+        let bytes = Resource::new("a:2", "a").size(9).blob([0, 1, 2]);
+        assert_eq!(bytes.definition().size, Some(9));
+        assert_eq!(bytes.read().await.unwrap().contents, [ResourceContents::blob("a:2", "AAEC")]);
+    }
+
+    #[tokio::test]
+    async fn a_handler_may_take_the_uri_and_may_block() {
+        #[derive(serde::Deserialize)]
+        struct Asked {
+            uri: String,
+        }
+        let resource = Resource::new("a:1", "a").blocking_handler(|asked: Asked, _ctx: Context| asked.uri);
+        assert_eq!(resource.read().await.unwrap().contents, [ResourceContents::text("a:1", "a:1")]);
+    }
+
+    #[tokio::test]
+    async fn contents_may_be_those_of_other_places() {
+        let resource = Resource::new("dir:/", "dir").mime_type("inode/directory").handler(|| async {
+            [ResourceContents::text("dir:/a", "a"), ResourceContents::text("", "").with_mime_type("text/plain")]
+        });
+        let contents = serde_json::to_value(resource.read().await.unwrap().contents).unwrap();
+        let expected = json!([
+            {"uri": "dir:/a", "text": "a"}, {"uri": "dir:/", "mimeType": "text/plain", "text": ""},
+        ]);
+        assert_eq!(contents, expected);
+    }
+
+    #[tokio::test]
+    async fn how_long_it_may_be_kept_is_said_by_the_handler_or_the_resource_or_not() {
+        let minute = Cache::new(60_000, CacheScope::Public);
+        let silent = Resource::new("a:1", "a").handler(|| async { "" });
+        assert_eq!(silent.read().await.unwrap().cache(), Some(Cache::default()));
+        let kept = Resource::new("a:1", "a").cache(minute).handler(|| async { "" });
+        assert_eq!(kept.read().await.unwrap().cache(), Some(minute));
+        let now = || async { ReadResourceResult::default().with_cache(Cache::default()) };
+        let told = Resource::new("a:1", "a").cache(minute).handler(now);
+        assert_eq!(told.read().await.unwrap().cache(), Some(Cache::default()));
+    }
+
+    #[tokio::test]
+    async fn one_that_is_gone_is_named() {
+        let gone = Resource::new("a:1", "a").handler(|| async { None::<String> });
+        let error = gone.read().await.unwrap_err().into_object();
+        assert_eq!((error.code, error.data), (code::RESOURCE_NOT_FOUND, Some(json!({"uri": "a:1"}))));
+    }
+
+    #[tokio::test]
+    async fn mistakes_are_problems() {
+        let relative = Resource::new("/etc/hosts", "hosts").text("");
+        assert_eq!(relative.problem(), Some("its URI has no scheme"));
+        assert_eq!(relative.read().await.unwrap_err().object().code, code::INTERNAL_ERROR);
+        assert_eq!(Resource::new("a:", "").text("").problem(), Some("its name is empty"));
+        assert_eq!(Resource::new("a:", "a").text("").problem(), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! What the handler of a resource may return.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::Value;
+use steadfast_model::{BlobResourceContents, JsonObject, ReadResourceResult, ResourceContents, TextResourceContents};
+
+use crate::error::Error;
+use crate::server::tool::error::{Failure, ToolError};
+use crate::server::tool::reply::Structured;
+
+/// What reading a resource ends with: its contents, or how it failed.
+pub type ResourceReply = Result<ReadResourceResult, Failure>;
+
+/// What the handler of a resource may return: text, bytes, JSON, [`ResourceContents`], several of these, a whole
+/// [`ReadResourceResult`], or a `Result` of any of these with any error. `None` says that there is no such resource.
+///
+/// Contents that do not say where they are, are those of the resource that was asked for, and have its media type unless
+/// they have their own.
+///
+/// ```
+/// use steadfast::{IntoResource, ResourceTemplate};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Note {
+///     name: String,
+/// }
+///
+/// ResourceTemplate::new("note://{name}", "note").handler(|note: Note| async move {
+///     match note.name.as_str() {
+///         "missing" => Ok(None),
+///         name => std::fs::read(format!("notes/{name}")).map(Some),
+///     }
+/// });
+///
+/// assert_eq!(b"\x00\x01".to_vec().into_resource().unwrap().contents.len(), 1);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a resource cannot hold `{Self}`",
+    label = "not something that a resource can hold",
+    note = "a resource's handler returns `String`, `Vec<u8>`, JSON, `ResourceContents`, `Vec<ResourceContents>`, `ReadResourceResult`, an `Option` of these, or a `Result`",
+    note = "to answer with a value of your own as JSON, derive `Serialize` for it and return `Structured<{Self}>`"
+)]
+pub trait IntoResource {
+    /// Makes the reply.
+    fn into_resource(self) -> ResourceReply;
+}
+
+impl<T: IntoResource, E: Into<ToolError>> IntoResource for Result<T, E> {
+    fn into_resource(self) -> ResourceReply {
+        match self {
+            Ok(value) => value.into_resource(),
+            Err(error) => Err(error.into().into()),
+        }
+    }
+}
+
+/// `None`: there is no such resource.
+impl<T: IntoResource> IntoResource for Option<T> {
+    fn into_resource(self) -> ResourceReply {
+        // Which one is known to who asked for it.
+        self.map_or_else(|| Err(Error::resource_not_found("").into()), T::into_resource)
+    }
+}
+
+impl IntoResource for ReadResourceResult {
+    fn into_resource(self) -> ResourceReply {
+        Ok(self)
+    }
+}
+
+impl IntoResource for Vec<ResourceContents> {
+    fn into_resource(self) -> ResourceReply {
+        Ok(ReadResourceResult::new(self))
+    }
+}
+
+impl<const N: usize> IntoResource for [ResourceContents; N] {
+    fn into_resource(self) -> ResourceReply {
+        Ok(ReadResourceResult::new(self.into()))
+    }
+}
+
+/// A value as JSON text.
+impl<T: Serialize> IntoResource for Structured<T> {
+    fn into_resource(self) -> ResourceReply {
+        let text = serde_json::to_string(&self.0).map_err(Error::encode)?;
+        ResourceContents::text("", text).with_mime_type("application/json").into_resource()
+    }
+}
+
+/// Any JSON, as text.
+impl IntoResource for Value {
+    fn into_resource(self) -> ResourceReply {
+        Structured(self).into_resource()
+    }
+}
+
+/// Any JSON object, as text.
+impl IntoResource for JsonObject {
+    fn into_resource(self) -> ResourceReply {
+        Structured(self).into_resource()
+    }
+}
+
+/// One piece of contents.
+macro_rules! contents {
+    ($($type:ty: $value:ident => $contents:expr),+ $(,)?) => {$(
+        impl IntoResource for $type {
+            fn into_resource(self) -> ResourceReply {
+                let $value = self;
+                Ok(ReadResourceResult::new(vec![$contents]))
+            }
+        }
+    )+};
+}
+
+contents! {
+    ResourceContents: contents => contents,
+    TextResourceContents: contents => contents.into(),
+    BlobResourceContents: contents => contents.into(),
+    String: text => ResourceContents::text("", text),
+    &str: text => ResourceContents::text("", text),
+    Cow<'_, str>: text => ResourceContents::text("", text),
+    Box<str>: text => ResourceContents::text("", text),
+    Arc<str>: text => ResourceContents::text("", &*text),
+    Vec<u8>: bytes => blob(&bytes),
+    &[u8]: bytes => blob(bytes),
+    Box<[u8]>: bytes => blob(&bytes),
+    Arc<[u8]>: bytes => blob(&bytes),
+}
+
+impl<const N: usize> IntoResource for &[u8; N] {
+    fn into_resource(self) -> ResourceReply {
+        self.as_slice().into_resource()
+    }
+}
+
+pub(crate) fn blob(bytes: &[u8]) -> ResourceContents {
+    ResourceContents::blob("", STANDARD.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use steadfast_model::code;
+
+    use super::*;
+
+    fn only(value: impl IntoResource) -> Value {
+        serde_json::to_value(value.into_resource().unwrap().contents.first().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn text_is_text_and_bytes_are_base64() {
+        assert_eq!(only("a"), json!({"uri": "", "text": "a"}));
+        assert_eq!(only(vec![0, 1, 2]), json!({"uri": "", "blob": "AAEC"}));
+        assert_eq!(only(json!({"a": 1})), json!({"uri": "", "mimeType": "application/json", "text": "{\"a\":1}"}));
+    }
+
+    #[test]
+    fn nothing_is_no_such_resource() {
+        let failure = None::<String>.into_resource().unwrap_err();
+        assert_eq!(failure.into_error().object().code, code::RESOURCE_NOT_FOUND);
+    }
+
+    #[test]
+    fn any_error_is_a_failure() {
+        let failure = Err::<String, _>(std::io::Error::other("disk")).into_resource().unwrap_err();
+        assert_eq!(failure.into_error().object().message, "disk");
+    }
+}

@@ -1,0 +1,217 @@
+//! The resources of a server: adding and removing them, and reading them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_model as model;
+use steadfast_model::{
+    Cache, ErrorObject, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, ResourceContents, era,
+};
+use steadfast_proto::connection::{Peer, Request};
+use steadfast_proto::encode::Answer;
+
+use super::Resource;
+use super::reply::ResourceReply;
+use super::template::ResourceTemplate;
+use crate::error::Error;
+use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
+use crate::server::input::{need, round};
+use crate::server::prompt::requests::encode;
+use crate::server::{Catalog, Change, Context, Item, Server};
+
+impl Item for Resource {
+    const KIND: u8 = b'r';
+    type Definition = model::Resource;
+    type List = ListResourcesResult;
+
+    fn key(&self) -> &str {
+        self.uri()
+    }
+
+    fn definition(&self) -> &model::Resource {
+        self.definition()
+    }
+
+    fn page(definitions: Vec<model::Resource>, next_cursor: Option<String>) -> ListResourcesResult {
+        let mut page = ListResourcesResult::new(definitions);
+        page.next_cursor = next_cursor;
+        page
+    }
+}
+
+impl Item for ResourceTemplate {
+    const KIND: u8 = b'R';
+    type Definition = model::ResourceTemplate;
+    type List = ListResourceTemplatesResult;
+
+    fn key(&self) -> &str {
+        self.uri_template()
+    }
+
+    fn definition(&self) -> &model::ResourceTemplate {
+        self.definition()
+    }
+
+    fn page(definitions: Vec<model::ResourceTemplate>, next_cursor: Option<String>) -> ListResourceTemplatesResult {
+        let mut page = ListResourceTemplatesResult::new(definitions);
+        page.next_cursor = next_cursor;
+        page
+    }
+}
+
+/// Its resources.
+impl Server {
+    /// Its resources now, in the order in which they were added.
+    pub fn resources(&self) -> Vec<Resource> {
+        self.resource_list().iter().cloned().collect()
+    }
+
+    /// The resource at that URI, if it is listed by itself.
+    pub fn resource(&self, uri: &str) -> Option<Resource> {
+        self.resource_list().find(uri).cloned()
+    }
+
+    /// Its resource templates now, in the order in which they were added: the first that a URI follows is the one that
+    /// is read.
+    pub fn resource_templates(&self) -> Vec<ResourceTemplate> {
+        self.resource_template_list().iter().cloned().collect()
+    }
+
+    /// The resource template that is written like this.
+    pub fn resource_template(&self, uri_template: &str) -> Option<ResourceTemplate> {
+        self.resource_template_list().find(uri_template).cloned()
+    }
+
+    /// Adds a resource, also while clients are connected: they are told that the list has changed. A resource at the same
+    /// URI is replaced, and given back.
+    ///
+    /// Resources are declared to clients that connect while there are any. For a server that begins without see
+    /// [`ServerBuilder::expect_resources`](crate::server::ServerBuilder::expect_resources).
+    ///
+    /// ```
+    /// use steadfast::{Resource, Server};
+    ///
+    /// let server = Server::builder("growing", "1.0.0").expect_resources().build();
+    /// server.add_resource(Resource::new("note://1", "first").text("milk"));
+    /// assert!(server.resource("note://1").is_some());
+    /// assert!(server.remove_resource("note://1"));
+    /// ```
+    pub fn add_resource(&self, resource: Resource) -> Option<Resource> {
+        if let Some(problem) = resource.problem() {
+            tracing::error!(resource = resource.uri(), problem, "a resource was added that cannot be read");
+        }
+        let replaced = self.inner.resources.add(resource);
+        self.inner.watchers.tell(&Change::Resources);
+        replaced
+    }
+
+    /// Removes a resource; false if there is none at that URI.
+    pub fn remove_resource(&self, uri: &str) -> bool {
+        let removed = self.inner.resources.remove(uri);
+        if removed {
+            self.inner.watchers.tell(&Change::Resources);
+        }
+        removed
+    }
+
+    /// Adds a resource template, also while clients are connected. One that is written the same is replaced, and given
+    /// back.
+    pub fn add_resource_template(&self, template: ResourceTemplate) -> Option<ResourceTemplate> {
+        if let Some(problem) = template.problem() {
+            tracing::error!(template = template.uri_template(), problem, "a template was added that cannot be read");
+        }
+        let replaced = self.inner.resource_templates.add(template);
+        self.inner.watchers.tell(&Change::Resources);
+        replaced
+    }
+
+    /// Removes a resource template; false if there is none that is written like this.
+    pub fn remove_resource_template(&self, uri_template: &str) -> bool {
+        let removed = self.inner.resource_templates.remove(uri_template);
+        if removed {
+            self.inner.watchers.tell(&Change::Resources);
+        }
+        removed
+    }
+
+    /// Tells the clients that asked for it that the resource at this URI has changed. They read it again if they want to
+    /// know how. Never blocks; while a client has not yet been told of one change, the next is not another message.
+    ///
+    /// ```
+    /// # let server = steadfast::Server::builder("s", "1").build();
+    /// server.resource_updated("note://1");
+    /// ```
+    pub fn resource_updated(&self, uri: &str) {
+        self.inner.watchers.tell(&Change::Updated(uri));
+    }
+
+    /// Whether a URI names something that may be read: a resource, or what a template may stand for.
+    pub(crate) fn has_resource(&self, uri: &str) -> bool {
+        self.resource_list().find(uri).is_some()
+            || self.resource_template_list().iter().any(|template| template.start(uri).is_some())
+    }
+
+    /// The list of resources as it is now.
+    pub(crate) fn resource_list(&self) -> Arc<Catalog<Resource>> {
+        self.inner.resources.now()
+    }
+
+    /// The list of resource templates as it is now.
+    pub(crate) fn resource_template_list(&self) -> Arc<Catalog<ResourceTemplate>> {
+        self.inner.resource_templates.now()
+    }
+}
+
+/// Starts the answer to `resources/read`.
+pub(crate) fn read(
+    server: &Server,
+    grace: Duration,
+    request: &Request,
+    mailbox: &Arc<Mailbox>,
+    runtime: &Arc<dyn Runtime>,
+) -> Started {
+    let refuse = |error: &ErrorObject| {
+        Started::Answered(Answer::error(&request.id, &era::error_for(request.peer.revision, error)))
+    };
+    let Some(uri) = request.params.get_string("uri") else {
+        return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
+    };
+    let execution = round::execution(server, request, mailbox, runtime);
+    let ctx = Context::new(Arc::clone(&execution), server);
+    let (job, cooperative) = match begin(server, &uri, &request.peer, ctx) {
+        Ok(begun) => begun,
+        Err(error) => return refuse(error.object()),
+    };
+    let resumed = round::is_resumed(request);
+    let server = server.clone();
+    let encode = move |reply: ResourceReply, execution: &Execution| {
+        // What answers to questions led to is nobody else's, and is not there to be had again.
+        let reply = reply.map(|result| if resumed { result.with_cache(Cache::default()) } else { result });
+        let size = |result: &ReadResourceResult| result.contents.iter().map(size_of).sum();
+        encode(reply, size, execution, &server)
+    };
+    launch(Arc::clone(&execution), job, encode, cooperative.then_some(grace));
+    Started::Running(execution)
+}
+
+/// Finds who reads a URI: the resource that is there, else the first template that it follows. No user code runs here.
+fn begin(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Result<(Job<ResourceReply>, bool), Error> {
+    if let Some(resource) = server.resource_list().find(uri) {
+        need::check(resource.needs(), client)?;
+        return Ok((resource.start(ctx), resource.is_cooperative()));
+    }
+    let templates = server.resource_template_list();
+    let found = templates.iter().find_map(|template| Some((template, template.start(uri)?)));
+    let (template, begin) = found.ok_or_else(|| Error::resource_not_found(uri))?;
+    need::check(template.needs(), client)?;
+    Ok((begin(ctx), template.is_cooperative()))
+}
+
+/// About how many bytes contents take on the wire.
+fn size_of(contents: &ResourceContents) -> usize {
+    64 + contents.uri().len()
+        + match contents {
+            ResourceContents::Text(text) => text.text.len(),
+            ResourceContents::Blob(blob) => blob.blob.len(),
+        }
+}

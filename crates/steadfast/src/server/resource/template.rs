@@ -1,0 +1,349 @@
+//! A resource template: a family of resources whose URIs have variables.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+use steadfast_model as model;
+use steadfast_model::{Cache, ReadResourceResult, UriTemplate};
+
+use super::read;
+use super::read::{Asked, Begin, Frame, has_scheme};
+use super::reply::{IntoResource, ResourceReply};
+use crate::error::Error;
+use crate::runtime::Job;
+use crate::server::completion::{Completer, Completers};
+use crate::server::context::Context;
+use crate::server::decode::strings;
+use crate::server::decode::strings::Strings;
+use crate::server::input::need::Need;
+use crate::server::registry::description::{contents_setters, description_setters, needs_setter};
+use crate::server::registry::names;
+use crate::server::tool::handler::{BlockingHandler, Handler};
+use crate::server::tool::parameters::Parameters;
+
+/// Resources whose URIs follow a template (RFC 6570). Cheap to clone.
+///
+/// The variables are what the handler takes, like the arguments of a tool: numbers, bools and the names of an enum are
+/// read from their text, and a variable that the URI may leave out is an `Option`. What comes out of a URI is decoded, and
+/// never leads out of its place: see [`steadfast_model::template`].
+///
+/// ```
+/// use serde::Deserialize;
+/// use steadfast::{ResourceTemplate, Server};
+///
+/// #[derive(Deserialize)]
+/// struct Place {
+///     city: String,
+///     days: Option<u8>,
+/// }
+///
+/// let weather = ResourceTemplate::new("weather://{city}/forecast{?days}", "forecast")
+///     .mime_type("text/plain")
+///     .complete("city", ["Bergen", "Oslo"])
+///     .handler(|Place { city, days }: Place| async move { format!("{} days of rain in {city}", days.unwrap_or(3)) });
+///
+/// let server = Server::builder("weather", "1.0.0").resource_template(weather).build();
+/// ```
+#[derive(Clone)]
+pub struct ResourceTemplate {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    definition: model::ResourceTemplate,
+    /// None: what was written is not a template.
+    template: Option<UriTemplate>,
+    completers: Completers,
+    cooperative: bool,
+    needs: Vec<Need>,
+    problem: Option<String>,
+    begin: Box<Begin>,
+}
+
+impl ResourceTemplate {
+    /// Begins a template. It is complete when it is given a handler.
+    #[allow(clippy::new_ret_no_self, reason = "a template without a handler is not one")]
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> ResourceTemplateBuilder {
+        Self::from_definition(model::ResourceTemplate::new(uri_template, name))
+    }
+
+    /// Begins a template with a description that exists already, for example the one of another server's template.
+    pub fn from_definition(definition: model::ResourceTemplate) -> ResourceTemplateBuilder {
+        let template = definition.uri_template.parse().map_err(|error: model::TemplateError| error.to_string());
+        ResourceTemplateBuilder {
+            definition,
+            template,
+            completers: Completers::default(),
+            cache: None,
+            cooperative: false,
+            needs: Vec::new(),
+        }
+    }
+
+    /// The template.
+    pub fn uri_template(&self) -> &str {
+        &self.inner.definition.uri_template
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.inner.definition.name
+    }
+
+    /// What clients are told about it.
+    pub fn definition(&self) -> &model::ResourceTemplate {
+        &self.inner.definition
+    }
+
+    /// Whether its handler goes on after a cancellation, until it has seen it for itself.
+    pub fn is_cooperative(&self) -> bool {
+        self.inner.cooperative
+    }
+
+    /// What a client has to be able to do, or it is refused.
+    pub fn needs(&self) -> &[Need] {
+        &self.inner.needs
+    }
+
+    /// What is wrong with it, if something is: text that is not a template, for example. No URI follows such a template,
+    /// and [`ServerBuilder::build`](crate::server::ServerBuilder::build) refuses it.
+    pub fn problem(&self) -> Option<&str> {
+        self.inner.problem.as_deref()
+    }
+
+    /// Reads one of its resources without a server around it, for tests. A blocking handler runs on this thread.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// use serde::Deserialize;
+    /// use steadfast::{ResourceContents, ResourceTemplate};
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Square {
+    ///     of: i64,
+    /// }
+    ///
+    /// let template = ResourceTemplate::new("square://{of}", "square").handler(|Square { of }: Square| async move {
+    ///     (of * of).to_string()
+    /// });
+    /// let read = template.read("square://7").await.unwrap();
+    /// assert_eq!(read.contents, [ResourceContents::text("square://7", "49")]);
+    /// assert!(template.read("square://x").await.is_err());
+    /// # });
+    /// ```
+    pub async fn read(&self, uri: &str) -> Result<ReadResourceResult, Error> {
+        match self.start(uri) {
+            Some(begin) => read::run(begin(Context::detached())).await,
+            None => Err(Error::resource_not_found(uri)),
+        }
+    }
+
+    /// Makes one reading ready to run; `None` if the URI does not follow the template.
+    pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> Job<ResourceReply> + use<>> {
+        let values = self.inner.template.as_ref()?.match_uri(uri)?;
+        let variables = values.into_iter().map(|(name, value)| match value {
+            Value::String(text) => (name, text),
+            // Lists are read from JSON.
+            list => (name, list.to_string()),
+        });
+        let asked = Asked { uri: uri.to_owned(), variables: variables.collect() };
+        let inner = Arc::clone(&self.inner);
+        Some(move |ctx| (inner.begin)(asked, ctx))
+    }
+
+    /// Who completes its variables.
+    pub(crate) fn completers(&self) -> &Completers {
+        &self.inner.completers
+    }
+
+    /// Whether it has a variable of that name.
+    pub(crate) fn takes(&self, variable: &str) -> bool {
+        self.inner.template.as_ref().is_some_and(|template| template.variables().any(|known| known == variable))
+    }
+}
+
+impl fmt::Debug for ResourceTemplate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ResourceTemplate").field("definition", &self.inner.definition).finish_non_exhaustive()
+    }
+}
+
+/// A resource template in the making: see [`ResourceTemplate::new`].
+#[derive(Debug)]
+#[must_use = "a template is complete when it is given a handler"]
+pub struct ResourceTemplateBuilder {
+    definition: model::ResourceTemplate,
+    template: Result<UriTemplate, String>,
+    completers: Completers,
+    cache: Option<Cache>,
+    cooperative: bool,
+    needs: Vec<Need>,
+}
+
+impl ResourceTemplateBuilder {
+    description_setters!(description: "What its resources are, for the model.");
+    needs_setter!();
+    contents_setters!(
+        mime_type: "Their media type, if all have the same.",
+        annotations: "Whom they are for and how important they are."
+    );
+
+    /// Has a variable completed while a user types it. See [`Completer`].
+    pub fn complete<M: 'static>(mut self, variable: impl Into<String>, completer: impl Completer<M>) -> Self {
+        self.completers.add(variable.into(), completer);
+        self
+    }
+
+    /// Completes the template with an `async` handler, which runs on the workers. See [`Handler`] and [`IntoResource`].
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ResourceTemplate
+    where
+        H::Output: IntoResource,
+    {
+        let call = move |variables, ctx| handler.call(variables, ctx);
+        let begin = read::on_workers(self.frame(), strings::decode, call);
+        self.finish(begin)
+    }
+
+    /// Completes the template with a plain handler, which runs on a thread that it may block. See [`BlockingHandler`].
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ResourceTemplate
+    where
+        H::Output: IntoResource,
+    {
+        let call = move |variables, ctx| handler.call(variables, ctx);
+        let begin = read::on_threads(self.frame(), strings::decode, call);
+        self.finish(begin)
+    }
+
+    /// What `#[resource]` makes of an `async fn`.
+    pub(crate) fn parameters_handler<P, F, Answer>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> ResourceTemplate
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future + Send + 'static,
+        Answer::Output: IntoResource,
+    {
+        let read = move |variables: &Strings| strings::decode_parameters(variables, names);
+        let begin = read::on_workers(self.frame(), read, function);
+        self.finish(begin)
+    }
+
+    /// What `#[resource]` makes of a plain `fn`.
+    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> ResourceTemplate
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: IntoResource,
+    {
+        let read = move |variables: &Strings| strings::decode_parameters(variables, names);
+        let begin = read::on_threads(self.frame(), read, function);
+        self.finish(begin)
+    }
+
+    fn frame(&self) -> Frame {
+        Frame { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
+    }
+
+    fn finish(self, begin: Box<Begin>) -> ResourceTemplate {
+        let problem = self.problem();
+        let Self { definition, template, completers, cooperative, needs, .. } = self;
+        let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, begin };
+        ResourceTemplate { inner: Arc::new(inner) }
+    }
+
+    fn problem(&self) -> Option<String> {
+        if self.definition.name.is_empty() {
+            return Some("its name is empty".to_owned());
+        }
+        let template = match &self.template {
+            Ok(template) => template,
+            Err(fault) => return Some(format!("its URI is not a template: {fault}")),
+        };
+        if !has_scheme(template.as_str()) && !template.as_str().starts_with('{') {
+            return Some("its URI has no scheme".to_owned());
+        }
+        let unknown = self.completers.names().find(|completed| !template.variables().any(|known| known == *completed));
+        if let Some(unknown) = unknown {
+            return Some(format!("it completes `{unknown}`, which is not one of its variables"));
+        }
+        names::problem_of_meta(self.definition.meta.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+    use steadfast_model::{ResourceContents, code};
+
+    use super::*;
+
+    #[derive(serde::Deserialize)]
+    struct Note {
+        folder: Vec<String>,
+        number: u8,
+        draft: Option<bool>,
+    }
+
+    fn notes() -> ResourceTemplate {
+        ResourceTemplate::new("note:/{number}{/folder*}{?draft}", "note").mime_type("text/plain").handler(
+            |note: Note| async move { format!("{} in {} {:?}", note.number, note.folder.join("+"), note.draft) },
+        )
+    }
+
+    async fn text(uri: &str) -> String {
+        match notes().read(uri).await.unwrap().contents.as_slice() {
+            [ResourceContents::Text(contents)] => {
+                assert_eq!((contents.uri.as_str(), contents.mime_type.as_deref()), (uri, Some("text/plain")));
+                contents.text.clone()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn variables_are_typed() {
+        assert_eq!(text("note:/7/a/b%20c?draft=true").await, "7 in a+b c Some(true)");
+        assert_eq!(text("note:/7/a").await, "7 in a None");
+    }
+
+    #[tokio::test]
+    async fn a_uri_that_does_not_fit_names_nothing() {
+        for uri in ["note:/7/..", "note:/300/a", "note:/seven/a", "other:/7/a", "note:/7"] {
+            let error = notes().read(uri).await.unwrap_err().into_object();
+            assert_eq!((error.code, error.data), (code::RESOURCE_NOT_FOUND, Some(json!({ "uri": uri }))), "{uri}");
+        }
+    }
+
+    #[tokio::test]
+    async fn all_variables_can_be_had_as_text() {
+        let all = ResourceTemplate::new("x:{a}{?b}", "x").handler(|all: BTreeMap<String, String>| async move {
+            let all: Vec<String> = all.into_iter().map(|(name, value)| format!("{name}={value};")).collect();
+            all.concat()
+        });
+        assert_eq!(all.read("x:1?b=2").await.unwrap().contents, [ResourceContents::text("x:1?b=2", "a=1;b=2;")]);
+    }
+
+    #[test]
+    fn mistakes_are_problems() {
+        let problem =
+            |text: &str| ResourceTemplate::new(text, "x").handler(|| async { "" }).problem().map(str::to_owned);
+        assert_eq!(
+            problem("x:{a").as_deref(),
+            Some("its URI is not a template: a brace that is not closed at character 3")
+        );
+        assert_eq!(problem("/x").as_deref(), Some("its URI has no scheme"));
+        assert_eq!(problem("{+any}"), None);
+        let unknown = ResourceTemplate::new("x:{a}", "x").complete("b", ["1"]).handler(|| async { "" });
+        assert_eq!(unknown.problem(), Some("it completes `b`, which is not one of its variables"));
+    }
+}

@@ -1,0 +1,250 @@
+//! What peers are told of changes: all of them of the lists, before 2026-07-28, and of the resources that they subscribed
+//! to; since then what each stream asked for, and nothing else: of tasks only those of its own client.
+
+pub(crate) mod watch;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steadfast_model::era::{self, Decoration, Encode};
+use steadfast_model::{
+    Capability, EmptyParams, EmptyResult, ErrorObject, Method, RequestId, ResourceParams, Revision, ServerCapabilities,
+    SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION,
+};
+use steadfast_proto::connection::Request;
+use steadfast_proto::encode::Answer;
+
+use super::tasks::{self, TaskListener, TaskRecord};
+use super::{Change, Server, Watcher};
+use crate::runtime::{Execution, Job, Mailbox, Notices, Runtime, Started, launch};
+
+/// What the peer of a connection of an older revision is told.
+pub(super) struct Subscriptions {
+    uris: Arc<Mutex<BTreeSet<String>>>,
+    most: usize,
+    /// Has it told, for as long as the connection lives.
+    _watcher: Arc<Watcher>,
+}
+
+impl Subscriptions {
+    /// For a connection to which that was declared.
+    pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<Mailbox>) -> Self {
+        let told = SubscriptionFilter::new()
+            .with_tools_list_changed(declared.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)))
+            .with_prompts_list_changed(
+                declared.prompts.as_ref().is_some_and(|prompts| prompts.list_changed == Some(true)),
+            )
+            .with_resources_list_changed(tells_resources(declared));
+        let uris: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let notices = Notices::new(mailbox, None);
+        let watcher: Arc<Watcher> = {
+            let uris = Arc::clone(&uris);
+            Arc::new(move |change: &Change<'_>| {
+                let Some(method) = wanted(change, &told, &lock(&uris)) else { return };
+                let params = match change {
+                    // No parameters of these differ by revision.
+                    Change::Updated(uri) => {
+                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(*uri), &Decoration::none()))
+                    }
+                    _ => None,
+                };
+                notices.post(method, params);
+            })
+        };
+        server.watch(&watcher);
+        Self { uris, most: mailbox.subscribed, _watcher: watcher }
+    }
+
+    /// The answer to `resources/subscribe`.
+    pub(super) fn subscribe(&self, server: &Server, request: &Request) -> Answer {
+        let uri = match uri_of(request) {
+            Ok(uri) => uri,
+            Err(answer) => return answer,
+        };
+        if !server.has_resource(&uri) {
+            return refuse(request, &ErrorObject::resource_not_found(&uri));
+        }
+        let mut uris = lock(&self.uris);
+        if uris.len() >= self.most && !uris.contains(&uri) {
+            let message = format!("{} resources are subscribed to, which is the limit", self.most);
+            let error = ErrorObject::internal(message).with_data(serde_json::json!({ "limit": self.most }));
+            return refuse(request, &error);
+        }
+        uris.insert(uri);
+        drop(uris);
+        done(server, request)
+    }
+
+    /// The answer to `resources/unsubscribe`. What was not subscribed to is not after this either.
+    pub(super) fn unsubscribe(&self, server: &Server, request: &Request) -> Answer {
+        match uri_of(request) {
+            Ok(uri) => {
+                lock(&self.uris).remove(&uri);
+                done(server, request)
+            }
+            Err(answer) => answer,
+        }
+    }
+}
+
+/// Opens a stream of notifications, for as long as the request lives.
+pub(super) fn listen(
+    server: &Server,
+    request: &Request,
+    mailbox: &Arc<Mailbox>,
+    runtime: &Arc<dyn Runtime>,
+) -> Started {
+    let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
+        Ok(params) => params.notifications,
+        Err(error) => {
+            let message = format!("params of subscriptions/listen: {error}");
+            return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+        }
+    };
+    let most = mailbox.subscribed;
+    if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
+        let message = format!("a subscription may name {most} resources and tasks, which is the limit");
+        return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+    }
+    let declared = server.capabilities();
+    let task_ids = if declared.has(Capability::Tasks) { asked.task_ids.clone() } else { Vec::new() };
+    if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
+        return Started::Answered(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
+    }
+    let stream = Stream { honoured: honour(asked, &declared), revision: request.peer.revision, id: request.id.clone() };
+    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
+    if !task_ids.is_empty() {
+        return listen_to_tasks(server, stream, task_ids, execution);
+    }
+    let acknowledged = stream.acknowledgement();
+    let watcher = stream.watcher(Notices::new(mailbox, Some(request.key)), None);
+    server.watch(&watcher);
+    if steadfast_proto::mutant!(TellTheCancelled) {
+        std::mem::forget(Arc::clone(&watcher));
+    }
+    let lasting = Job::Future(Box::pin(async move {
+        let _watcher = watcher;
+        // It is ended from outside: by the peer, or with the connection.
+        std::future::pending::<Infallible>().await
+    }));
+    launch(Arc::clone(&execution), lasting, |never, _| match never {}, None);
+    Started::Listening { execution, acknowledged }
+}
+
+/// The same for a client that names tasks. Which of them are its own is known when the store has been asked: until then the
+/// acknowledgement waits, and all that happens meanwhile waits behind it.
+fn listen_to_tasks(server: &Server, mut stream: Stream, task_ids: Vec<String>, execution: Arc<Execution>) -> Started {
+    let mailbox = &execution.mailbox;
+    let notices = Notices::held(mailbox, execution.key);
+    let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
+    let write = move |record: &TaskRecord| params_text(revision, &record.shown, &decoration);
+    let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
+    let watcher = stream.watcher(Arc::clone(&notices), Some(Arc::clone(&listener)));
+    server.watch(&watcher);
+    let tasks = Arc::clone(server.tasks());
+    let lasting = Job::Future(Box::pin(async move {
+        let _watcher = watcher;
+        let found = match listener.find(&tasks).await {
+            Ok(found) => found,
+            Err(error) => return error,
+        };
+        stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
+        // As they are now: what has ended before the stream began would never be heard of.
+        for record in &found {
+            listener.tell(record);
+        }
+        notices.acknowledge(stream.acknowledgement());
+        std::future::pending().await
+    }));
+    let encode = |error: ErrorObject, execution: &Execution| Answer::error(&execution.id, &error);
+    launch(Arc::clone(&execution), lasting, encode, None);
+    Started::Running(execution)
+}
+
+/// What a stream was promised.
+struct Stream {
+    honoured: SubscriptionFilter,
+    revision: Revision,
+    id: RequestId,
+}
+
+impl Stream {
+    fn acknowledgement(&self) -> Box<str> {
+        let decoration = Decoration::of_subscription(&self.id);
+        params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &decoration)
+    }
+
+    /// Has the changes told that it wants to hear of.
+    fn watcher(&self, notices: Arc<Notices>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
+        let (filter, revision) = (self.honoured.clone(), self.revision);
+        let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
+        let decoration = Decoration::of_subscription(&self.id);
+        let of_a_list = params_text(revision, &EmptyParams::new(), &decoration);
+        Arc::new(move |change: &Change<'_>| {
+            if let (Change::Task(record), Some(tasks)) = (change, &tasks) {
+                tasks.tell(record);
+            }
+            let Some(method) = wanted(change, &filter, &uris) else { return };
+            let params = match change {
+                Change::Updated(uri) => params_text(revision, &ResourceParams::new(*uri), &decoration),
+                _ => of_a_list.clone(),
+            };
+            notices.post(method, Some(params));
+        })
+    }
+}
+
+/// What of it is offered here.
+fn honour(asked: SubscriptionFilter, declared: &ServerCapabilities) -> SubscriptionFilter {
+    let mut honoured = SubscriptionFilter::new();
+    honoured.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked && declared.tools.is_some());
+    honoured.prompts_list_changed = asked.prompts_list_changed.filter(|asked| *asked && declared.prompts.is_some());
+    if tells_resources(declared) {
+        honoured.resources_list_changed = asked.resources_list_changed.filter(|asked| *asked);
+        honoured.resource_subscriptions = asked.resource_subscriptions;
+    }
+    honoured
+}
+
+fn tells_resources(declared: &ServerCapabilities) -> bool {
+    declared.resources.as_ref().is_some_and(|resources| resources.list_changed == Some(true))
+}
+
+/// How a change is told, if it is wanted.
+fn wanted(change: &Change<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
+    let (method, wanted) = match change {
+        Change::Tools => (Method::ToolListChanged, filter.tools()),
+        Change::Prompts => (Method::PromptListChanged, filter.prompts()),
+        Change::Resources => (Method::ResourceListChanged, filter.resources()),
+        Change::Updated(uri) => {
+            (Method::ResourceUpdated, uris.contains(*uri) || steadfast_proto::mutant!(IgnoreFilters))
+        }
+        // Tasks are told by those who know whose they are.
+        Change::Task(_) => return None,
+    };
+    wanted.then_some(method)
+}
+
+fn params_text(revision: Revision, params: &impl Encode, decoration: &Decoration) -> Box<str> {
+    // The parameters are types of ours with string keys: they can be written.
+    era::params_text(revision, params, decoration).unwrap_or_default()
+}
+
+fn uri_of(request: &Request) -> Result<String, Answer> {
+    let uri = request.params.get_string("uri").map(std::borrow::Cow::into_owned);
+    uri.ok_or_else(|| refuse(request, &ErrorObject::invalid_params("params.uri must be the URI of a resource")))
+}
+
+fn done(server: &Server, request: &Request) -> Answer {
+    let revision = request.peer.revision;
+    Answer::result(&request.id, |out| era::write_result(revision, &EmptyResult::default(), server.decoration(), out))
+}
+
+fn refuse(request: &Request, error: &ErrorObject) -> Answer {
+    Answer::error(&request.id, &era::error_for(request.peer.revision, error))
+}
+
+fn lock(uris: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
+    uris.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,33 @@
+//! What is asked before a call becomes a task.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::server::{Context, ToolError};
+
+type Asking = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
+
+/// Asks what a task needs to know before it begins.
+#[derive(Clone)]
+pub(crate) struct AskFirst(Arc<dyn Fn(Context) -> Asking + Send + Sync>);
+
+impl AskFirst {
+    pub(crate) fn new<F, A>(ask: F) -> Self
+    where
+        F: Fn(Context) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        Self(Arc::new(move |ctx| Box::pin(ask(ctx))))
+    }
+
+    pub(super) fn ask(&self, ctx: Context) -> Asking {
+        (self.0)(ctx)
+    }
+}
+
+impl fmt::Debug for AskFirst {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("AskFirst")
+    }
+}

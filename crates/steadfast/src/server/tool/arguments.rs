@@ -1,0 +1,197 @@
+//! The arguments of a call: raw text until the type that wants them reads it.
+//!
+//! Arguments are read straight from the text of the message, once, without a tree of values in between. Only when that
+//! fails are they read again by a reader that keeps track of where it is, so that the failure names the argument.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::error::ToolError;
+use crate::server::decode::explain;
+
+/// The text of `params.arguments`, with the message that it is part of.
+pub(crate) struct Arguments {
+    text: Box<str>,
+    range: Range<usize>,
+}
+
+impl Arguments {
+    /// No arguments: an empty object.
+    pub(crate) fn none() -> Self {
+        Self { text: Box::default(), range: 0..0 }
+    }
+
+    /// The arguments that stand at `range` of `text`: a JSON value that has been checked.
+    pub(crate) fn within(text: Box<str>, range: Range<usize>) -> Self {
+        Self { text, range }
+    }
+
+    /// The JSON text: an object, if the peer did as it should.
+    pub(crate) fn text(&self) -> &str {
+        match self.text.get(self.range.clone()) {
+            None | Some("" | "null") => "{}",
+            Some(text) => text,
+        }
+    }
+
+    /// Reads them as `T`.
+    pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        self.decode_seed(PhantomData::<T>)
+    }
+
+    /// Reads them with a seed; if that fails, once more by a reader that knows where it is.
+    pub(crate) fn decode_seed<T, S>(&self, seed: S) -> Result<T, ToolError>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T> + Copy,
+    {
+        let text = self.text();
+        if !text.trim_start().starts_with('{') {
+            return Err(ToolError::new("Bad arguments: they must be an object with one member per argument"));
+        }
+        if let Ok(value) = seed.deserialize(&mut serde_json::Deserializer::from_str(text)) {
+            return Ok(value);
+        }
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let mut track = serde_path_to_error::Track::new();
+        seed.deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track))
+            .map_err(|error| explanation(&track.path().to_string(), &error))
+    }
+}
+
+impl fmt::Debug for Arguments {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Arguments").field(&self.text()).finish()
+    }
+}
+
+/// What a model is told, so that it can mend the call.
+fn explanation(path: &str, error: &serde_json::Error) -> ToolError {
+    let reason = explain::of_json(error);
+    let reason = shortened(&reason);
+    if path == "." {
+        return ToolError::new(format!("Bad arguments: {reason}"));
+    }
+    ToolError::new(format!("Bad argument `{path}`: {reason}"))
+}
+
+/// The beginning and the end of a reason that repeats a long value.
+pub(crate) fn shortened(reason: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 400;
+    const KEPT: usize = 150;
+    if reason.len() <= LONGEST {
+        return reason.into();
+    }
+    let begin = reason.char_indices().map(|(at, _)| at).take_while(|at| *at <= KEPT).last().unwrap_or_default();
+    let end = reason.char_indices().map(|(at, _)| at).find(|at| *at >= reason.len() - KEPT).unwrap_or(reason.len());
+    let (begin, end) = (reason.get(..begin).unwrap_or_default(), reason.get(end..).unwrap_or_default());
+    format!("{begin} [..] {end}").into()
+}
+
+/// Reads an object and keeps nothing: the input of a handler that takes no arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct Nothing;
+
+impl<'de> serde::Deserialize<'de> for Nothing {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Nothing;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Nothing, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Nothing)
+            }
+        }
+        deserializer.deserialize_map(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use steadfast_model::JsonObject;
+
+    use super::*;
+
+    fn arguments(text: &str) -> Arguments {
+        Arguments::within(text.into(), 0..text.len())
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Forecast {
+        city: String,
+        days: Option<u8>,
+        #[serde(default)]
+        stops: Vec<Stop>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Stop {
+        hour: u8,
+    }
+
+    fn complaint(text: &str) -> String {
+        arguments(text).decode::<Forecast>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn they_are_read_from_their_place_in_the_message() {
+        let message = r#"{"name":"forecast","arguments":{"city":"Ulm"}}"#;
+        let start = message.find("{\"city").unwrap();
+        let arguments = Arguments::within(message.into(), start..message.len() - 1);
+        let expected = Forecast { city: "Ulm".into(), days: None, stops: Vec::new() };
+        assert_eq!(arguments.decode::<Forecast>().unwrap(), expected);
+    }
+
+    #[test]
+    fn absent_and_null_are_an_empty_object() {
+        assert!(Arguments::none().decode::<JsonObject>().unwrap().is_empty());
+        assert!(arguments("null").decode::<JsonObject>().unwrap().is_empty());
+        assert!(Arguments::none().decode::<Nothing>().is_ok());
+    }
+
+    #[test]
+    fn a_failure_names_the_argument_and_the_reason() {
+        assert_eq!(
+            complaint(r#"{"city":"Ulm","days":300}"#),
+            "Bad argument `days`: it must be an integer from 0 to 255, and is 300"
+        );
+        assert_eq!(complaint(r#"{"city":7}"#), "Bad argument `city`: it must be a string, and is 7");
+        assert_eq!(
+            complaint(r#"{"city":"Ulm","stops":[{"hour":1},{"hour":"two"}]}"#),
+            "Bad argument `stops[1].hour`: it must be an integer from 0 to 255, and is the string \"two\""
+        );
+        assert_eq!(complaint("{}"), "Bad arguments: `city` is missing");
+    }
+
+    #[test]
+    fn a_long_value_is_not_repeated() {
+        let long = format!(r#"{{"city":"Ulm","days":"{}"}}"#, "ü".repeat(100_000));
+        let complaint = complaint(&long);
+        assert!(complaint.len() < 500, "{}", complaint.len());
+        let beginning = "Bad argument `days`: it must be an integer from 0 to 255, and is the string \"ü";
+        assert!(complaint.starts_with(beginning), "{complaint}");
+        assert!(complaint.contains(" [..] ") && complaint.ends_with("ü\""), "{complaint}");
+    }
+
+    #[test]
+    fn what_is_not_an_object_is_refused() {
+        for text in ["[]", "7", "\"x\"", "true"] {
+            assert!(complaint(text).contains("must be an object"), "{text}");
+            assert!(arguments(text).decode::<Nothing>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_members_that_nobody_asked_for_do_no_harm() {
+        let deep = format!(r#"{{"city":"Ulm","more":{}{}}}"#, "[".repeat(400), "]".repeat(400));
+        assert!(arguments(&deep).decode::<Forecast>().is_ok());
+        assert!(arguments(&deep).decode::<JsonObject>().is_err());
+    }
+}

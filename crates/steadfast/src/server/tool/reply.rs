@@ -1,0 +1,262 @@
+//! What a tool may return.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use steadfast_model::{
+    AudioContent, CallToolResult, Content, EmbeddedResource, ImageContent, JsonObject, Resource, TextContent,
+};
+
+use super::error::{Reply, ToolError};
+use super::media::{Audio, Image};
+use super::schema;
+use crate::error::Error;
+
+/// What a tool may return: text, numbers, pictures, several pieces of content, a [`Structured`] value, a whole
+/// [`CallToolResult`], nothing, or a `Result` of any of these with any error.
+///
+/// ```
+/// use steadfast::{Content, IntoReply, server::Image};
+///
+/// async fn greet(name: String) -> String {
+///     format!("Hello {name}")
+/// }
+///
+/// async fn look() -> Result<Vec<Content>, std::io::Error> {
+///     let picture = Image::png(std::fs::read("camera.png")?);
+///     Ok(vec![Content::text("This is what I see:"), picture.into()])
+/// }
+///
+/// let reply = 42.into_reply().unwrap();
+/// assert_eq!(reply.content, [Content::text("42")]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "not something that a tool can answer with",
+    note = "a tool returns `String`, a number, `bool`, `()`, `Content`, `Vec<Content>`, `Image`, `Audio`, `CallToolResult`, or a `Result` of these",
+    note = "to answer with a value of your own, derive `Serialize` and `JsonSchema` for it and return `Structured<{Self}>`"
+)]
+pub trait IntoReply {
+    /// Makes the reply.
+    fn into_reply(self) -> Reply;
+
+    /// The schema of the structured content that this always brings, if it does.
+    fn output_schema() -> Option<JsonObject>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// A value that goes out as structured content, with a schema in the list of tools, and as JSON text for clients that
+/// read text only.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Serialize;
+/// use steadfast::{IntoReply, Structured};
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct Forecast {
+///     /// Degrees Celsius
+///     temperature: f64,
+/// }
+///
+/// async fn forecast(city: String) -> steadfast::Result<Structured<Forecast>> {
+///     Ok(Structured(Forecast { temperature: 21.5 }))
+/// }
+///
+/// let result = Structured(Forecast { temperature: 21.5 }).into_reply().unwrap();
+/// assert_eq!(result.structured_content.unwrap()["temperature"], 21.5);
+/// assert_eq!(result.content[0].as_text(), Some(r#"{"temperature":21.5}"#));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Structured<T>(pub T);
+
+impl<T: Serialize + JsonSchema> IntoReply for Structured<T> {
+    fn into_reply(self) -> Reply {
+        serde_json::to_value(self.0).map_err(Error::encode)?.into_reply()
+    }
+
+    fn output_schema() -> Option<JsonObject> {
+        Some(schema::of_output::<T>())
+    }
+}
+
+impl<T: IntoReply, E: Into<ToolError>> IntoReply for Result<T, E> {
+    fn into_reply(self) -> Reply {
+        match self {
+            Ok(value) => value.into_reply(),
+            Err(error) => Err(error.into().into()),
+        }
+    }
+
+    fn output_schema() -> Option<JsonObject> {
+        T::output_schema()
+    }
+}
+
+/// `None` is a result without content. It has no schema, because `None` brings no structured content.
+impl<T: IntoReply> IntoReply for Option<T> {
+    fn into_reply(self) -> Reply {
+        self.map_or_else(|| ().into_reply(), T::into_reply)
+    }
+}
+
+/// Any JSON, as structured content without a schema and as text. Prefer [`Structured`], which tells clients what to expect.
+impl IntoReply for Value {
+    fn into_reply(self) -> Reply {
+        Ok(CallToolResult::text(self.to_string()).with_structured_content(self))
+    }
+}
+
+/// Any JSON object: see [`Value`].
+impl IntoReply for JsonObject {
+    fn into_reply(self) -> Reply {
+        Value::Object(self).into_reply()
+    }
+}
+
+impl IntoReply for CallToolResult {
+    fn into_reply(self) -> Reply {
+        Ok(self)
+    }
+}
+
+impl IntoReply for () {
+    fn into_reply(self) -> Reply {
+        Ok(CallToolResult::default())
+    }
+}
+
+impl IntoReply for Vec<Content> {
+    fn into_reply(self) -> Reply {
+        Ok(CallToolResult::new(self))
+    }
+}
+
+impl<const N: usize> IntoReply for [Content; N] {
+    fn into_reply(self) -> Reply {
+        Ok(CallToolResult::new(self.into()))
+    }
+}
+
+/// One piece of content.
+macro_rules! content {
+    ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
+        impl IntoReply for $type {
+            fn into_reply(self) -> Reply {
+                let $value = self;
+                Ok(CallToolResult::new(vec![$content]))
+            }
+        }
+    )+};
+}
+
+content! {
+    Content: content => content,
+    TextContent: content => Content::Text(content),
+    ImageContent: content => Content::Image(content),
+    AudioContent: content => Content::Audio(content),
+    EmbeddedResource: content => Content::Resource(content),
+    Resource: link => Content::resource_link(link),
+    Image: image => image.into(),
+    Audio: audio => audio.into(),
+    String: text => Content::text(text),
+    &str: text => Content::text(text),
+    Cow<'_, str>: text => Content::text(text),
+    Box<str>: text => Content::text(text),
+    Arc<str>: text => Content::text(&*text),
+}
+
+/// The value as people write it.
+macro_rules! displayed {
+    ($($type:ty),+) => { content! { $($type: value => Content::text(value.to_string())),+ } };
+}
+
+displayed!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64, bool, char);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::server::Failure;
+
+    fn text(reply: impl IntoReply) -> String {
+        let result = reply.into_reply().unwrap();
+        assert!(!result.failed());
+        result.content.iter().filter_map(Content::as_text).collect()
+    }
+
+    #[test]
+    fn plain_values_become_text() {
+        assert_eq!(text("hello"), "hello");
+        assert_eq!(text(String::from("hello")), "hello");
+        assert_eq!(text(-5_i64), "-5");
+        assert_eq!(text(0.5), "0.5");
+        assert_eq!(text(true), "true");
+        assert_eq!(text(()), "");
+        assert_eq!(text(None::<String>), "");
+        assert_eq!(text(Some(7)), "7");
+    }
+
+    #[test]
+    fn every_kind_of_content_can_be_returned() {
+        use steadfast_model::{ResourceContents, TextResourceContents};
+        let embedded = ResourceContents::from(TextResourceContents::new("file:///a", "text"));
+        let pieces = [
+            Content::text("a"),
+            Content::from(Image::png([1])),
+            Content::from(Audio::wav([1])),
+            Content::resource(embedded),
+            Content::resource_link(Resource::new("file:///a", "a")),
+        ];
+        for piece in pieces.clone() {
+            assert_eq!(piece.clone().into_reply().unwrap().content, [piece]);
+        }
+        assert_eq!(pieces.clone().into_reply().unwrap().content, pieces);
+    }
+
+    #[test]
+    fn a_structured_value_brings_its_schema_through_a_result() {
+        type Answer = Result<Structured<Vec<u8>>, std::fmt::Error>;
+        let schema = Answer::output_schema().unwrap();
+        assert_eq!(schema["type"], "array");
+        assert!(<Option<Structured<u8>>>::output_schema().is_none());
+        let result = Answer::Ok(Structured(vec![1, 2])).into_reply().unwrap();
+        assert_eq!(result.structured_content, Some(json!([1, 2])));
+        assert_eq!(result.content, [Content::text("[1,2]")]);
+    }
+
+    #[test]
+    fn any_json_is_structured_content() {
+        let result = json!({ "a": 1 }).into_reply().unwrap();
+        assert_eq!(result.structured_content, Some(json!({ "a": 1 })));
+        assert_eq!(result.content, [Content::text(r#"{"a":1}"#)]);
+        assert!(Value::output_schema().is_none());
+    }
+
+    #[test]
+    fn errors_are_sorted() {
+        let failed = Err::<String, _>(std::io::Error::other("disk")).into_reply();
+        assert!(matches!(failed, Err(Failure::Tool(_))));
+        let refused = Err::<String, _>(Error::invalid_params("no")).into_reply();
+        assert!(matches!(refused, Err(Failure::Protocol(_))));
+        let written = Err::<String, _>("just words").into_reply();
+        assert!(matches!(written, Err(Failure::Tool(_))));
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_json_is_our_failure() {
+        let keyed_by_pairs = std::collections::BTreeMap::from([((1, 2), 3)]);
+        #[derive(Serialize, JsonSchema)]
+        struct Wrapper(#[schemars(with = "u8")] std::collections::BTreeMap<(u8, u8), u8>);
+        let reply = Structured(Wrapper(keyed_by_pairs)).into_reply();
+        assert!(matches!(reply, Err(Failure::Protocol(_))));
+    }
+}

@@ -1,0 +1,13 @@
+//! Bytes to and from descriptors: by readiness where the system has it, by threads elsewhere.
+
+#[cfg(unix)]
+pub(crate) mod descriptors;
+pub(crate) mod input;
+pub(crate) mod output;
+#[cfg(not(unix))]
+#[path = "pump_portable.rs"]
+pub(crate) mod pump;
+#[cfg(unix)]
+pub(crate) mod pump;
+#[cfg(unix)]
+pub(crate) mod readiness;

@@ -1,0 +1,305 @@
+//! One message on its way to the server, and what comes back.
+
+mod legacy;
+mod refusal;
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::CONTENT_ENCODING;
+use steadfast_model::Method;
+use steadfast_proto::connection::{CallKey, Outcome};
+use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_proto::http::name;
+use steadfast_proto::mutant;
+use tokio::sync::{mpsc, oneshot};
+use tracing::Level;
+
+use super::fetch::{FetchResponse, NoBody, body_of};
+use super::in_flight::delivery::{Passage, Sent};
+use super::outgoing::Outgoing;
+use super::request::{NoResponse, Wanted};
+use super::shared::Shared;
+use super::stream::backoff::Pace;
+use super::stream::events::{Events, Heard, is_events};
+use super::task::Carried;
+use crate::runtime::Task;
+use crate::runtime::timeout::{before, sleep};
+use refusal::{lost, unanswered};
+
+/// What a task tells the driver.
+pub(crate) enum Incoming {
+    /// A message of the server's.
+    Message(Vec<u8>),
+    /// A call has ended without one.
+    Ended(CallKey, Outcome),
+    /// The server does not know the session.
+    SessionLost,
+    /// The stream of HTTP+SSE is open.
+    StreamOpened(Box<Events>),
+    /// It has ended, and with it the connection.
+    StreamEnded,
+    /// The rest of a response whose answer has come.
+    Lingering(Carried),
+}
+
+/// How long a server may take to accept a message that wants no answer.
+const DELIVERING: Duration = Duration::from_secs(30);
+
+/// How long a server may take to end a response behind the answer in it. Read to its end, its connection can be used again.
+const LINGERING: Duration = Duration::from_secs(1);
+
+/// Carries one message. Dropping it closes the connection that it is on.
+pub(crate) struct Exchange {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) outgoing: Outgoing,
+    pub(crate) call: Option<CallKey>,
+    pub(crate) passage: Arc<Passage>,
+    /// Dropped when the server has the message, or never will. It is no word among the others: those may not be taken before.
+    pub(crate) delivered: Option<oneshot::Sender<()>>,
+    pub(crate) driver: mpsc::Sender<Incoming>,
+}
+
+impl Exchange {
+    /// Carries the message. If it says that a request was given up, it does so behind that request, and not at all if the request
+    /// has not left.
+    pub(crate) async fn run(mut self, body: Vec<u8>, given_up: Option<Sent>) {
+        if let Some(request) = given_up
+            && !request.give_up(&*self.shared.runtime).await
+        {
+            return;
+        }
+        let done = match self.call {
+            Some(_) => self.post(body.into()).await,
+            None => self.post_in_time(body.into()).await,
+        };
+        match (self.call, done) {
+            (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
+            (None, Err(outcome)) => {
+                let method = self.outgoing.method.map_or("an answer", Method::name);
+                let why = format!("{method}: {}", words(&outcome));
+                self.shared.log(Level::WARN, "a message did not reach the server", &why);
+            }
+            (_, Ok(())) => {}
+        }
+    }
+
+    /// What the driver has to know if this does not come to its end.
+    pub(crate) fn last_word(&self) -> impl FnOnce() -> Option<Incoming> + Send + use<> {
+        let (call, passage) = (self.call, Arc::clone(&self.passage));
+        move || {
+            let why = "what makes the requests failed unexpectedly".to_owned();
+            Some(Incoming::Ended(call?, Outcome::Lost { sent: passage.has_left(), why }))
+        }
+    }
+
+    async fn tell(&self, incoming: Incoming) {
+        // If the driver is gone, so is whoever waited.
+        let _ = self.driver.send(incoming).await;
+    }
+
+    /// The server has this message. Others may wait for that.
+    fn note_delivered(&mut self) {
+        self.delivered = None;
+    }
+
+    /// A call has deadlines of its own. What wants no answer has this one, whether or not who makes the requests keeps to it.
+    async fn post_in_time(&mut self, body: Bytes) -> Result<(), Outcome> {
+        let runtime = Arc::clone(&self.shared.runtime);
+        let posted = before(&*runtime, Some(runtime.now() + DELIVERING), self.post(body)).await;
+        posted.unwrap_or_else(|| Err(lost("the server did not take it in time".to_owned())))
+    }
+
+    async fn post(&mut self, body: Bytes) -> Result<(), Outcome> {
+        if let Some(done) = self.post_legacy(&body).await {
+            return done;
+        }
+        let in_session = self.outgoing.mirrored.is_none() && self.shared.session().id.is_some();
+        let mut sent = self.shared.send(self.wanted(body.clone())).await;
+        if mutant!(SendAgain) && matches!(&sent, Err(NoResponse::Failed(error)) if error.is_sent()) {
+            sent = self.shared.send(self.wanted(body.clone())).await;
+        }
+        let response = sent.map_err(unanswered)?;
+        if self.outgoing.method == Some(Method::Initialize) && response.status().is_success() {
+            let mut id = response.headers().get(name::SESSION_ID).cloned();
+            // Whoever has it is in the session.
+            if let Some(id) = &mut id {
+                id.set_sensitive(true);
+            }
+            self.shared.session().id = id;
+        }
+        match response.status() {
+            StatusCode::NOT_FOUND if in_session => {
+                self.tell(Incoming::SessionLost).await;
+                Err(Outcome::SessionLost)
+            }
+            status if status.is_success() => {
+                self.note_delivered();
+                self.read(response).await
+            }
+            _ if self.outgoing.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,
+            _ => self.refused(response).await,
+        }
+    }
+
+    fn wanted(&self, body: Bytes) -> Wanted<'_> {
+        Wanted {
+            method: http::Method::POST,
+            mirrored: self.outgoing.mirrored.as_ref(),
+            body: Some(body),
+            passage: Some(&self.passage),
+            // A call has deadlines of its own.
+            timeout: self.call.is_none().then_some(DELIVERING),
+            ..Wanted::default()
+        }
+    }
+
+    async fn read(&mut self, response: FetchResponse) -> Result<(), Outcome> {
+        if let Some(encoding) = packed(&response) {
+            return Err(Outcome::Unreadable(format!("it is packed ({encoding}), which was not asked for")));
+        }
+        if is_events(&response) {
+            return self.read_events(response).await;
+        }
+        let longest = self.shared.longest;
+        let body = body_of(response, longest).await.map_err(|why| match why {
+            NoBody::TooLong => too_long(longest),
+            NoBody::BrokeOff(error) => lost(error.to_string()),
+        })?;
+        if body.is_empty() {
+            return match self.call {
+                Some(_) => Err(lost("the server took the request and did not answer".to_owned())),
+                None => Ok(()),
+            };
+        }
+        let said = self.classify(&body);
+        if let Said::Refusal(refused) = said {
+            return Err(refused);
+        }
+        self.tell(Incoming::Message(body)).await;
+        match said {
+            Said::Other if self.call.is_some() => {
+                // What was heard is looked at first: if it holds the answer after all, this is of no effect.
+                Err(Outcome::Unreadable("the response is not an answer to the request".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads until the answer has come. What breaks off before is resumed, in revisions that know how.
+    async fn read_events(&mut self, response: FetchResponse) -> Result<(), Outcome> {
+        let longest = self.shared.longest;
+        let mut events = Events::new(response, longest);
+        let mut pace = Pace::of_an_answer();
+        loop {
+            match events.next().await {
+                Heard::Message(message) => match self.classify(&message) {
+                    Said::Refusal(refused) => return Err(refused),
+                    Said::Answer => {
+                        // Whoever waits for it gives up this response when it has come.
+                        self.linger(events).await;
+                        self.tell(Incoming::Message(message)).await;
+                        return Ok(());
+                    }
+                    Said::Other => {
+                        pace.note_message();
+                        self.tell(Incoming::Message(message)).await;
+                    }
+                },
+                Heard::TooLong => return Err(too_long(longest)),
+                Heard::End(_) if self.call.is_none() => return Ok(()),
+                Heard::End(why) => {
+                    let next = match events.last_event_id() {
+                        Some(last) if self.outgoing.mirrored.is_none() => {
+                            self.resume(last, events.retry(), &mut pace).await
+                        }
+                        _ => None,
+                    };
+                    let Some(next) = next else { return Err(lost(why)) };
+                    events.go_on(next, longest);
+                }
+            }
+        }
+    }
+
+    /// The rest of a stream that broke off; `None` if the server does not have it, or cannot be reached often enough.
+    async fn resume(&self, last: &str, retry: Option<Duration>, pace: &mut Pace) -> Option<FetchResponse> {
+        let runtime = &*self.shared.runtime;
+        loop {
+            sleep(runtime, pace.pause(retry, runtime)?).await;
+            let wanted = Wanted { last_event_id: Some(last), ..Wanted::default() };
+            match self.shared.send(wanted).await {
+                Ok(response) if response.status().is_success() && is_events(&response) => {
+                    pace.note_opened(runtime.now());
+                    return Some(response);
+                }
+                Ok(response) if response.status() == StatusCode::NOT_FOUND && self.shared.session().id.is_some() => {
+                    self.tell(Incoming::SessionLost).await;
+                    return None;
+                }
+                // It will not know better next time.
+                Ok(response) if response.status().is_client_error() => return None,
+                Err(why) if why.is_final() => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Leaves the rest of a response to be read behind our back.
+    async fn linger(&self, events: Events) {
+        let mut rest: Task = Box::pin(events.finish());
+        let ended = std::future::poll_fn(|cx| Poll::Ready(rest.as_mut().poll(cx).is_ready())).await;
+        if !ended {
+            let runtime = Arc::clone(&self.shared.runtime);
+            let until = runtime.now() + LINGERING;
+            // Longer than that, it is not worth it.
+            let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
+            let carried = Carried::begin(&*self.shared.runtime, reading, || ());
+            self.tell(Incoming::Lingering(carried)).await;
+        }
+    }
+
+    /// What a message is to the one that this carries. One that is too deep is for the engine to judge.
+    fn classify(&self, message: &[u8]) -> Said {
+        match envelope::read(message, self.shared.depth) {
+            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Said::Answer,
+            Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) if self.call.is_some() => {
+                serde_json::from_str(error).map_or(Said::Other, |error| Said::Refusal(Outcome::Refused(error)))
+            }
+            _ => Said::Other,
+        }
+    }
+}
+
+/// What a message of the server's is to the one that was sent.
+enum Said {
+    Answer,
+    /// An error without an id is the outcome of the request that it answers.
+    Refusal(Outcome),
+    Other,
+}
+
+/// What is known of a message that wants no answer and was not taken.
+fn words(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Refused(error) => &error.message,
+        Outcome::Lost { why, .. } | Outcome::Unreadable(why) | Outcome::Unsendable(why) => why,
+        Outcome::SessionLost => "the server does not know the session",
+        _ => "it was given up",
+    }
+}
+
+/// It came, and would come again: this is no lost connection.
+fn too_long(longest: usize) -> Outcome {
+    Outcome::Unreadable(format!("a message of more than {longest} bytes"))
+}
+
+/// How a body was made smaller, if it was.
+fn packed(response: &FetchResponse) -> Option<String> {
+    let encoding =
+        response.headers().get(CONTENT_ENCODING)?.to_str().unwrap_or("in an unreadable way").trim().to_owned();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+}

@@ -1,0 +1,131 @@
+//! Requests over the network, by reqwest.
+
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Response;
+use http_body::Body as _;
+use reqwest::Url;
+
+use super::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
+
+/// Makes requests with a client of reqwest's.
+pub(crate) struct ReqwestFetch {
+    client: reqwest::Client,
+    /// Where the last request went.
+    last: Mutex<Option<Url>>,
+}
+
+impl ReqwestFetch {
+    pub(crate) fn new(client: reqwest::Client) -> Self {
+        Self { client, last: Mutex::default() }
+    }
+
+    /// Nearly all requests go where the last one went, and that need not be read again. `None` if it is no URL.
+    fn read(&self, url: &str) -> Option<Url> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_none_or(|last| last.as_str() != url) {
+            *last = Some(Url::parse(url).ok()?);
+        }
+        last.clone()
+    }
+}
+
+impl Fetch for ReqwestFetch {
+    fn fetch(&self, request: FetchRequest) -> Fetching {
+        let FetchRequest { method, url, headers, body, timeout } = request;
+        let request = match self.read(&url) {
+            Some(url) => self.client.request(method, url),
+            // That it is none is reqwest's to say.
+            None => self.client.request(method, url),
+        };
+        let mut request = request.headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        if let Some(timeout) = timeout {
+            request = request.timeout(timeout);
+        }
+        Box::pin(async move { request.send().await.map(opened).map_err(failed) })
+    }
+}
+
+fn opened(response: reqwest::Response) -> FetchResponse {
+    let (parts, body) = Response::from(response).into_parts();
+    Response::from_parts(parts, Box::new(Pieces(body)))
+}
+
+/// What has arrived of a body.
+struct Pieces(reqwest::Body);
+
+impl FetchBody for Pieces {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        loop {
+            return Poll::Ready(match std::task::ready!(Pin::new(&mut self.0).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) => Some(Ok(piece)),
+                    // Trailers say nothing to us.
+                    Err(_) => continue,
+                },
+                Some(Err(error)) => Some(Err(failed(error))),
+                None => None,
+            });
+        }
+    }
+}
+
+fn failed(error: reqwest::Error) -> FetchError {
+    let why = describe(&error);
+    let failed = if error.is_builder() {
+        FetchError::unwritable(why)
+    } else if error.is_connect() {
+        // What never reached the server's door was not seen by it.
+        FetchError::unsent(why)
+    } else {
+        FetchError::broken(why)
+    };
+    failed.with_source(error.without_url())
+}
+
+/// An error with its causes, without its URL, which may hold secrets.
+fn describe(error: &reqwest::Error) -> String {
+    use std::error::Error as _;
+    let mut text = String::new();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    if text.is_empty() { "the request failed".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+    use crate::transport::http::client::fetch::network::Reach;
+
+    #[test]
+    fn a_url_is_read_again_when_it_is_another() {
+        let fetch = ReqwestFetch::new(Reach::default().client(&Url::parse("http://a.example").unwrap()).unwrap());
+        for url in ["http://a.example/x", "http://a.example/x", "http://b.example/x", "no URL", "http://a.example/x"] {
+            assert_eq!(fetch.read(url), Url::parse(url).ok(), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_error_behind_a_failure_is_kept_without_its_url() {
+        let url = Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
+        let client = Reach::default().client(&url).unwrap();
+        let error = failed(client.get(url).send().await.unwrap_err());
+        assert!(!error.is_sent() && !error.is_unwritable());
+        assert!(error.source().is_some_and(<dyn std::error::Error>::is::<reqwest::Error>));
+        assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+    }
+}

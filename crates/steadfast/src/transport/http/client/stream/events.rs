@@ -1,0 +1,240 @@
+//! The events of a response, and of those that go on where it stopped.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+use steadfast_proto::mutant;
+
+use crate::transport::http::client::fetch::{FetchResponse, piece_of};
+
+/// Whether a response is a stream of events.
+pub(crate) fn is_events(response: &FetchResponse) -> bool {
+    let media = response.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+/// The events of a response, and of those that go on where it stopped.
+pub(crate) struct Events {
+    response: FetchResponse,
+    decoder: SseDecoder,
+    piece: Bytes,
+    /// It was said that the event that is being read is too long.
+    told_too_long: bool,
+}
+
+/// What comes of a stream.
+pub(crate) enum Heard {
+    Message(Vec<u8>),
+    /// A message that is not kept. It is said before its end, which may never come.
+    TooLong,
+    /// It has ended or broken off, and this is all that is known.
+    End(String),
+}
+
+impl Events {
+    pub(crate) fn new(response: FetchResponse, longest: usize) -> Self {
+        let decoder = SseDecoder::new(longest);
+        Self { response, decoder, piece: Bytes::new(), told_too_long: false }
+    }
+
+    /// The next message.
+    pub(crate) async fn next(&mut self) -> Heard {
+        loop {
+            match self.event().await {
+                Ok(Decoded::TooLong) => return Heard::TooLong,
+                // Events without data set the id, and others are of no concern to us.
+                Ok(Decoded::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
+                Ok(Decoded::Message(event)) => return Heard::Message(event.data),
+                Err(why) => return Heard::End(why),
+            }
+        }
+    }
+
+    /// The next event of any name; an error at the end.
+    pub(crate) async fn event(&mut self) -> Result<Decoded, String> {
+        loop {
+            let mut rest: &[u8] = &self.piece;
+            let decoded = self.decoder.next(&mut rest);
+            let taken = self.piece.len() - rest.len();
+            self.piece = self.piece.split_off(taken);
+            match decoded {
+                Some(Decoded::TooLong) if std::mem::take(&mut self.told_too_long) => continue,
+                Some(decoded) => return Ok(decoded),
+                None => {}
+            }
+            if self.decoder.is_too_long() && !self.told_too_long {
+                self.told_too_long = true;
+                return Ok(Decoded::TooLong);
+            }
+            match piece_of(&mut self.response).await {
+                Some(Ok(piece)) => self.piece = piece,
+                None => return Err("the server ended the stream".to_owned()),
+                Some(Err(error)) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    /// Reads on to the end of the response, without looking at what comes.
+    pub(crate) async fn finish(mut self) {
+        while let Some(Ok(_)) = piece_of(&mut self.response).await {}
+    }
+
+    /// The event to go on after, if the server has named one.
+    pub(crate) fn last_event_id(&self) -> Option<&str> {
+        self.decoder.last_event_id().filter(|id| !id.is_empty())
+    }
+
+    /// How long the server wants to be left alone before.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.decoder.retry()
+    }
+
+    /// Goes on with another response. What was half read is forgotten: the server sends it again.
+    pub(crate) fn go_on(&mut self, response: FetchResponse, longest: usize) {
+        if mutant!(KeepHalfRead) {
+            self.response = response;
+            return;
+        }
+        let mut decoder = SseDecoder::new(longest);
+        // The id and `retry` outlive the response.
+        decoder.carry_over(&self.decoder);
+        (self.response, self.decoder, self.piece) = (response, decoder, Bytes::new());
+        self.told_too_long = false;
+    }
+}
+
+/// Whether events of that name are messages.
+pub(crate) fn is_message(name: &str) -> bool {
+    matches!(name, "" | "message")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::task::{Context, Poll, Waker};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::transport::http::client::fetch::{FetchBody, FetchError};
+
+    /// A body that comes in these pieces, and then ends or breaks off.
+    struct Pieces {
+        pieces: VecDeque<Bytes>,
+        breaks_off: bool,
+    }
+
+    impl FetchBody for Pieces {
+        fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+            Poll::Ready(match self.pieces.pop_front() {
+                Some(piece) => Some(Ok(piece)),
+                None if self.breaks_off => Some(Err(FetchError::broken("cut"))),
+                None => None,
+            })
+        }
+    }
+
+    fn split(bytes: &[u8], cuts: &[usize]) -> VecDeque<Bytes> {
+        let mut at: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+        at.extend([0, bytes.len()]);
+        at.sort_unstable();
+        at.windows(2).map(|pair| Bytes::copy_from_slice(&bytes[pair[0]..pair[1]])).collect()
+    }
+
+    /// The messages of a stream, and the event to go on after.
+    fn read(pieces: VecDeque<Bytes>, breaks_off: bool) -> (Vec<String>, Option<String>) {
+        let body: Box<dyn FetchBody> = Box::new(Pieces { pieces, breaks_off });
+        let mut events = Events::new(http::Response::new(body), 1024);
+        let mut messages = Vec::new();
+        loop {
+            let mut cx = Context::from_waker(Waker::noop());
+            let next = std::pin::pin!(events.next()).poll(&mut cx);
+            match next {
+                Poll::Ready(Heard::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
+                Poll::Ready(Heard::TooLong) => panic!("too long"),
+                Poll::Ready(Heard::End(_)) => break,
+                Poll::Pending => panic!("there was a piece"),
+            }
+        }
+        let last = events.last_event_id().map(str::to_owned);
+        (messages, last)
+    }
+
+    #[derive(Debug, Clone)]
+    struct Told {
+        data: Vec<String>,
+        id: Option<String>,
+        name: Option<&'static str>,
+        comment: bool,
+    }
+
+    fn told() -> impl Strategy<Value = Told> {
+        let data = proptest::collection::vec("[a-zäß€😀:{}\" ]{0,12}", 0..3);
+        let id = proptest::option::of("[a-z0-9]{1,4}");
+        let name = proptest::option::of(prop_oneof![Just("message"), Just("endpoint")]);
+        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| Told { data, id, name, comment })
+    }
+
+    fn write(told: &[Told], end: &str, mark: bool) -> String {
+        let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
+        for event in told {
+            if event.comment {
+                text.extend([": größe", end]);
+            }
+            text.extend(event.id.iter().map(|id| format!("id: {id}{end}")));
+            text.extend(event.name.iter().map(|name| format!("event: {name}{end}")));
+            text.extend(event.data.iter().map(|line| format!("data: {line}{end}")));
+            text += end;
+        }
+        text
+    }
+
+    proptest! {
+        #[test]
+        fn messages_are_the_same_however_their_bytes_are_split(
+            all in proptest::collection::vec(told(), 0..8),
+            end in prop_oneof![Just("\n"), Just("\r"), Just("\r\n")],
+            mark: bool,
+            breaks_off: bool,
+            cuts in proptest::collection::vec(any::<usize>(), 0..24),
+        ) {
+            let is_one = |event: &&Told| event.name != Some("endpoint") && !event.data.concat().is_empty()
+                || event.name != Some("endpoint") && event.data.len() > 1;
+            let messages: Vec<String> = all.iter().filter(is_one).map(|event| event.data.join("\n")).collect();
+            let last = all.iter().rev().find_map(|event| event.id.clone());
+            let bytes = write(&all, end, mark).into_bytes();
+            prop_assert_eq!(read(split(&bytes, &cuts), breaks_off), (messages, last));
+        }
+
+        #[test]
+        fn a_stream_cut_anywhere_gives_what_was_whole(
+            all in proptest::collection::vec(told(), 1..6),
+            end in prop_oneof![Just("\n"), Just("\r\n")],
+            at: usize,
+            cuts in proptest::collection::vec(any::<usize>(), 0..8),
+        ) {
+            let bytes = write(&all, end, false).into_bytes();
+            let (whole, _) = read(split(&bytes, &[]), false);
+            let (some, _) = read(split(&bytes[..at % (bytes.len() + 1)], &cuts), true);
+            prop_assert_eq!(&some[..], &whole[..some.len()]);
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_said_once_and_before_its_end() {
+        let long = vec![b'x'; 2000];
+        let pieces = [&b"data: "[..], &long, &long, b"\n\ndata: a\n\n"].map(Bytes::copy_from_slice);
+        let body: Box<dyn FetchBody> = Box::new(Pieces { pieces: pieces.into(), breaks_off: false });
+        let mut events = Events::new(http::Response::new(body), 1024);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut next = || match std::pin::pin!(events.next()).poll(&mut cx) {
+            Poll::Ready(Heard::TooLong) => "too long".to_owned(),
+            Poll::Ready(Heard::Message(message)) => String::from_utf8(message).unwrap(),
+            Poll::Ready(Heard::End(_)) => "end".to_owned(),
+            Poll::Pending => "nothing".to_owned(),
+        };
+        assert_eq!([next(), next(), next()], ["too long", "a", "end"]);
+    }
+}

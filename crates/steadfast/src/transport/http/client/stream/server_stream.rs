@@ -1,0 +1,111 @@
+//! The stream on which a server of the older revisions speaks first.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use tokio::sync::mpsc;
+use tracing::Level;
+
+use super::backoff::Pace;
+use super::events::{Events, Heard, is_events};
+use crate::runtime::timeout::sleep;
+use crate::transport::http::client::exchange::Incoming;
+use crate::transport::http::client::fetch::FetchResponse;
+use crate::transport::http::client::request::Wanted;
+use crate::transport::http::client::shared::Shared;
+
+/// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
+pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
+    let mut pace = Pace::of_the_server();
+    let mut events: Option<Events> = None;
+    loop {
+        match open(&shared, events.as_ref().and_then(Events::last_event_id)).await {
+            Opened::Stream(response) => {
+                shared.note_audible();
+                pace.note_opened(shared.runtime.now());
+                let stream = going_on(events.take(), response, shared.longest);
+                if read(&shared, events.insert(stream), &mut pace, &driver).await == Read::InVain {
+                    break;
+                }
+            }
+            Opened::SessionLost => {
+                // If the driver is gone, nobody listens.
+                let _ = driver.send(Incoming::SessionLost).await;
+                break;
+            }
+            Opened::Never => break,
+            Opened::NotNow => {}
+        }
+        let retry = events.as_ref().and_then(Events::retry);
+        let Some(pause) = pace.pause(retry, &*shared.runtime) else {
+            let unheard = "what the server says by itself is not heard any more";
+            shared.log(Level::WARN, unheard, "its stream cannot be opened again");
+            break;
+        };
+        sleep(&*shared.runtime, pause).await;
+    }
+    // There is nothing to wait for any more.
+    shared.note_audible();
+}
+
+/// What comes of asking for the stream.
+enum Opened {
+    Stream(FetchResponse),
+    /// The server does not know the session.
+    SessionLost,
+    /// A server need not have it.
+    Never,
+    NotNow,
+}
+
+async fn open(shared: &Shared, last_event_id: Option<&str>) -> Opened {
+    let wanted = Wanted { last_event_id, ..Wanted::default() };
+    let response = match shared.send(wanted).await {
+        Ok(response) => response,
+        Err(why) if why.is_final() => return Opened::Never,
+        Err(_) => return Opened::NotNow,
+    };
+    match response.status() {
+        status if status.is_success() && is_events(&response) => Opened::Stream(response),
+        StatusCode::NOT_FOUND if shared.session().id.is_some() => Opened::SessionLost,
+        status if status.is_client_error() || status.is_success() => Opened::Never,
+        _ => Opened::NotNow,
+    }
+}
+
+/// The stream, where the one before stopped.
+fn going_on(before: Option<Events>, response: FetchResponse, longest: usize) -> Events {
+    match before {
+        Some(mut events) => {
+            events.go_on(response, longest);
+            events
+        }
+        None => Events::new(response, longest),
+    }
+}
+
+/// How the reading of a stream ends.
+#[derive(PartialEq)]
+enum Read {
+    ToItsEnd,
+    /// Nobody listens any more.
+    InVain,
+}
+
+async fn read(shared: &Shared, events: &mut Events, pace: &mut Pace, driver: &mpsc::Sender<Incoming>) -> Read {
+    loop {
+        match events.next().await {
+            Heard::Message(message) => {
+                pace.note_message();
+                if driver.send(Incoming::Message(message)).await.is_err() {
+                    return Read::InVain;
+                }
+            }
+            Heard::TooLong => {
+                let why = format!("it is longer than {} bytes", shared.longest);
+                shared.log(Level::WARN, "a message of the server was not taken", &why);
+            }
+            Heard::End(_) => return Read::ToItsEnd,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The body of a response.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use super::exchange::ExchangeStream;
+use super::legacy_sse::SseStream;
+use super::session::SessionStream;
+
+/// The body of a response of [`HttpService`](super::HttpService): nothing, a message, or events as they happen.
+pub struct HttpBody(Kind);
+
+enum Kind {
+    Full(Bytes),
+    /// The events of one request of 2026-07-28.
+    Exchange(Box<ExchangeStream>),
+    /// The events of one stream of a session.
+    Session(Box<SessionStream>),
+    /// The stream of a session of 2024-11-05.
+    Sse(Box<SseStream>),
+}
+
+impl HttpBody {
+    pub(crate) fn empty() -> Self {
+        Self(Kind::Full(Bytes::new()))
+    }
+
+    pub(crate) fn full(bytes: Bytes) -> Self {
+        Self(Kind::Full(bytes))
+    }
+
+    pub(crate) fn exchange(stream: ExchangeStream) -> Self {
+        Self(Kind::Exchange(Box::new(stream)))
+    }
+
+    pub(crate) fn session(stream: SessionStream) -> Self {
+        Self(Kind::Session(Box::new(stream)))
+    }
+
+    pub(crate) fn sse(stream: SseStream) -> Self {
+        Self(Kind::Sse(Box::new(stream)))
+    }
+}
+
+/// Nothing. With [`From<Bytes>`] this is what layers around the service make their own answers of.
+impl Default for HttpBody {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl From<Bytes> for HttpBody {
+    fn from(bytes: Bytes) -> Self {
+        Self::full(bytes)
+    }
+}
+
+impl Body for HttpBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = match &mut self.0 {
+            Kind::Full(bytes) => Poll::Ready((!bytes.is_empty()).then(|| std::mem::take(bytes))),
+            Kind::Exchange(stream) => stream.poll_next(cx),
+            Kind::Session(stream) => stream.poll_next(cx),
+            Kind::Sse(stream) => stream.poll_next(cx),
+        };
+        bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, Kind::Full(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for HttpBody {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self.0 {
+            Kind::Full(_) => "HttpBody(message)",
+            _ => "HttpBody(events)",
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! What comes in: headers as the core wants to see them, and a body that is read within bounds.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, StatusCode};
+use http_body::Body;
+use steadfast_proto::Moment;
+use steadfast_proto::http::{Headers, Single};
+
+use super::load::Permit;
+use crate::runtime::Timer;
+
+/// The headers of a request.
+pub(crate) struct Lines<'a>(pub(crate) &'a HeaderMap);
+
+impl Headers for Lines<'_> {
+    fn values<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.0.get_all(name).iter().map(http::HeaderValue::as_bytes)
+    }
+}
+
+impl Lines<'_> {
+    /// A header that may be there once.
+    pub(crate) fn single(&self, name: &str) -> Single<'_> {
+        Single::of(self, name)
+    }
+}
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    TooLong,
+    TooSlow,
+    Overloaded,
+    Broken,
+}
+
+impl Unread {
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Broken => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    pub(crate) fn message(self) -> &'static str {
+        match self {
+            Self::TooLong => "the body is longer than the limit",
+            Self::TooSlow => "the body did not come in time",
+            Self::Overloaded => "requests in flight hold as many bytes as they may together",
+            Self::Broken => "the body could not be read",
+        }
+    }
+}
+
+/// Reads a whole body of at most `limit` bytes until `deadline`.
+pub(crate) async fn read_body<B: Body>(
+    body: B,
+    limit: usize,
+    permit: &mut Permit,
+    timer: impl FnOnce() -> Box<dyn Timer>,
+    deadline: Moment,
+) -> Result<Bytes, Unread> {
+    let fits = usize::try_from(body.size_hint().lower()).is_ok_and(|length| length <= limit);
+    if !fits {
+        return Err(Unread::TooLong);
+    }
+    let mut body = pin!(body);
+    let mut make_timer = Some(timer);
+    let mut timer: Option<Box<dyn Timer>> = None;
+    let mut first = Bytes::new();
+    let mut rest: Vec<u8> = Vec::new();
+    loop {
+        let frame = poll_fn(|cx| {
+            if let Poll::Ready(frame) = body.as_mut().poll_frame(cx) {
+                return Poll::Ready(Ok(frame));
+            }
+            // Most bodies are there with their head: then no timer is needed.
+            if let Some(make) = make_timer.take() {
+                timer.insert(make()).reset(Some(deadline));
+            }
+            let due = timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
+            if due { Poll::Ready(Err(Unread::TooSlow)) } else { Poll::Pending }
+        })
+        .await?;
+        let Some(frame) = frame else { break };
+        let Ok(mut data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        let length = data.remaining();
+        if length > limit - first.len() - rest.len() {
+            return Err(Unread::TooLong);
+        }
+        if !permit.hold(length) {
+            return Err(Unread::Overloaded);
+        }
+        if first.is_empty() && rest.is_empty() {
+            // The only piece, more often than not: it is not copied.
+            first = data.copy_to_bytes(length);
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&std::mem::take(&mut first));
+            }
+            while data.has_remaining() {
+                let chunk = data.chunk();
+                let count = chunk.len();
+                rest.extend_from_slice(chunk);
+                data.advance(count);
+            }
+        }
+        if body.is_end_stream() {
+            break;
+        }
+    }
+    Ok(if rest.is_empty() { first } else { Bytes::from(rest) })
+}

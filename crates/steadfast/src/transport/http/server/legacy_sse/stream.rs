@@ -1,0 +1,79 @@
+//! The stream of a session of the old transport. It takes messages from the connection only when it can be written.
+
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use steadfast_proto::frame::sse;
+
+use super::session::SseSession;
+use crate::transport::http::server::keep_alive::KeepAlive;
+use crate::transport::http::server::sessions::Sessions;
+
+/// About how many bytes leave in one go.
+const CHUNK: usize = 16 * 1024;
+
+/// The events of one session. Dropping it ends the session.
+pub(crate) struct SseStream {
+    session: Arc<SseSession>,
+    sessions: Weak<Sessions>,
+    /// The event that goes before all others.
+    endpoint: Option<Bytes>,
+    keep_alive: KeepAlive,
+}
+
+impl SseStream {
+    /// A stream that begins with where to POST to.
+    pub(crate) fn new(session: Arc<SseSession>, sessions: Weak<Sessions>, endpoint: &str) -> Self {
+        let mut out = Vec::new();
+        let data = Some(endpoint.as_bytes());
+        sse::Event { name: Some("endpoint"), data, ..sse::Event::default() }.write(&mut out);
+        Self { session, sessions, endpoint: Some(out.into()), keep_alive: KeepAlive::default() }
+    }
+
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(endpoint) = self.endpoint.take() {
+            return Poll::Ready(Some(endpoint));
+        }
+        let mut guard = self.session.lock();
+        let state = &mut *guard;
+        let mut out = Vec::new();
+        while out.len() < CHUNK {
+            let Some(transmit) = state.engine.connection.poll_transmit() else { break };
+            if let Some(call) = transmit.call {
+                state.engine.connection.handle_call_sent(call);
+            }
+            let data = Some(&*transmit.body);
+            sse::Event { name: Some("message"), data, ..sse::Event::default() }.write(&mut out);
+        }
+        if !out.is_empty() {
+            state.used = self.session.runtime.now();
+            // There is room again for handlers that wait for it.
+            state.wake_driver();
+            self.keep_alive.spoken();
+            return Poll::Ready(Some(out.into()));
+        }
+        // Asked for more, so what went before is written.
+        state.engine.connection.handle_flushed();
+        state.engine.act();
+        if state.over || state.engine.ended().is_some() {
+            state.wake_driver();
+            return Poll::Ready(None);
+        }
+        state.reader = Some(cx.waker().clone());
+        drop(guard);
+        let session = &self.session;
+        let comment = std::task::ready!(self.keep_alive.poll(&*session.runtime, session.keep_alive, cx));
+        session.lock().used = session.runtime.now();
+        Poll::Ready(Some(comment))
+    }
+}
+
+impl Drop for SseStream {
+    fn drop(&mut self) {
+        if let Some(sessions) = self.sessions.upgrade() {
+            sessions.remove(self.session.id());
+        }
+        self.session.end();
+    }
+}

@@ -1,0 +1,182 @@
+//! The tower service: which rules a request goes by, and who serves it.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use http::{Method as HttpMethod, Request, Response, StatusCode};
+use http_body::Body;
+use steadfast_model::ErrorObject;
+use steadfast_proto::connection::{Hello, Limits};
+use steadfast_proto::http::guard::{Barred, Guard};
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+
+use super::body::HttpBody;
+use super::incoming::Lines;
+use super::load::Load;
+use super::options::{self, HttpOptions};
+use super::reply;
+use super::sessions::Sessions;
+use crate::runtime::{Runtime, TokioRuntime};
+use crate::server::{IntoServer, Server};
+
+/// A server as a tower service: it takes HTTP requests at one endpoint, whatever its path. Cheap to clone; all clones are one
+/// service with one set of sessions.
+///
+/// It has to be called in a tokio runtime; handlers run there. Sessions live until they are deleted, have been idle for
+/// too long, or [`HttpService::shut_down`] is called.
+#[derive(Clone)]
+pub struct HttpService {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all requests share.
+pub(crate) struct Shared {
+    pub(crate) server: Server,
+    pub(crate) hello: Arc<Hello>,
+    pub(crate) options: HttpOptions,
+    pub(crate) limits: Limits,
+    pub(crate) guard: Guard,
+    pub(crate) load: Arc<Load>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) closing: Closing,
+    runtime: OnceLock<Arc<dyn Runtime>>,
+}
+
+/// Whether the service is shutting down.
+#[derive(Default)]
+pub(crate) struct Closing {
+    closing: AtomicBool,
+    notify: Arc<Notify>,
+}
+
+impl Closing {
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Completes when it begins.
+    pub(crate) fn notified(&self) -> OwnedNotified {
+        Arc::clone(&self.notify).notified_owned()
+    }
+
+    fn begin(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        self.notify.notify_waiters();
+    }
+}
+
+impl HttpService {
+    /// A service for a server.
+    pub fn new(server: impl IntoServer, options: HttpOptions) -> Self {
+        let guard = options.guard.clone().unwrap_or_else(options::mounted);
+        Self::with(server.into_server(), options, guard, OnceLock::new())
+    }
+
+    /// Runs handlers on another runtime than the one that it is called in. It counts until the first request.
+    pub fn with_runtime(self, runtime: Arc<dyn Runtime>) -> Self {
+        // If there is one already, it has begun there and stays there.
+        let _ = self.shared.runtime.set(runtime);
+        self
+    }
+
+    pub(crate) fn with(
+        server: Server,
+        options: HttpOptions,
+        guard: Guard,
+        runtime: OnceLock<Arc<dyn Runtime>>,
+    ) -> Self {
+        let limits = options.limits.clone().unwrap_or_else(|| server.limits().clone());
+        let guard = options.origins.iter().fold(guard, Guard::allow_origin);
+        let shared = Shared {
+            hello: Arc::new(server.hello()),
+            load: Load::new(&limits),
+            sessions: Arc::new(Sessions::new(options.sessions)),
+            closing: Closing::default(),
+            limits,
+            server,
+            options,
+            guard,
+            runtime,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Begins to shut down: handlers that run have the drain window to answer, then they are answered for and stopped; every
+    /// stream ends. New requests are refused with 503; answers and cancellations are taken.
+    pub fn shut_down(&self) {
+        self.shared.closing.begin();
+        self.shared.sessions.shut_down();
+    }
+
+    /// How many sessions are open.
+    pub fn sessions(&self) -> usize {
+        self.shared.sessions.len()
+    }
+}
+
+impl Shared {
+    /// Where handlers run: the runtime in which the service was first called, unless it was given one.
+    fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
+        if let Some(runtime) = self.runtime.get() {
+            return Some(runtime);
+        }
+        let runtime = TokioRuntime::current().ok()?;
+        Some(self.runtime.get_or_init(|| Arc::new(runtime)))
+    }
+
+    async fn handle<B: Body>(self: Arc<Self>, request: Request<B>) -> Response<HttpBody> {
+        let (parts, body) = request.into_parts();
+        let authority = parts.uri.authority().map(http::uri::Authority::as_str);
+        match self.guard.check(&Lines(&parts.headers), authority) {
+            Ok(()) => {}
+            Err(Barred::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
+            Err(Barred::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),
+        }
+        let Some(runtime) = self.runtime().map(Arc::clone) else {
+            let error = ErrorObject::internal("the service was called outside of a tokio runtime");
+            return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
+        };
+        if self.is_legacy_sse(parts.uri.path()) {
+            return self.legacy_sse(runtime, parts, body).await;
+        }
+        match parts.method {
+            HttpMethod::POST => self.post(runtime, parts, body).await,
+            HttpMethod::GET => self.listen(&parts),
+            HttpMethod::DELETE => self.delete(&parts),
+            _ => reply::not_allowed(METHODS),
+        }
+    }
+}
+
+/// The methods of the endpoint, of both eras.
+const METHODS: &str = "POST, GET, DELETE";
+
+impl<B> tower_service::Service<Request<B>> for HttpService
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Send,
+{
+    type Response = Response<HttpBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move { Ok(shared.handle(request).await) })
+    }
+}
+
+impl std::fmt::Debug for HttpService {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("HttpService").field("server", &self.shared.server).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! The sessions of a service, by id.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::legacy_sse::{self, SseSession};
+use super::session::{Driver, Session};
+
+/// A session of either transport.
+#[derive(Clone)]
+pub(crate) enum Seat {
+    /// Of Streamable HTTP.
+    Streamable(Arc<Session>),
+    /// Of HTTP+SSE.
+    Sse(Arc<SseSession>),
+}
+
+impl Seat {
+    fn id(&self) -> &str {
+        match self {
+            Self::Streamable(session) => session.id(),
+            Self::Sse(session) => session.id(),
+        }
+    }
+
+    fn shut_down(&self) {
+        match self {
+            Self::Streamable(session) => session.shut_down(),
+            Self::Sse(session) => session.shut_down(),
+        }
+    }
+
+    fn end(&self) {
+        match self {
+            Self::Streamable(session) => session.end(),
+            Self::Sse(session) => session.end(),
+        }
+    }
+}
+
+/// Sessions that are open. Nothing takes the lock of a session while it holds the one here. They are in the order of their
+/// ids, so that a seed replays how they end.
+pub(crate) struct Sessions {
+    most: usize,
+    table: Mutex<BTreeMap<Box<str>, Seat>>,
+}
+
+/// There is no room for another.
+#[derive(Debug)]
+pub(crate) struct Full;
+
+impl Sessions {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, table: Mutex::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= self.most
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
+        match self.lock().get(id) {
+            Some(Seat::Streamable(session)) => Some(Arc::clone(session)),
+            _ => None,
+        }
+    }
+
+    /// The same for HTTP+SSE: the id of the one is nothing to the other.
+    pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<SseSession>> {
+        match self.lock().get(id) {
+            Some(Seat::Sse(session)) => Some(Arc::clone(session)),
+            _ => None,
+        }
+    }
+
+    /// Puts a session in, and has it driven until it ends.
+    pub(crate) fn enter(self: &Arc<Self>, seat: Seat) -> Result<(), Full> {
+        let mut table = self.lock();
+        if table.len() >= self.most {
+            return Err(Full);
+        }
+        table.insert(seat.id().into(), seat.clone());
+        drop(table);
+        match seat {
+            Seat::Streamable(session) => Driver::spawn(session, Arc::downgrade(self)),
+            Seat::Sse(session) => legacy_sse::Driver::spawn(session, Arc::downgrade(self)),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remove(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    /// Every session has its drain window, and ends.
+    pub(crate) fn shut_down(&self) {
+        for session in self.all() {
+            session.shut_down();
+        }
+    }
+
+    fn all(&self) -> Vec<Seat> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Seat>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Sessions {
+    /// The service is gone: nobody can reach a session any more.
+    fn drop(&mut self) {
+        for session in self.all() {
+            session.end();
+        }
+    }
+}
