@@ -14,7 +14,7 @@ use super::Client;
 use super::call::Call;
 use super::listing::Items;
 use crate::error::Error;
-use crate::runtime::Notices;
+use crate::runtime::PendingNotifications;
 
 /// Tools.
 impl Client {
@@ -173,7 +173,7 @@ impl Client {
     /// to tell: a server asks when it needs them.
     pub fn roots_changed(&self) {
         if self.inner.line.opener.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
-            Notices::new(&self.inner.line.link().mailbox, None).post(Method::RootsListChanged, None);
+            PendingNotifications::new(&self.inner.line.link().mailbox, None).post(Method::RootsListChanged, None);
         }
     }
 

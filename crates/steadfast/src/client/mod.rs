@@ -48,8 +48,8 @@ pub use crate::validation::form::check as check_form;
 pub(crate) use call::outcome::result_of;
 
 use crate::runtime::Runtime;
-use cache::{Kept, Over};
-use connection::reconnecting::Line;
+use cache::{ClientCache, Wire};
+use connection::reconnecting::ReconnectingConnection;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
 ///
@@ -77,7 +77,7 @@ pub struct Client {
 }
 
 struct Inner {
-    line: Arc<Line>,
+    line: Arc<ReconnectingConnection>,
     over_http: bool,
     /// The server is believed what it says of its tools.
     trusts_annotations: bool,
@@ -95,12 +95,12 @@ impl Inner {
     }
 
     /// What a call goes over, in that revision.
-    fn over(&self, revision: Revision) -> Over {
-        Over { revision, http: self.over_http }
+    fn over(&self, revision: Revision) -> Wire {
+        Wire { revision, http: self.over_http }
     }
 
     /// What the client keeps of what the server said.
-    fn kept(&self) -> &Arc<Kept> {
+    fn kept(&self) -> &Arc<ClientCache> {
         &self.line.opener.kept
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// The queue alone.
-pub(crate) struct Unseen<T> {
+pub(crate) struct BoundedQueue<T> {
     /// Each with the bytes that it counts for.
     items: VecDeque<(T, usize)>,
     bytes: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Unseen<T> {
     most_bytes: usize,
 }
 
-impl<T> Unseen<T> {
+impl<T> BoundedQueue<T> {
     /// For so many items, and items of so many bytes.
     pub(crate) const fn new(most: usize, most_bytes: usize) -> Self {
         Self { items: VecDeque::new(), bytes: 0, most, most_bytes }
@@ -48,7 +48,7 @@ pub(crate) struct Backlog<T> {
 }
 
 struct State<T> {
-    unseen: Unseen<T>,
+    unseen: BoundedQueue<T>,
     closed: bool,
     reader: Option<Waker>,
 }
@@ -56,7 +56,7 @@ struct State<T> {
 impl<T> Backlog<T> {
     /// For so many items, and items of so many bytes.
     pub(crate) const fn new(most: usize, most_bytes: usize) -> Self {
-        let unseen = Unseen::new(most, most_bytes);
+        let unseen = BoundedQueue::new(most, most_bytes);
         Self { state: Mutex::new(State { unseen, closed: false, reader: None }) }
     }
 
@@ -104,25 +104,25 @@ impl<T> Backlog<T> {
 mod tests {
     use super::*;
 
-    fn rest<T>(mut unseen: Unseen<T>) -> Vec<T> {
+    fn rest<T>(mut unseen: BoundedQueue<T>) -> Vec<T> {
         std::iter::from_fn(|| unseen.pop()).collect()
     }
 
     #[test]
     fn the_oldest_go_when_there_are_too_many() {
-        let mut unseen = Unseen::new(2, usize::MAX);
+        let mut unseen = BoundedQueue::new(2, usize::MAX);
         (1..=4).for_each(|item| unseen.push(item, 0));
         assert_eq!(rest(unseen), [3, 4]);
     }
 
     #[test]
     fn the_oldest_go_when_they_are_too_large_and_the_newest_stays_whatever_its_size() {
-        let mut unseen = Unseen::new(100, 10);
+        let mut unseen = BoundedQueue::new(100, 10);
         unseen.push("small", 4);
         unseen.push("other", 4);
         unseen.push("large", 7);
         assert_eq!(rest(unseen), ["large"]);
-        let mut unseen = Unseen::new(100, 10);
+        let mut unseen = BoundedQueue::new(100, 10);
         unseen.push("small", 4);
         unseen.push("huge", 100);
         assert_eq!(rest(unseen), ["huge"]);

@@ -6,18 +6,18 @@ use steadfast_proto::Moment;
 
 use super::{Runtime, Task, Timer};
 
-pub(crate) struct Still {
+pub(crate) struct FrozenRuntime {
     pub(crate) now: Moment,
     pub(crate) chance: u8,
 }
 
-impl Runtime for Still {
+impl Runtime for FrozenRuntime {
     fn now(&self) -> Moment {
         self.now
     }
 
     fn timer(&self) -> Box<dyn Timer> {
-        Box::new(Never)
+        Box::new(FrozenTimer)
     }
 
     fn spawn(&self, _task: Task) {}
@@ -31,9 +31,9 @@ impl Runtime for Still {
 }
 
 /// No moment comes.
-struct Never;
+struct FrozenTimer;
 
-impl Timer for Never {
+impl Timer for FrozenTimer {
     fn reset(&mut self, _when: Option<Moment>) {}
 
     fn poll(&mut self, _cx: &mut Context<'_>) -> Poll<()> {

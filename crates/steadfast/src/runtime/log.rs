@@ -20,14 +20,14 @@ const LINES: u32 = 20;
 
 /// What one connection has said lately.
 #[derive(Default)]
-pub(crate) struct ProvokedLog {
+pub(crate) struct RateLimitedLog {
     second: Moment,
     lines: u32,
     dropped: u64,
 }
 
 /// What there is to say.
-pub(crate) enum Provoked {
+pub(crate) enum PeerLogRecord {
     /// The core found a message odd.
     Odd(Oddity),
     /// Something went wrong with what carries messages.
@@ -40,20 +40,20 @@ pub(crate) enum Provoked {
     },
 }
 
-struct Line {
-    provoked: Provoked,
+struct LogLine {
+    provoked: PeerLogRecord,
     dropped: u64,
 }
 
-impl ProvokedLog {
-    pub(crate) fn note(&mut self, now: Moment, provoked: Provoked) {
+impl RateLimitedLog {
+    pub(crate) fn note(&mut self, now: Moment, provoked: PeerLogRecord) {
         if provoked.level() > LevelFilter::current() {
             return;
         }
         if now.since(self.second) >= Duration::from_secs(1) {
             (self.second, self.lines) = (now, 0);
         }
-        let line = Line { provoked, dropped: self.dropped };
+        let line = LogLine { provoked, dropped: self.dropped };
         if self.lines >= LINES || sender().is_none_or(|sender| sender.try_send(line).is_err()) {
             self.dropped += 1;
             return;
@@ -63,7 +63,7 @@ impl ProvokedLog {
     }
 }
 
-impl Provoked {
+impl PeerLogRecord {
     #[cfg(feature = "http-client")]
     pub(crate) fn carrying(level: Level, what: &'static str, why: &str) -> Self {
         Self::Carrying { level, what, why: excerpt(why).into_owned() }
@@ -79,10 +79,10 @@ impl Provoked {
     }
 }
 
-fn sender() -> Option<&'static SyncSender<Line>> {
-    static SENDER: OnceLock<Option<SyncSender<Line>>> = OnceLock::new();
+fn sender() -> Option<&'static SyncSender<LogLine>> {
+    static SENDER: OnceLock<Option<SyncSender<LogLine>>> = OnceLock::new();
     let start = || {
-        let (sender, lines) = sync_channel::<Line>(256);
+        let (sender, lines) = sync_channel::<LogLine>(256);
         let thread = std::thread::Builder::new().name("steadfast-log".to_owned());
         thread.spawn(move || lines.into_iter().for_each(|line| write(&line))).ok()?;
         Some(sender)
@@ -90,19 +90,19 @@ fn sender() -> Option<&'static SyncSender<Line>> {
     SENDER.get_or_init(start).as_ref()
 }
 
-fn write(line: &Line) {
+fn write(line: &LogLine) {
     let dropped = line.dropped;
     if dropped > 0 {
         tracing::warn!(dropped, "lines about what a peer did were left out");
     }
     match &line.provoked {
-        Provoked::Odd(oddity) => write_odd(oddity),
+        PeerLogRecord::Odd(oddity) => write_odd(oddity),
         #[cfg(feature = "http-client")]
-        Provoked::Carrying { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
+        PeerLogRecord::Carrying { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
         #[cfg(feature = "http-client")]
-        Provoked::Carrying { level: Level::WARN, what, why } => tracing::warn!(why, "{what}"),
+        PeerLogRecord::Carrying { level: Level::WARN, what, why } => tracing::warn!(why, "{what}"),
         #[cfg(feature = "http-client")]
-        Provoked::Carrying { what, why, .. } => tracing::debug!(why, "{what}"),
+        PeerLogRecord::Carrying { what, why, .. } => tracing::debug!(why, "{what}"),
     }
 }
 

@@ -30,24 +30,24 @@ use std::task::{Context, Poll};
 use steadfast_proto::Moment;
 
 pub use crate::runtime::tokio::TokioRuntime;
-pub use connection::engine::Ended;
+pub use connection::engine::ConnectionEnd;
 
 pub(crate) use bounded_queue::Backlog;
-pub(crate) use connection::calls::{CallEnding, CallOptions, OnProgress, PendingCall, Slot, progress_bytes};
-pub(crate) use connection::driver::{Driver, Obituary};
-pub(crate) use connection::engine::{Engine, Service, Started};
+pub(crate) use connection::calls::{CallEnding, CallOptions, CallSlot, OnProgress, PendingCall, progress_bytes};
+pub(crate) use connection::driver::{Driver, ExitReason};
+pub(crate) use connection::engine::{DispatchResult, Engine, Service};
 pub(crate) use connection::exchange::Exchange;
 #[cfg(feature = "http")]
-pub(crate) use connection::exchange::Kept;
-pub(crate) use connection::mailbox::{Letter, Mailbox};
-pub(crate) use connection::notices::Notices;
+pub(crate) use connection::exchange::ExchangeGuard;
+pub(crate) use connection::mailbox::{DriverCommand, Mailbox};
+pub(crate) use connection::notices::PendingNotifications;
 pub(crate) use handler::execution::{Execution, Shielded};
-pub(crate) use handler::input_rounds::{Asked, Asks, Keeper, Memory};
+pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
 #[cfg(feature = "http-client")]
 pub(crate) use handler::task::drop_quietly;
 pub(crate) use handler::task::{Job, launch, poll_quietly};
 #[cfg(feature = "http-client")]
-pub(crate) use log::{Provoked, ProvokedLog};
+pub(crate) use log::{PeerLogRecord, RateLimitedLog};
 #[cfg(feature = "http")]
 pub(crate) use threads::http_threads::{for_workers_of as carriers_for, spawn_apart};
 pub(crate) use threads::io_thread::handle as io_handle;

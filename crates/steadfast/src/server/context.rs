@@ -15,7 +15,7 @@ use steadfast_proto::connection::{CancelReason, Progress};
 
 use super::Server;
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallOptions, Execution, Letter, PendingCall, Shielded};
+use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, Shielded};
 
 /// The handle that a handler has on its request.
 ///
@@ -145,7 +145,7 @@ impl Context {
             serde_json::to_value(data).unwrap_or_else(|error| format!("a log message that is no JSON: {error}").into());
         let logger = logger.map(str::to_owned);
         // If the connection is closed nobody wants to hear it.
-        let _ = execution.mailbox.post(Letter::Log { key: execution.key, level, logger, data });
+        let _ = execution.mailbox.post(DriverCommand::Log { key: execution.key, level, logger, data });
     }
 }
 
@@ -158,7 +158,7 @@ impl Context {
     pub fn release_connection(&self) {
         if let Some(execution) = &self.execution {
             // If the connection is closed there is nothing to let go.
-            let _ = execution.mailbox.post(Letter::ReleaseStream { key: execution.key });
+            let _ = execution.mailbox.post(DriverCommand::ReleaseStream { key: execution.key });
         }
     }
 }
@@ -211,8 +211,8 @@ impl Context {
     pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let Some(execution) = &self.execution else { return future.await };
         let Some(pass) = execution.enter_shield() else { return future.await };
-        let hand_over = Arc::new(Mutex::new(HandOver { value: None, gone: false, waker: None }));
-        let giver = Giver(Arc::clone(&hand_over));
+        let hand_over = Arc::new(Mutex::new(ShieldValue { value: None, gone: false, waker: None }));
+        let giver = ShieldSender(Arc::clone(&hand_over));
         let shielded = async move {
             let value = future.await;
             giver.give(value);
@@ -239,22 +239,22 @@ impl Context {
 }
 
 /// Where a shield leaves its value.
-struct HandOver<T> {
+struct ShieldValue<T> {
     value: Option<T>,
     gone: bool,
     waker: Option<Waker>,
 }
 
 /// The end that gives; when it is dropped without, whoever waits learns it.
-struct Giver<T>(Arc<Mutex<HandOver<T>>>);
+struct ShieldSender<T>(Arc<Mutex<ShieldValue<T>>>);
 
-impl<T> Giver<T> {
+impl<T> ShieldSender<T> {
     fn give(&self, value: T) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).value = Some(value);
     }
 }
 
-impl<T> Drop for Giver<T> {
+impl<T> Drop for ShieldSender<T> {
     fn drop(&mut self) {
         let mut hand_over = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         hand_over.gone = true;

@@ -19,7 +19,7 @@ use super::subscriptions::{self, Subscriptions};
 use super::tasks;
 use super::tool::error::Failure;
 use super::{Arguments, Catalog, Context, Item, Reply, Run, Server};
-use crate::runtime::{Engine, Exchange, Execution, Job, Mailbox, Runtime, Service, Started, launch};
+use crate::runtime::{DispatchResult, Engine, Exchange, Execution, Job, Mailbox, Runtime, Service, launch};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
 const GRACE: Duration = Duration::from_secs(30);
@@ -77,16 +77,21 @@ impl ServerService {
         }
     }
 
-    fn subscribe(&self, request: &Request, answer: impl Fn(&Subscriptions, &Server, &Request) -> Answer) -> Started {
-        Started::Answered(match &self.subscriptions {
+    fn subscribe(
+        &self,
+        request: &Request,
+        answer: impl Fn(&Subscriptions, &Server, &Request) -> Answer,
+    ) -> DispatchResult {
+        DispatchResult::Answered(match &self.subscriptions {
             Some(subscriptions) => answer(subscriptions, &self.server, request),
             None => Answer::error(&request.id, &ErrorObject::method_not_found(request.method.name())),
         })
     }
 
-    fn call_tool(&self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
-        let refuse =
-            |message: String| Started::Answered(Answer::error(&request.id, &ErrorObject::invalid_params(message)));
+    fn call_tool(&self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
+        let refuse = |message: String| {
+            DispatchResult::Answered(Answer::error(&request.id, &ErrorObject::invalid_params(message)))
+        };
         let Some(name) = request.params.get_string("name") else {
             return refuse("params.name must be the name of a tool".to_owned());
         };
@@ -94,13 +99,15 @@ impl ServerService {
             return refuse(format!("there is no tool named `{}`", excerpt(&name)));
         };
         if let Err(error) = tool.check_needs(&request.peer) {
-            return Started::Answered(Answer::error(&request.id, error.object()));
+            return DispatchResult::Answered(Answer::error(&request.id, error.object()));
         }
         if !self.within_task {
-            match tasks::course_of(&tool, &request.peer) {
-                tasks::Course::Inline => {}
-                tasks::Course::Task => return tasks::begin(&self.server, &tool, &request, mailbox, runtime),
-                tasks::Course::Refused(error) => return Started::Answered(Answer::error(&request.id, &error)),
+            match tasks::task_decision(&tool, &request.peer) {
+                tasks::TaskDecision::Inline => {}
+                tasks::TaskDecision::Task => return tasks::begin(&self.server, &tool, &request, mailbox, runtime),
+                tasks::TaskDecision::Refused(error) => {
+                    return DispatchResult::Answered(Answer::error(&request.id, &error));
+                }
             }
         }
         let execution = round::execution(&self.server, &request, mailbox, runtime);
@@ -115,21 +122,21 @@ impl ServerService {
         let server = self.server.clone();
         let encode = move |reply: Reply, execution: &Execution| encode_reply(reply, execution, server.decoration());
         launch(Arc::clone(&execution), job, encode, tool.is_cooperative().then_some(GRACE));
-        Started::Running(execution)
+        DispatchResult::Running(execution)
     }
 }
 
 impl Service for ServerService {
-    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
+    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
         match request.method {
             Method::CallTool => self.call_tool(request, mailbox, runtime),
-            Method::ListTools => Started::Answered(self.list(&self.server.tool_list(), &request)),
+            Method::ListTools => DispatchResult::Answered(self.list(&self.server.tool_list(), &request)),
             Method::GetPrompt => prompts::fill(&self.server, GRACE, request, mailbox, runtime),
-            Method::ListPrompts => Started::Answered(self.list(&self.server.prompt_list(), &request)),
+            Method::ListPrompts => DispatchResult::Answered(self.list(&self.server.prompt_list(), &request)),
             Method::ReadResource => resources::read(&self.server, GRACE, &request, mailbox, runtime),
-            Method::ListResources => Started::Answered(self.list(&self.server.resource_list(), &request)),
+            Method::ListResources => DispatchResult::Answered(self.list(&self.server.resource_list(), &request)),
             Method::ListResourceTemplates => {
-                Started::Answered(self.list(&self.server.resource_template_list(), &request))
+                DispatchResult::Answered(self.list(&self.server.resource_template_list(), &request))
             }
             Method::Subscribe => self.subscribe(&request, Subscriptions::subscribe),
             Method::Unsubscribe => self.subscribe(&request, Subscriptions::unsubscribe),
@@ -138,7 +145,7 @@ impl Service for ServerService {
             Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
                 tasks::serve(&self.server, &request, mailbox, runtime)
             }
-            other => Started::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),
+            other => DispatchResult::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),
         }
     }
 }

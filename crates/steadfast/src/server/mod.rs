@@ -52,7 +52,7 @@ pub(crate) use crate::validation::form::check as check_form;
 #[cfg(feature = "http")]
 pub(crate) use dispatch::ServerService;
 pub(crate) use input::ask::check_tool_uses;
-pub(crate) use registry::{Catalog, Item, Live};
+pub(crate) use registry::{Catalog, Item, LiveCatalog};
 #[cfg(feature = "http")]
 pub(crate) use serve::not_begun;
 #[cfg(feature = "http")]
@@ -87,10 +87,10 @@ pub struct Server {
 struct Inner {
     profile: Profile,
     decoration: Decoration,
-    tools: Live<Tool>,
-    prompts: Live<Prompt>,
-    resources: Live<Resource>,
-    resource_templates: Live<ResourceTemplate>,
+    tools: LiveCatalog<Tool>,
+    prompts: LiveCatalog<Prompt>,
+    resources: LiveCatalog<Resource>,
+    resource_templates: LiveCatalog<ResourceTemplate>,
     tasks: Arc<Tasks>,
     watchers: Arc<Watchers>,
 }
@@ -277,10 +277,10 @@ impl Server {
         let page_size = profile.page_size;
         let watchers: Arc<Watchers> = Arc::default();
         let inner = Inner {
-            tools: Live::new(parts.tools, page_size),
-            prompts: Live::new(parts.prompts, page_size),
-            resources: Live::new(parts.resources, page_size),
-            resource_templates: Live::new(parts.resource_templates, page_size),
+            tools: LiveCatalog::new(parts.tools, page_size),
+            prompts: LiveCatalog::new(parts.prompts, page_size),
+            resources: LiveCatalog::new(parts.resources, page_size),
+            resource_templates: LiveCatalog::new(parts.resource_templates, page_size),
             tasks: Arc::new(Tasks::new(profile.tasks.clone(), Arc::clone(&watchers))),
             watchers,
             decoration,

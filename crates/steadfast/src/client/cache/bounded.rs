@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 /// See the [module](self). `bytes` of an entry are what it counts for.
-pub(crate) struct Bounded<K, V> {
-    entries: BTreeMap<K, Held<V>>,
+pub(crate) struct LruMap<K, V> {
+    entries: BTreeMap<K, CacheSlot<V>>,
     /// The keys, by when they were used last.
     order: BTreeMap<u64, K>,
     uses: u64,
@@ -13,13 +13,13 @@ pub(crate) struct Bounded<K, V> {
     most_bytes: usize,
 }
 
-struct Held<V> {
+struct CacheSlot<V> {
     value: V,
     bytes: usize,
     used: u64,
 }
 
-impl<K: Ord + Clone, V> Bounded<K, V> {
+impl<K: Ord + Clone, V> LruMap<K, V> {
     /// For so many entries, and entries of so many bytes.
     pub(crate) const fn new(most: usize, most_bytes: usize) -> Self {
         Self { entries: BTreeMap::new(), order: BTreeMap::new(), uses: 0, bytes: 0, most, most_bytes }
@@ -59,7 +59,7 @@ impl<K: Ord + Clone, V> Bounded<K, V> {
         self.uses += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.order.insert(self.uses, key.clone());
-        self.entries.insert(key, Held { value, bytes, used: self.uses });
+        self.entries.insert(key, CacheSlot { value, bytes, used: self.uses });
         self.shrink();
     }
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_was_not_used_for_longest_goes_first() {
-        let mut map = Bounded::new(2, 100);
+        let mut map = LruMap::new(2, 100);
         map.insert('a', 1, 1);
         map.insert('b', 2, 1);
         assert_eq!(map.get(&'a'), Some(&1));
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_come_back_with_what_goes() {
-        let mut map = Bounded::new(100, 10);
+        let mut map = LruMap::new(100, 10);
         map.insert('a', 1, 6);
         map.insert('a', 2, 6);
         map.insert('b', 3, 4);

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest as _, Sha256};
 
 /// Who reads. Its number changes when requests are authorized differently, and no two clients have the same.
-pub(crate) struct Reader(Mutex<Now>);
+pub(crate) struct CredentialScope(Mutex<CurrentCredentials>);
 
-struct Now {
+struct CurrentCredentials {
     number: u64,
     /// Those of the last request.
     credentials: Credentials,
@@ -23,9 +23,9 @@ enum Credentials {
     Digest([u8; 32]),
 }
 
-impl Reader {
+impl CredentialScope {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Now { number: next(), credentials: Credentials::Unknown }))
+        Self(Mutex::new(CurrentCredentials { number: next(), credentials: Credentials::Unknown }))
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -52,7 +52,7 @@ impl Reader {
         other.then(|| std::mem::replace(&mut now.number, next()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Now> {
+    fn lock(&self) -> MutexGuard<'_, CurrentCredentials> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,13 +66,13 @@ fn next() -> u64 {
 mod tests {
     use super::*;
 
-    fn identify(reader: &Reader, credentials: &[&str]) -> Option<u64> {
+    fn identify(reader: &CredentialScope, credentials: &[&str]) -> Option<u64> {
         reader.identify(credentials.iter().map(|part| part.as_bytes()))
     }
 
     #[test]
     fn other_credentials_are_another_reader() {
-        let reader = Reader::new();
+        let reader = CredentialScope::new();
         let first = reader.number();
         assert_eq!(identify(&reader, &["Bearer a"]), None);
         assert_eq!(identify(&reader, &["Bearer a"]), None);
@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn no_two_clients_are_the_same_reader() {
-        assert_ne!(Reader::new().number(), Reader::new().number());
+        assert_ne!(CredentialScope::new().number(), CredentialScope::new().number());
     }
 }

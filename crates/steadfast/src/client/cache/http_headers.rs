@@ -1,9 +1,9 @@
 //! What requests over HTTP need of what is kept, and tell it.
 
-use super::Kept;
-use crate::transport::http::client::Above;
+use super::ClientCache;
+use crate::transport::http::client::ToolHeaders;
 
-impl Above for Kept {
+impl ToolHeaders for ClientCache {
     fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str)) {
         if let Some(tool) = self.tool(tool) {
             tool.each_header(arguments, |name, value| header(name, &value));

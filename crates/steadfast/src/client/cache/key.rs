@@ -7,7 +7,7 @@ use steadfast_proto::envelope::OwnedParams;
 
 /// A request whose answer may be kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Asked {
+pub(crate) struct RequestKey {
     pub(crate) method: Method,
     /// The parameters as the program gave them, without what every request of the client says. An empty cursor is a cursor,
     /// and is another request than none.
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
     goes_on: bool,
 }
 
-impl Asked {
+impl RequestKey {
     /// `None` if the answer may not be kept: the revision does not say so, or it depends on more than what is asked for.
     pub(crate) fn of<R: Request>(revision: Revision, params: &R::Params) -> Option<Self> {
         if !R::METHOD.is_cacheable_in(revision) {
@@ -45,7 +45,7 @@ impl Asked {
 }
 
 /// What has changed at a server, as far as something is kept of it.
-pub(crate) enum Stale {
+pub(crate) enum Invalidation {
     Tools,
     Prompts,
     Resources,
@@ -58,7 +58,7 @@ pub(crate) enum Stale {
     Unheard(SubscriptionFilter),
 }
 
-impl Stale {
+impl Invalidation {
     /// What a notification says; `None` if it says something else.
     pub(crate) fn read(method: Method, params: &OwnedParams) -> Option<Self> {
         match method {
@@ -87,7 +87,7 @@ impl Stale {
     }
 
     /// Whether the answer to that may not be believed any more. What is told of may be a part of what was read.
-    pub(crate) fn concerns(&self, asked: &Asked) -> bool {
+    pub(crate) fn concerns(&self, asked: &RequestKey) -> bool {
         match (self, asked.method) {
             (Self::Tools, Method::ListTools)
             | (Self::Prompts, Method::ListPrompts)
@@ -117,12 +117,12 @@ mod tests {
 
     use super::*;
 
-    fn page(params: &PaginatedParams) -> Asked {
-        Asked::of::<ListTools>(Revision::V2026_07_28, params).unwrap()
+    fn page(params: &PaginatedParams) -> RequestKey {
+        RequestKey::of::<ListTools>(Revision::V2026_07_28, params).unwrap()
     }
 
-    fn read(uri: &str) -> Asked {
-        Asked::of::<ReadResource>(Revision::V2026_07_28, &ReadResourceParams::new(uri)).unwrap()
+    fn read(uri: &str) -> RequestKey {
+        RequestKey::of::<ReadResource>(Revision::V2026_07_28, &ReadResourceParams::new(uri)).unwrap()
     }
 
     #[test]
@@ -142,25 +142,25 @@ mod tests {
     #[test]
     fn what_is_not_cacheable_or_a_retry_is_not_kept() {
         let newest = Revision::V2026_07_28;
-        assert!(Asked::of::<CallTool>(newest, &CallToolParams::new("t")).is_none());
-        assert!(Asked::of::<ListTools>(Revision::V2025_11_25, &PaginatedParams::new()).is_none());
+        assert!(RequestKey::of::<CallTool>(newest, &CallToolParams::new("t")).is_none());
+        assert!(RequestKey::of::<ListTools>(Revision::V2025_11_25, &PaginatedParams::new()).is_none());
         let retried = ReadResourceParams::new("a:1").with_request_state("s");
-        assert!(Asked::of::<ReadResource>(newest, &retried).is_none());
+        assert!(RequestKey::of::<ReadResource>(newest, &retried).is_none());
     }
 
     #[test]
     fn a_resource_is_stale_when_it_or_a_part_of_it_has_changed() {
-        let changed = Stale::Resource("file:///a/b".to_owned());
+        let changed = Invalidation::Resource("file:///a/b".to_owned());
         assert!(changed.concerns(&read("file:///a/b")) && changed.concerns(&read("file:///a")));
         assert!(!changed.concerns(&read("file:///a/b/c")) && !changed.concerns(&read("file:///b")));
         assert!(!changed.concerns(&page(&PaginatedParams::new())));
-        assert!(Stale::EveryResource.concerns(&read("file:///b")));
+        assert!(Invalidation::EveryResource.concerns(&read("file:///b")));
     }
 
     #[test]
     fn what_begins_to_be_listened_to_is_stale_with_what_is_below_and_above_it() {
         let filter = SubscriptionFilter::default().with_resource_subscriptions(vec!["file:///a/b".to_owned()]);
-        let begun = Stale::Unheard(filter);
+        let begun = Invalidation::Unheard(filter);
         for uri in ["file:///a/b", "file:///a/b/c", "file:///a"] {
             assert!(begun.concerns(&read(uri)), "{uri}");
         }

@@ -7,27 +7,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use steadfast_model::{Cache, CacheScope, Method};
 use steadfast_proto::Moment;
 
-use super::credentials::Reader;
-use super::key::{Asked, Stale};
-use super::responses::{Fetch, ResponseCache};
+use super::credentials::CredentialScope;
+use super::key::{Invalidation, RequestKey};
+use super::responses::{PendingFetch, ResponseCache};
 
 /// See the [module](self).
-pub(crate) struct Answers {
+pub(crate) struct CachedAnswers {
     cache: ResponseCache,
-    reader: Reader,
+    reader: CredentialScope,
     /// Lists of which a page was private: then all of it is.
     private_lists: Mutex<BTreeSet<Method>>,
     closed: AtomicBool,
 }
 
-impl Answers {
+impl CachedAnswers {
     pub(crate) fn new(cache: ResponseCache) -> Self {
-        Self { cache, reader: Reader::new(), private_lists: Mutex::default(), closed: AtomicBool::new(false) }
+        Self { cache, reader: CredentialScope::new(), private_lists: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
     /// The answer that is kept, if it is fresh. A client that was closed has none: it answers nothing any more, and others
     /// who share the cache still do.
-    pub(crate) fn find(&self, asked: Asked, now: Moment) -> Option<Arc<str>> {
+    pub(crate) fn find(&self, asked: RequestKey, now: Moment) -> Option<Arc<str>> {
         if self.closed.load(Ordering::SeqCst) {
             return None;
         }
@@ -35,12 +35,12 @@ impl Answers {
     }
 
     /// It is asked for now, and may be kept.
-    pub(crate) fn fetch(&self, asked: Asked, now: Moment) -> Fetch {
+    pub(crate) fn fetch(&self, asked: RequestKey, now: Moment) -> PendingFetch {
         self.cache.fetch(Arc::new(asked), self.reader.number(), now)
     }
 
     /// Keeps an answer for as long as the server said, and for whom.
-    pub(crate) fn keep(&self, fetch: &Fetch, text: &str, said: Cache) {
+    pub(crate) fn keep(&self, fetch: &PendingFetch, text: &str, said: Cache) {
         let said = Cache::new(said.ttl_ms, self.scope_of(fetch.asked(), said.scope));
         let alike = fetch.reader() == self.reader.number();
         // What was asked for under one authorization and answered under another may be anybody's.
@@ -50,7 +50,7 @@ impl Answers {
     }
 
     /// Something has changed.
-    pub(crate) fn spoil(&self, stale: &Stale) {
+    pub(crate) fn spoil(&self, stale: &Invalidation) {
         self.cache.spoil(|asked| stale.concerns(asked));
     }
 
@@ -77,7 +77,7 @@ impl Answers {
     }
 
     /// All pages of a list have one scope. A server that says both is taken at its more careful word.
-    fn scope_of(&self, asked: &Asked, said: CacheScope) -> CacheScope {
+    fn scope_of(&self, asked: &RequestKey, said: CacheScope) -> CacheScope {
         let mut private = self.private_lists.lock().unwrap_or_else(PoisonError::into_inner);
         match (said, asked.goes_on()) {
             (CacheScope::Public, true) if private.contains(&asked.method) => CacheScope::Private,
@@ -97,7 +97,7 @@ impl Answers {
 }
 
 /// What was kept for this client alone goes with it.
-impl Drop for Answers {
+impl Drop for CachedAnswers {
     fn drop(&mut self) {
         self.cache.forget(self.reader.number());
     }

@@ -2,8 +2,8 @@
 //!
 //! Each of them looks after itself, and is bounded. This is where they hear of what concerns all: a message of the server's, and
 //! the loss, the return and the close of the connection. None of it outlives what the server says to the contrary. A change is
-//! taken note of where it arrives, before anybody who listens has looked ([`Kept::overhear`]), so nobody is given what the
-//! server has called stale. When the connection is lost and made again ([`Kept::begin_anew`]) nothing is believed any more,
+//! taken note of where it arrives, before anybody who listens has looked ([`ClientCache::overhear`]), so nobody is given what the
+//! server has called stale. When the connection is lost and made again ([`ClientCache::begin_anew`]) nothing is believed any more,
 //! whatever time it had left: there was nobody to tell of changes in between, and it may be another server.
 
 mod bounded;
@@ -25,28 +25,28 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
 pub use responses::ResponseCache;
-pub(super) use ticket::Keeping;
+pub(super) use ticket::CacheTicket;
 pub(crate) use tools::KnownTool;
-pub(super) use tools::Over;
+pub(super) use tools::Wire;
 
-use super::notifications::logs::LogHearers;
-use key::Stale;
-use lookup::Answers;
+use super::notifications::logs::LogListeners;
+use key::Invalidation;
+use lookup::CachedAnswers;
 use tools::KnownTools;
 
 /// What is kept for one client.
-pub(crate) struct Kept {
+pub(crate) struct ClientCache {
     /// `None` if every call asks the server.
-    answers: Option<Answers>,
+    answers: Option<CachedAnswers>,
     tools: KnownTools,
-    pub(super) logs: LogHearers,
+    pub(super) logs: LogListeners,
 }
 
-impl Kept {
+impl ClientCache {
     /// `comes_back`: a connection that is lost is made again.
     pub(super) fn new(cache: Option<ResponseCache>, checks_output: bool, comes_back: bool) -> Arc<Self> {
-        let answers = cache.map(Answers::new);
-        Arc::new(Self { answers, tools: KnownTools::new(checks_output), logs: LogHearers::new(comes_back) })
+        let answers = cache.map(CachedAnswers::new);
+        Arc::new(Self { answers, tools: KnownTools::new(checks_output), logs: LogListeners::new(comes_back) })
     }
 
     /// What is known of a tool: what the server said of it, if it was listed and nothing has changed since.
@@ -59,7 +59,7 @@ impl Kept {
         if method == Method::LoggingMessage {
             return self.logs.tell(params);
         }
-        let Some(stale) = Stale::read(method, params) else { return };
+        let Some(stale) = Invalidation::read(method, params) else { return };
         if stale.concerns_tools() {
             self.tools.forget();
         }

@@ -4,7 +4,7 @@
 //! change. A private one is kept for one reader: a client, for as long as its requests are authorized alike. A public one is
 //! for every client that shares the cache.
 //!
-//! Whoever asks takes a [`Fetch`] first. A change that is heard while the answer is on its way spoils it: the answer may be
+//! Whoever asks takes a [`PendingFetch`] first. A change that is heard while the answer is on its way spoils it: the answer may be
 //! older than the change, and is given to whoever asked and not kept.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use std::time::Duration;
 use steadfast_model::{Cache, CacheScope, Method};
 use steadfast_proto::{Moment, mutant};
 
-use super::bounded::Bounded;
-use super::key::Asked;
+use super::bounded::LruMap;
+use super::key::RequestKey;
 
 /// How many answers are kept, and of how many bytes, unless told.
 const ENTRIES: usize = 1_024;
@@ -51,15 +51,15 @@ pub struct ResponseCache {
 }
 
 struct State {
-    entries: Bounded<Key, Entry>,
+    entries: LruMap<Key, Entry>,
     /// What is on its way, and not spoilt.
-    fetches: BTreeMap<u64, Arc<Asked>>,
+    fetches: BTreeMap<u64, Arc<RequestKey>>,
     next: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    asked: Arc<Asked>,
+    asked: Arc<RequestKey>,
     /// Who may be given it; everyone if it is public.
     reader: Option<u64>,
 }
@@ -74,7 +74,7 @@ struct Entry {
 impl ResponseCache {
     /// An empty cache.
     pub fn new() -> Self {
-        let entries = Bounded::new(ENTRIES, BYTES);
+        let entries = LruMap::new(ENTRIES, BYTES);
         Self { state: Arc::new(Mutex::new(State { entries, fetches: BTreeMap::new(), next: 0 })) }
     }
 
@@ -120,7 +120,7 @@ impl ResponseCache {
 
 impl ResponseCache {
     /// The answer that is kept for this reader, if it is fresh.
-    pub(crate) fn find(&self, asked: &Arc<Asked>, reader: u64, now: Moment) -> Option<Arc<str>> {
+    pub(crate) fn find(&self, asked: &Arc<RequestKey>, reader: u64, now: Moment) -> Option<Arc<str>> {
         let mut state = self.lock();
         for reader in [Some(reader), None] {
             let key = Key { asked: Arc::clone(asked), reader };
@@ -134,16 +134,16 @@ impl ResponseCache {
     }
 
     /// It is asked for now.
-    pub(crate) fn fetch(&self, asked: Arc<Asked>, reader: u64, now: Moment) -> Fetch {
+    pub(crate) fn fetch(&self, asked: Arc<RequestKey>, reader: u64, now: Moment) -> PendingFetch {
         let mut state = self.lock();
         state.next += 1;
         let number = state.next;
         state.fetches.insert(number, Arc::clone(&asked));
-        Fetch { cache: self.clone(), number, asked, reader, begun: now }
+        PendingFetch { cache: self.clone(), number, asked, reader, begun: now }
     }
 
     /// Forgets what may not be believed any more. What is on its way of it will not be kept. Returns how many answers went.
-    pub(crate) fn spoil(&self, stale: impl Fn(&Asked) -> bool) -> usize {
+    pub(crate) fn spoil(&self, stale: impl Fn(&RequestKey) -> bool) -> usize {
         let mut state = self.lock();
         state.fetches.retain(|_, asked| !stale(asked));
         state.entries.retain(|key| !stale(&key.asked))
@@ -161,16 +161,16 @@ impl ResponseCache {
 }
 
 /// An answer on its way.
-pub(crate) struct Fetch {
+pub(crate) struct PendingFetch {
     cache: ResponseCache,
     number: u64,
-    asked: Arc<Asked>,
+    asked: Arc<RequestKey>,
     reader: u64,
     begun: Moment,
 }
 
-impl Fetch {
-    pub(crate) fn asked(&self) -> &Asked {
+impl PendingFetch {
+    pub(crate) fn asked(&self) -> &RequestKey {
         &self.asked
     }
 
@@ -203,7 +203,7 @@ impl Fetch {
     }
 }
 
-impl Drop for Fetch {
+impl Drop for PendingFetch {
     fn drop(&mut self) {
         self.cache.lock().fetches.remove(&self.number);
     }
@@ -232,8 +232,8 @@ mod tests {
     const PUBLIC: Cache = Cache::new(1_000, CacheScope::Public);
     const PRIVATE: Cache = Cache::new(1_000, CacheScope::Private);
 
-    fn read(uri: &str) -> Arc<Asked> {
-        Arc::new(Asked::of::<ReadResource>(Revision::LATEST, &ReadResourceParams::new(uri)).unwrap())
+    fn read(uri: &str) -> Arc<RequestKey> {
+        Arc::new(RequestKey::of::<ReadResource>(Revision::LATEST, &ReadResourceParams::new(uri)).unwrap())
     }
 
     fn at(milliseconds: u64) -> Moment {

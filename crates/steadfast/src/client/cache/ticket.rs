@@ -7,33 +7,33 @@ use steadfast_model::era::ResultShape as _;
 use steadfast_model::request::{News, Request, Subject};
 use steadfast_proto::Moment;
 
-use super::Kept;
-use super::key::Asked;
-use super::responses::Fetch;
-use super::tools::{CalledTool, Over};
+use super::ClientCache;
+use super::key::RequestKey;
+use super::responses::PendingFetch;
+use super::tools::{CalledTool, Wire};
 use crate::error::Error;
 
 /// Goes along with a call: made before it is sent, and told of its answer where it is awaited.
-pub(crate) struct Keeping {
-    kept: Arc<Kept>,
+pub(crate) struct CacheTicket {
+    kept: Arc<ClientCache>,
     /// Set if the answer may be kept.
-    fetch: Option<Fetch>,
+    fetch: Option<PendingFetch>,
     /// How often the list of tools had changed when the call was made.
     generation: u64,
     /// The tool that is called, if what it answers is to be checked.
     called: Option<CalledTool>,
 }
 
-impl Keeping {
+impl CacheTicket {
     /// The text of the answer, if that is kept, for a call that need not be made then.
     pub(crate) fn found<R: Request>(
-        kept: &Arc<Kept>,
+        kept: &Arc<ClientCache>,
         revision: Revision,
         params: &R::Params,
         now: Moment,
     ) -> Option<(Self, Arc<str>)> {
         let answers = kept.answers.as_ref()?;
-        let asked = Asked::of::<R>(revision, params)?;
+        let asked = RequestKey::of::<R>(revision, params)?;
         let generation = kept.tools.generation();
         let text = answers.find(asked, now)?;
         Some((Self { kept: Arc::clone(kept), fetch: None, generation, called: None }, text))
@@ -42,8 +42,8 @@ impl Keeping {
     /// For a request that is about to be made. The error is the call's, which is not to be made: of a tool that says
     /// something of itself that nobody can act by.
     pub(crate) fn begin<R: Request>(
-        kept: &Arc<Kept>,
-        over: Over,
+        kept: &Arc<ClientCache>,
+        over: Wire,
         params: &R::Params,
         now: Moment,
     ) -> Result<Self, Error> {
@@ -53,7 +53,7 @@ impl Keeping {
             _ => None,
         };
         let fetch = kept.answers.as_ref().and_then(|answers| {
-            let asked = Asked::of::<R>(over.revision, params)?;
+            let asked = RequestKey::of::<R>(over.revision, params)?;
             Some(answers.fetch(asked, now))
         });
         Ok(Self { kept: Arc::clone(kept), fetch, generation, called })

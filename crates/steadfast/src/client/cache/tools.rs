@@ -10,7 +10,7 @@ use steadfast_model::error::excerpt;
 use steadfast_model::{CallToolResult, Revision, TaskSupport, Tool, ToolAnnotations};
 use steadfast_proto::http::params::MirroredParams;
 
-use super::bounded::Bounded;
+use super::bounded::LruMap;
 use super::output_schema::OutputSchema;
 use crate::error::Error;
 
@@ -26,7 +26,7 @@ pub(crate) struct KnownTools {
 }
 
 struct State {
-    tools: Bounded<Box<str>, Arc<KnownTool>>,
+    tools: LruMap<Box<str>, Arc<KnownTool>>,
     /// How often the list has changed.
     generation: u64,
 }
@@ -45,12 +45,12 @@ pub(crate) struct KnownTool {
 
 /// What a call goes over.
 #[derive(Clone, Copy)]
-pub(crate) struct Over {
+pub(crate) struct Wire {
     pub(crate) revision: Revision,
     pub(crate) http: bool,
 }
 
-impl Over {
+impl Wire {
     /// Whether arguments are mirrored into headers.
     pub(crate) fn mirrors(self) -> bool {
         self.http && self.revision.is_modern()
@@ -72,7 +72,7 @@ impl KnownTools {
         Self {
             // Without the feature nothing is held against a schema.
             checks_output: checks_output && cfg!(feature = "schema-validation"),
-            state: Mutex::new(State { tools: Bounded::new(MOST, BYTES), generation: 0 }),
+            state: Mutex::new(State { tools: LruMap::new(MOST, BYTES), generation: 0 }),
         }
     }
 
@@ -110,7 +110,7 @@ impl KnownTools {
 
     /// A tool is about to be called; `None` if its answer is not checked. The error says why it is not to be called: its
     /// answer should be checked and could not, or nobody can say which headers it wants.
-    pub(crate) fn call(&self, over: Over, name: &str) -> Result<Option<CalledTool>, Error> {
+    pub(crate) fn call(&self, over: Wire, name: &str) -> Result<Option<CalledTool>, Error> {
         let Some(known) = self.get(name) else { return Ok(None) };
         if over.mirrors()
             && let Err(why) = &known.mirrored

@@ -2,7 +2,7 @@
 
 use steadfast_proto::mutant;
 
-use super::outcome::{Loss, Lost};
+use super::outcome::{CallLoss, LossKind};
 use crate::error::Outcome;
 
 /// How often one call was made, and whether it may be made again.
@@ -23,9 +23,9 @@ impl Attempts {
     }
 
     /// Whether a call that was lost like this is made again. If so, that is one attempt.
-    pub(crate) fn allow(&mut self, loss: Loss) -> bool {
+    pub(crate) fn allow(&mut self, loss: CallLoss) -> bool {
         self.sent |= loss.sent;
-        let second_session = loss.of == Lost::Session && std::mem::replace(&mut self.session_lost, true);
+        let second_session = loss.of == LossKind::Session && std::mem::replace(&mut self.session_lost, true);
         let allowed = self.left > 0 && (self.harmless || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
         if allowed {
             self.left -= 1;
@@ -43,7 +43,7 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    const LINK: Loss = Loss { sent: false, of: Lost::Link };
+    const LINK: CallLoss = CallLoss { sent: false, of: LossKind::Connection };
 
     #[test]
     fn what_was_not_sent_is_made_again_as_often_as_there_are_attempts() {
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_made_again_only_if_it_does_no_harm() {
-        let sent = Loss { sent: true, ..LINK };
+        let sent = CallLoss { sent: true, ..LINK };
         let (mut harmless, mut other) = (Attempts::new(2, true), Attempts::new(2, false));
         assert!(harmless.allow(sent) && !other.allow(sent));
         assert_eq!((harmless.known(), other.known()), (Outcome::Unknown, Outcome::Unknown));
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_session_is_opened_again_once() {
-        let lost = Loss { sent: false, of: Lost::Session };
+        let lost = CallLoss { sent: false, of: LossKind::Session };
         let mut attempts = Attempts::new(5, false);
         assert!(attempts.allow(lost) && !attempts.allow(lost));
     }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use steadfast_proto::connection::CallKey;
 
-use crate::runtime::{Letter, Mailbox, PendingCall};
+use crate::runtime::{DriverCommand, Mailbox, PendingCall};
 
 /// Cancels a call from anywhere. Cheap to clone.
 ///
@@ -84,7 +84,7 @@ impl Canceller {
 fn give_up(request: Option<(Arc<Mailbox>, CallKey)>) {
     if let Some((mailbox, key)) = request {
         // If the connection is closed, so is the call.
-        let _ = mailbox.post(Letter::CancelCall(key));
+        let _ = mailbox.post(DriverCommand::CancelCall(key));
     }
 }
 

@@ -16,15 +16,15 @@ use steadfast_proto::{Moment, mutant};
 
 use super::attempts::Attempts;
 use super::canceller::Canceller;
-use super::header_lookup::{Lookup, look_up};
-use super::outcome::{Loss, Lost, complete, text_of};
-use super::request::Asking;
+use super::header_lookup::{HeaderLookup, look_up};
+use super::outcome::{CallLoss, LossKind, complete, text_of};
+use super::request::InFlightRequest;
 use super::rounds::Rounds;
 use super::{Call, Settings};
 use crate::client::Client;
-use crate::client::cache::Keeping;
-use crate::client::connection::live::Link;
-use crate::client::connection::reconnecting::{Failed, Line};
+use crate::client::cache::CacheTicket;
+use crate::client::connection::live::LiveConnection;
+use crate::client::connection::reconnecting::{LostConnection, ReconnectingConnection};
 use crate::client::tasks;
 use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel::takes_cancellations;
@@ -33,23 +33,23 @@ use crate::runtime::timeout::{before, unless};
 use crate::runtime::{CallEnding, CallOptions, PendingCall, Runtime};
 
 /// One call, over all the requests that it takes.
-pub(crate) struct Course<R: Request> {
+pub(crate) struct CallFlow<R: Request> {
     /// Keeps the connection open while the call waits.
     client: Client,
     /// What the last request went over, and when.
-    link: Arc<Link>,
+    link: Arc<LiveConnection>,
     asked: Moment,
     params: R::Params,
     settings: Settings,
     token: Option<ProgressToken>,
-    bounds: Bounds,
+    bounds: WaitLimits,
     rounds: Rounds,
-    lookup: Lookup,
+    lookup: HeaderLookup,
     attempts: Attempts,
     /// The tasks that the last request may become.
     tasks: Option<Tasks>,
     /// What the last request has to do with what the client keeps.
-    keeping: Option<Keeping>,
+    keeping: Option<CacheTicket>,
     /// How long the last answer was.
     answer_bytes: usize,
 }
@@ -65,7 +65,7 @@ pub(crate) enum Step<R: Request> {
 /// What there is to do.
 pub(crate) enum Next {
     /// It was lost, and may be made again.
-    Return(Failed),
+    Retry(LostConnection),
     /// The server asks back.
     Answer(InputRequiredResult),
     /// What the server wants in the headers is to be looked up.
@@ -73,18 +73,18 @@ pub(crate) enum Next {
     /// It goes on as a task, which is followed.
     Follow(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
     /// It was lost with its server, and that is it: how that ended is worth a moment.
-    Mourn(Error),
+    AwaitExitReason(Error),
 }
 
 /// What came of that.
-enum Came<R: Request> {
+enum Continuation<R: Request> {
     /// Another request.
-    Request(Asking<R>),
+    Request(InFlightRequest<R>),
     /// The result of a task.
     Result(Value),
 }
 
-impl<R: Request> Course<R> {
+impl<R: Request> CallFlow<R> {
     /// The course of a call that is about to be made.
     pub(crate) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
         let Call { client, settings, .. } = call;
@@ -97,14 +97,14 @@ impl<R: Request> Course<R> {
         Self {
             link: inner.line.link(),
             attempts: Attempts::new(inner.line.policy().most(), harmless),
-            bounds: Bounds { canceller: Canceller::default(), end, line: Arc::clone(&inner.line), runtime },
+            bounds: WaitLimits { canceller: Canceller::default(), end, line: Arc::clone(&inner.line), runtime },
             client,
             asked,
             params,
             settings,
             token,
             rounds: Rounds::default(),
-            lookup: Lookup::default(),
+            lookup: HeaderLookup::default(),
             tasks: None,
             keeping: None,
             answer_bytes: 0,
@@ -122,13 +122,13 @@ impl<R: Request> Course<R> {
             return None;
         }
         let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
-        let (keeping, text) = Keeping::found::<R>(kept, revision, &self.params, self.asked)?;
+        let (keeping, text) = CacheTicket::found::<R>(kept, revision, &self.params, self.asked)?;
         self.keeping = Some(keeping);
         Some(text)
     }
 
     /// Makes the next request.
-    pub(crate) fn request(&mut self) -> Result<Asking<R>, Error> {
+    pub(crate) fn request(&mut self) -> Result<InFlightRequest<R>, Error> {
         // The connection of a client that is being closed is there for taking back what goes on.
         if self.bounds.line.is_closing() && !R::METHOD.takes_back() {
             return Err(Error::closed(Outcome::NotSent));
@@ -138,7 +138,7 @@ impl<R: Request> Course<R> {
         self.asked = self.bounds.runtime.now();
         let inner = &self.client.inner;
         let over = inner.over(self.link.peer.revision);
-        let mut keeping = Keeping::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
+        let mut keeping = CacheTicket::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
         if self.rounds.is_later() {
             keeping.note_round();
         }
@@ -154,7 +154,7 @@ impl<R: Request> Course<R> {
         };
         let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
         self.bounds.canceller.follow(&request);
-        Ok(Asking::new(self.client.clone(), request, self.tasks))
+        Ok(InFlightRequest::new(self.client.clone(), request, self.tasks))
     }
 
     /// The parameters, as the server's revision has them.
@@ -179,25 +179,27 @@ impl<R: Request> Course<R> {
     }
 
     /// Takes back what the next request needs.
-    pub(crate) fn take_back(&mut self, request: &mut Asking<R>) {
+    pub(crate) fn take_back(&mut self, request: &mut InFlightRequest<R>) {
         self.settings.on_progress = request.take_on_progress();
     }
 
     /// Looks at how a request ended.
     pub(crate) fn read(&mut self, ending: CallEnding) -> Step<R> {
-        let loss = Loss::of(&ending);
+        let loss = CallLoss::of(&ending);
         if let Some(loss) = loss
             && self.attempts.allow(loss)
         {
-            let failed = Failed { link: Arc::clone(&self.link), at: self.asked, lost: loss.of };
-            return Step::On(Next::Return(failed));
+            let failed = LostConnection { link: Arc::clone(&self.link), at: self.asked, lost: loss.of };
+            return Step::On(Next::Retry(failed));
         }
         match text_of(ending, R::METHOD.name()) {
             Ok(text) => self.take_answer(&text),
             Err(error) if !self.rounds.is_later() && self.lookup.helps(&self.client, R::METHOD, &error) => {
                 Step::On(Next::LookUp)
             }
-            Err(error) if loss.is_some_and(|loss| loss.of == Lost::Link) => Step::On(Next::Mourn(error)),
+            Err(error) if loss.is_some_and(|loss| loss.of == LossKind::Connection) => {
+                Step::On(Next::AwaitExitReason(error))
+            }
             Err(error) => Step::Over(Err(self.with_what_is_known(error))),
         }
     }
@@ -248,8 +250,8 @@ impl<R: Request> Course<R> {
     pub(crate) async fn go(mut self: Box<Self>, mut next: Next) -> (Result<R::Result, Error>, Box<Self>) {
         loop {
             let mut request = match self.take(next).await {
-                Ok(Came::Request(request)) => request,
-                Ok(Came::Result(result)) => {
+                Ok(Continuation::Request(request)) => request,
+                Ok(Continuation::Result(result)) => {
                     let read = serde_json::from_value(result).map_err(|error| Error::decode(R::METHOD, error));
                     return (read.and_then(|result| self.check(result)), self);
                 }
@@ -266,9 +268,9 @@ impl<R: Request> Course<R> {
         }
     }
 
-    async fn take(&mut self, next: Next) -> Result<Came<R>, Error> {
+    async fn take(&mut self, next: Next) -> Result<Continuation<R>, Error> {
         match next {
-            Next::Return(failed) => {
+            Next::Retry(failed) => {
                 let known = if self.rounds.is_later() { Outcome::Unknown } else { self.attempts.known() };
                 let another = self.bounds.during(known, self.client.inner.line.another(failed)).await?;
                 self.link = another.map_err(|error| error.with_outcome(known))?;
@@ -282,9 +284,9 @@ impl<R: Request> Course<R> {
             Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
             Next::Follow(following) => {
                 let result = self.bounds.during(Outcome::Unknown, following).await??;
-                return Ok(Came::Result(Value::Object(result)));
+                return Ok(Continuation::Result(Value::Object(result)));
             }
-            Next::Mourn(error) => {
+            Next::AwaitExitReason(error) => {
                 let error = self.with_what_is_known(error);
                 let obituary = self.client.inner.line.obituary_of(&self.link);
                 let obituary = self.bounds.during(error.outcome(), obituary).await.ok().flatten();
@@ -292,7 +294,7 @@ impl<R: Request> Course<R> {
             }
         }
         let request = self.request().map_err(|error| self.with_what_is_known(error))?;
-        Ok(Came::Request(request))
+        Ok(Continuation::Request(request))
     }
 
     /// The same call, to be made once more.
@@ -303,16 +305,16 @@ impl<R: Request> Course<R> {
 }
 
 /// What ends a call while it waits for something else than an answer.
-struct Bounds {
+struct WaitLimits {
     canceller: Canceller,
     /// When the call has taken long enough, over all that it takes.
     end: Option<Moment>,
     /// Nothing is waited for any more when this is closed.
-    line: Arc<Line>,
+    line: Arc<ReconnectingConnection>,
     runtime: Arc<dyn Runtime>,
 }
 
-impl Bounds {
+impl WaitLimits {
     /// What the work comes to, unless the call is ended before: then with an error that says this.
     async fn during<T>(&self, known: Outcome, work: impl Future<Output = T>) -> Result<T, Error> {
         let bounded = before(&*self.runtime, self.end.filter(|_| !mutant!(ForgetTotal)), work);

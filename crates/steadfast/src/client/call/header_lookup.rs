@@ -8,11 +8,11 @@ use crate::error::Error;
 
 /// Whether the tools of a server were looked up for a call.
 #[derive(Default)]
-pub(crate) struct Lookup {
+pub(crate) struct HeaderLookup {
     done: bool,
 }
 
-impl Lookup {
+impl HeaderLookup {
     /// Whether looking them up helps a call that ended like this. If so, that was it.
     pub(crate) fn helps(&mut self, client: &Client, method: Method, error: &Error) -> bool {
         let mismatch = error.refusal().is_some_and(|refusal| refusal.code == code::HEADER_MISMATCH);

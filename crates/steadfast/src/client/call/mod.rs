@@ -19,7 +19,7 @@ use steadfast_model::request::Request;
 use super::Client;
 use crate::error::Error;
 use crate::runtime::OnProgress;
-use flow::Course;
+use flow::CallFlow;
 use pending::PendingResult;
 use settled::Settled;
 
@@ -106,7 +106,7 @@ impl<R: Request> Call<R> {
             Err(error) => return PendingResult::failed(error),
         };
         let token = self.settings.on_progress.is_some().then(|| self.client.inner.next_token());
-        PendingResult::begin(Box::new(Course::new(self, params, token)))
+        PendingResult::begin(Box::new(CallFlow::new(self, params, token)))
     }
 
     /// Makes the call, and says what became of it in a way that has to be looked at: see [`Settled`].

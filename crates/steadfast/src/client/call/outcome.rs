@@ -71,31 +71,31 @@ pub(crate) fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Erro
 
 /// How the way to the server failed a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Loss {
+pub(crate) struct CallLoss {
     /// Whether the server may have the call.
     pub(crate) sent: bool,
-    pub(crate) of: Lost,
+    pub(crate) of: LossKind,
 }
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum LossKind {
     /// What carried this call; others may still arrive.
     Call,
     /// The connection.
-    Link,
+    Connection,
     /// The connection, because the server has forgotten it.
     Session,
 }
 
-impl Loss {
+impl CallLoss {
     /// Set if it was the way that failed, and neither side has said anything of the call.
     pub(crate) fn of(ending: &CallEnding) -> Option<Self> {
         match ending {
-            CallEnding::Ended(Ending::Closed { sent }) => Some(Self { sent: *sent, of: Lost::Link }),
-            CallEnding::Ended(Ending::Lost { sent, .. }) => Some(Self { sent: *sent, of: Lost::Call }),
-            CallEnding::Ended(Ending::SessionLost) => Some(Self { sent: false, of: Lost::Session }),
-            CallEnding::Refused(CallRefused::Closed) => Some(Self { sent: false, of: Lost::Link }),
+            CallEnding::Ended(Ending::Closed { sent }) => Some(Self { sent: *sent, of: LossKind::Connection }),
+            CallEnding::Ended(Ending::Lost { sent, .. }) => Some(Self { sent: *sent, of: LossKind::Call }),
+            CallEnding::Ended(Ending::SessionLost) => Some(Self { sent: false, of: LossKind::Session }),
+            CallEnding::Refused(CallRefused::Closed) => Some(Self { sent: false, of: LossKind::Connection }),
             _ => None,
         }
     }

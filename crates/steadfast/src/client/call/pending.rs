@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use steadfast_model::request::Request;
 
 use super::canceller::Canceller;
-use super::flow::{Course, Step};
-use super::request::Asking;
+use super::flow::{CallFlow, Step};
+use super::request::InFlightRequest;
 use super::settled::Settled;
 use crate::error::Error;
 
@@ -21,24 +21,24 @@ pub struct PendingResult<R: Request> {
 
 enum State<R: Request> {
     /// For the first answer, which is all there is to most calls.
-    Waiting(Asking<R>, Box<Course<R>>),
+    Waiting(InFlightRequest<R>, Box<CallFlow<R>>),
     /// The answer was kept.
-    Kept(Arc<str>, Box<Course<R>>),
+    Kept(Arc<str>, Box<CallFlow<R>>),
     /// It takes more than that.
-    Going(Pin<Box<dyn Future<Output = Ended<R>> + Send>>),
+    Going(Pin<Box<dyn Future<Output = CallEnd<R>> + Send>>),
     /// It was never made.
-    Failed(Error, Option<Box<Course<R>>>),
+    Failed(Error, Option<Box<CallFlow<R>>>),
     Over,
 }
 
 /// What a call came to, and what it takes to make it again.
-type Ended<R> = (Result<<R as Request>::Result, Error>, Box<Course<R>>);
+type CallEnd<R> = (Result<<R as Request>::Result, Error>, Box<CallFlow<R>>);
 
 /// The same of one that may never have been made.
-pub(crate) type Settling<R> = (Result<<R as Request>::Result, Error>, Option<Box<Course<R>>>);
+pub(crate) type CallEndOrFailure<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> PendingResult<R> {
-    pub(crate) fn begin(mut course: Box<Course<R>>) -> Self {
+    pub(crate) fn begin(mut course: Box<CallFlow<R>>) -> Self {
         let canceller = course.canceller();
         if let Some(kept) = course.kept() {
             return Self { state: State::Kept(kept, course), canceller };
@@ -64,7 +64,7 @@ impl<R: Request> PendingResult<R> {
         settled(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Settling<R>> {
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallEndOrFailure<R>> {
         loop {
             match &mut self.state {
                 State::Waiting(request, _) => {
@@ -106,7 +106,7 @@ impl<R: Request> PendingResult<R> {
 }
 
 /// What became of a call that has ended.
-pub(crate) fn settled<R: Request>((ended, course): Settling<R>) -> Settled<R> {
+pub(crate) fn settled<R: Request>((ended, course): CallEndOrFailure<R>) -> Settled<R> {
     Settled::of(ended, course.map(|course| course.into_call()))
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Call;
 use super::canceller::Canceller;
-use super::pending::{Settling, settled};
+use super::pending::{CallEndOrFailure, settled};
 use super::settled::Settled;
 use crate::error::{Error, Outcome};
 use crate::runtime::{Backlog, progress_bytes};
@@ -96,7 +96,7 @@ impl Stream for Progress {
 /// A call that goes on by itself: await it for its result. Dropping it takes the call back.
 #[must_use = "dropping this takes the call back"]
 pub struct Underway<R: Request> {
-    result: oneshot::Receiver<Settling<R>>,
+    result: oneshot::Receiver<CallEndOrFailure<R>>,
     canceller: Canceller,
 }
 
@@ -111,7 +111,7 @@ impl<R: Request> Underway<R> {
         settled(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Settling<R>> {
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallEndOrFailure<R>> {
         // Its runtime may be gone, and with it the call.
         let gone = || (Err(Error::cancelled(Outcome::Unknown)), None);
         Pin::new(&mut self.result).poll(cx).map(|ended| ended.unwrap_or_else(|_| gone()))

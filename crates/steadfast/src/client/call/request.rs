@@ -15,21 +15,21 @@ use super::outcome::text_of;
 use crate::client::Client;
 use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel;
-use crate::client::tasks::registry::{Cancelling, Place};
+use crate::client::tasks::registry::{PendingCancellation, TaskEntry};
 use crate::runtime::{CallEnding, OnProgress, PendingCall};
 
 /// See the [module](self). Awaited for how it ends; to be dropped when that was looked at.
-pub(crate) struct Asking<R: Request> {
+pub(crate) struct InFlightRequest<R: Request> {
     client: Client,
     request: PendingCall,
     /// What it may become, and its place among what has.
-    tasks: Option<(Tasks, Place)>,
+    tasks: Option<(Tasks, TaskEntry)>,
     /// Set when the answer has left its place and may not have found another.
-    reading: Option<Cancelling>,
+    reading: Option<PendingCancellation>,
     of: PhantomData<fn() -> R>,
 }
 
-impl<R: Request> Asking<R> {
+impl<R: Request> InFlightRequest<R> {
     /// `tasks`: what it may become.
     pub(crate) fn new(client: Client, request: PendingCall, tasks: Option<Tasks>) -> Self {
         let followed = &client.inner.line.opener.followed;
@@ -43,7 +43,7 @@ impl<R: Request> Asking<R> {
     }
 }
 
-impl<R: Request> Future for Asking<R> {
+impl<R: Request> Future for InFlightRequest<R> {
     type Output = CallEnding;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
@@ -55,7 +55,7 @@ impl<R: Request> Future for Asking<R> {
 }
 
 /// A task must not go on for nobody.
-impl<R: Request> Drop for Asking<R> {
+impl<R: Request> Drop for InFlightRequest<R> {
     fn drop(&mut self) {
         if self.request.has_ended() {
             return;

@@ -15,13 +15,13 @@ use steadfast_proto::connection::Limits;
 
 use super::opening::{Era, Opener};
 use super::reconnect::Reconnect;
-use super::reconnecting::Line;
+use super::reconnecting::ReconnectingConnection;
 use super::target::{Target, Way};
-use crate::client::cache::{Kept, ResponseCache};
+use crate::client::cache::{ClientCache, ResponseCache};
 use crate::client::handlers::Handlers;
 use crate::client::handlers::capabilities::declared;
 use crate::client::handlers::server_request::ServerRequest;
-use crate::client::tasks::registry::Followed;
+use crate::client::tasks::registry::TaskRegistry;
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Runtime, TokioRuntime};
@@ -254,14 +254,14 @@ impl Connecting {
             self.reconnect.unwrap_or_else(|| if over_http { Reconnect::default() } else { Reconnect::never() });
         let comes_back = policy.most() > 0 && self.way.opens_again();
         let opener = Opener {
-            kept: Kept::new(self.cache, self.checks_output, comes_back),
+            kept: ClientCache::new(self.cache, self.checks_output, comes_back),
             way: self.way,
             decoration: Decoration::of_client(&self.info, &capabilities),
             info: self.info,
             handlers: self.handlers.declaring(capabilities.clone()),
             capabilities,
             era: self.era,
-            followed: Followed::new(self.limits.calls),
+            followed: TaskRegistry::new(self.limits.calls),
             limits: self.limits,
             timeout: self.opening,
             keep_alive: self.keep_alive,
@@ -269,7 +269,7 @@ impl Connecting {
             apart,
         };
         let link = opener.open(None, opener.deadline(), drop).await?;
-        let (line, trusts_annotations) = (Line::new(opener, link, policy), self.trust_annotations);
+        let (line, trusts_annotations) = (ReconnectingConnection::new(opener, link, policy), self.trust_annotations);
         let next_token = AtomicI64::new(1);
         Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations, next_token }) })
     }

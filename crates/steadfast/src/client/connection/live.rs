@@ -9,14 +9,14 @@ use steadfast_proto::connection::Peer;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::opening::{Opened, Opener};
-use super::target::Carrier;
-use crate::client::cache::Kept;
-use crate::client::handlers::Answers;
-use crate::client::notifications::changes::Told;
+use super::opening::{Negotiation, Opener};
+use super::target::OpenTransport;
+use crate::client::cache::ClientCache;
+use crate::client::handlers::ClientService;
+use crate::client::notifications::changes::ChangeListeners;
 use crate::runtime::threads::driver_migration;
 use crate::runtime::timeout::before;
-use crate::runtime::{Driver, Letter, Mailbox, Obituary, Runtime, Task};
+use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, Task};
 #[cfg(feature = "http-client")]
 use crate::transport::http::client::HttpDriver;
 
@@ -24,46 +24,46 @@ use crate::transport::http::client::HttpDriver;
 const MOURNING: Duration = Duration::from_secs(1);
 
 /// A connection on which it is known what is spoken. Dropping it closes it.
-pub(crate) struct Link {
-    driven: Driven,
+pub(crate) struct LiveConnection {
+    driven: DrivenConnection,
     pub(crate) peer: Arc<Peer>,
     pub(crate) instructions: Option<String>,
     /// When it was opened.
     pub(crate) since: Moment,
 }
 
-impl Link {
-    pub(crate) fn new(driven: Driven, opened: Opened, since: Moment) -> Self {
+impl LiveConnection {
+    pub(crate) fn new(driven: DrivenConnection, opened: Negotiation, since: Moment) -> Self {
         Self { driven, peer: Arc::new(opened.peer), instructions: opened.instructions, since }
     }
 }
 
-impl std::ops::Deref for Link {
-    type Target = Driven;
+impl std::ops::Deref for LiveConnection {
+    type Target = DrivenConnection;
 
-    fn deref(&self) -> &Driven {
+    fn deref(&self) -> &DrivenConnection {
         &self.driven
     }
 }
 
 /// A connection whose driver is at work. Dropping it closes it.
-pub(crate) struct Driven {
+pub(crate) struct DrivenConnection {
     pub(crate) mailbox: Arc<Mailbox>,
     /// Who hears what the server tells everyone.
-    pub(crate) told: Told,
+    pub(crate) told: ChangeListeners,
     closed: watch::Receiver<bool>,
     refuses_calls: watch::Receiver<bool>,
     audible: watch::Receiver<bool>,
-    obituary: watch::Receiver<Obituary>,
+    obituary: watch::Receiver<ExitReason>,
 }
 
-impl Driven {
+impl DrivenConnection {
     /// Puts a driver to work: on that runtime, or on the workers.
     #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP may fail to begin"))]
-    pub(crate) fn begin(opener: &Opener, carrier: Carrier, apart: Option<&Handle>) -> io::Result<Self> {
-        let told = Told::new(opener.limits.calls);
+    pub(crate) fn begin(opener: &Opener, carrier: OpenTransport, apart: Option<&Handle>) -> io::Result<Self> {
+        let told = ChangeListeners::new(opener.limits.calls);
         let kept = Arc::clone(&opener.kept);
-        let serving = Answers {
+        let serving = ClientService {
             handlers: Arc::clone(&opener.handlers),
             told: told.clone(),
             kept: Arc::clone(&kept),
@@ -71,10 +71,10 @@ impl Driven {
             followed: Arc::clone(&opener.followed),
         };
         let (close, closed) = watch::channel(false);
-        let close = Closing { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
+        let close = ClosedSignal { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
         let (mailbox, refuses_calls, audible, obituary, driven): (_, _, _, _, Task) = match carrier {
-            Carrier::Bytes(transport) => {
+            OpenTransport::Bytes(transport) => {
                 let mut driver = Driver::new(transport, |_| serving, hello, limits, runtime);
                 let (_, audible) = watch::channel(true);
                 let refuses_calls = driver.refuses_calls();
@@ -92,9 +92,9 @@ impl Driven {
                 (mailbox, refuses_calls, audible, obituary, driven)
             }
             #[cfg(feature = "http-client")]
-            Carrier::Http(target) => {
+            OpenTransport::Http(target) => {
                 let mut driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime)?;
-                let (_, obituary) = watch::channel(Obituary::Written(None));
+                let (_, obituary) = watch::channel(ExitReason::Written(None));
                 let (mailbox, refuses_calls, audible) =
                     (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
                 (mailbox, refuses_calls, audible, obituary, Box::pin(drive(driver, close)))
@@ -127,22 +127,22 @@ impl Driven {
     /// How the server ended, if that is known, or will be before long.
     pub(crate) async fn obituary(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
         let mut obituary = self.obituary.clone();
-        let written = obituary.wait_for(|obituary| matches!(obituary, Obituary::Written(_)));
+        let written = obituary.wait_for(|obituary| matches!(obituary, ExitReason::Written(_)));
         // An error means that nobody is left to write one.
         match before(runtime, Some(runtime.now() + MOURNING), written).await?.ok()?.clone() {
-            Obituary::Written(obituary) => obituary,
-            Obituary::Unwritten => None,
+            ExitReason::Written(obituary) => obituary,
+            ExitReason::Unwritten => None,
         }
     }
 
     /// Begins to close it.
     pub(crate) fn shut_down(&self) {
         // If it is closed already, so much the better.
-        let _ = self.mailbox.post(Letter::ShutDown { at_once: true });
+        let _ = self.mailbox.post(DriverCommand::ShutDown { at_once: true });
     }
 }
 
-impl Drop for Driven {
+impl Drop for DrivenConnection {
     fn drop(&mut self) {
         self.shut_down();
     }
@@ -167,19 +167,19 @@ pub(crate) async fn wait_until_audible(mut audible: watch::Receiver<bool>) {
 }
 
 /// Drives a connection to its end, and says so.
-async fn drive(driver: impl Future, closing: Closing) {
+async fn drive(driver: impl Future, closing: ClosedSignal) {
     driver.await;
     drop(closing);
 }
 
 /// Says that the connection is closed, also when its driver is dropped.
-struct Closing {
+struct ClosedSignal {
     closed: watch::Sender<bool>,
-    told: Told,
-    kept: Arc<Kept>,
+    told: ChangeListeners,
+    kept: Arc<ClientCache>,
 }
 
-impl Drop for Closing {
+impl Drop for ClosedSignal {
     fn drop(&mut self) {
         // If nobody waits for it, nobody is told.
         let _ = self.closed.send(true);

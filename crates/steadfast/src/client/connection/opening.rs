@@ -17,16 +17,16 @@ use steadfast_proto::Moment;
 use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
 use tokio::sync::watch;
 
-use super::live::{Driven, Link, wait_until_closed};
+use super::live::{DrivenConnection, LiveConnection, wait_until_closed};
 use super::target::Way;
-use crate::client::cache::Kept;
+use crate::client::cache::ClientCache;
 use crate::client::call::outcome::result_of;
 use crate::client::handlers::Handlers;
-use crate::client::tasks::registry::Followed;
+use crate::client::tasks::registry::TaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::heartbeat;
 use crate::runtime::timeout::{before, unless};
-use crate::runtime::{CallEnding, CallOptions, Letter, Mailbox, PendingCall, Runtime, io_handle};
+use crate::runtime::{CallEnding, CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, io_handle};
 
 /// Which revisions a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -48,9 +48,9 @@ pub(crate) struct Opener {
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) decoration: Decoration,
     pub(crate) handlers: Arc<Handlers>,
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) kept: Arc<ClientCache>,
     /// The tasks that are followed, over whichever connection.
-    pub(crate) followed: Arc<Followed>,
+    pub(crate) followed: Arc<TaskRegistry>,
     pub(crate) era: Era,
     pub(crate) limits: Limits,
     /// For all that an opening takes.
@@ -76,7 +76,7 @@ impl Opener {
         known: Option<Revision>,
         deadline: Moment,
         begun: impl Fn(watch::Receiver<bool>),
-    ) -> Result<Link, Error> {
+    ) -> Result<LiveConnection, Error> {
         let unsent = |error| Error::transport(Outcome::NotSent, error);
         // What may fail here fails before there is anything to end.
         let apart = self.apart.then(io_handle).transpose().map_err(unsent)?;
@@ -84,7 +84,7 @@ impl Opener {
         loop {
             let carrier = before(&*self.runtime, Some(deadline), self.way.open()).await;
             let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
-            let driven = Driven::begin(self, carrier, apart).map_err(unsent)?;
+            let driven = DrivenConnection::begin(self, carrier, apart).map_err(unsent)?;
             begun(driven.closed());
             let error = match self.greet(&driven.mailbox, known, deadline).await {
                 Ok(opened) => return Ok(self.join(driven, opened)),
@@ -106,16 +106,16 @@ impl Opener {
         hung_up && self.era == Era::Any && self.way.opens_again() && !self.way.is_http()
     }
 
-    fn join(&self, driven: Driven, opened: Opened) -> Link {
+    fn join(&self, driven: DrivenConnection, opened: Negotiation) -> LiveConnection {
         if let Some(every) = self.keep_alive.filter(|_| !opened.peer.revision.is_modern()) {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
             self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, every, driven.closed())));
         }
-        Link::new(driven, opened, self.runtime.now())
+        LiveConnection::new(driven, opened, self.runtime.now())
     }
 
     /// Ends a connection that was begun in vain, and says what for.
-    async fn give_up(&self, driven: Driven, error: Error) -> Error {
+    async fn give_up(&self, driven: DrivenConnection, error: Error) -> Error {
         driven.shut_down();
         wait_until_closed(driven.closed()).await;
         if error.kind() == ErrorKind::TimedOut {
@@ -129,7 +129,12 @@ impl Opener {
         Hello::Client(ClientHello::new(self.info.clone(), self.capabilities.clone()))
     }
 
-    async fn greet(&self, mailbox: &Arc<Mailbox>, known: Option<Revision>, deadline: Moment) -> Result<Opened, Error> {
+    async fn greet(
+        &self,
+        mailbox: &Arc<Mailbox>,
+        known: Option<Revision>,
+        deadline: Moment,
+    ) -> Result<Negotiation, Error> {
         let known = known.filter(|known| self.era == Era::Any && !known.is_modern());
         if let Some(known) = known {
             match self.handshake(mailbox, known, deadline).await {
@@ -141,16 +146,16 @@ impl Opener {
         self.find(mailbox, deadline).await
     }
 
-    async fn find(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Opened, Error> {
+    async fn find(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Negotiation, Error> {
         match self.era {
             Era::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
             Era::Modern => match self.negotiate(mailbox, deadline).await? {
-                Found::Opened(opened) => Ok(*opened),
-                Found::Older(revision) => Err(speaks_nothing_of_ours(revision)),
+                Discovery::Opened(opened) => Ok(*opened),
+                Discovery::Older(revision) => Err(speaks_nothing_of_ours(revision)),
             },
             Era::Any => match self.negotiate(mailbox, self.halfway_to(deadline)).await {
-                Ok(Found::Opened(opened)) => Ok(*opened),
-                Ok(Found::Older(revision)) => self.handshake(mailbox, revision, deadline).await,
+                Ok(Discovery::Opened(opened)) => Ok(*opened),
+                Ok(Discovery::Older(revision)) => self.handshake(mailbox, revision, deadline).await,
                 Err(error) if is_of_an_older_server(&error) => {
                     self.handshake(mailbox, Revision::LATEST_LEGACY, deadline).await
                 }
@@ -163,27 +168,27 @@ impl Opener {
     }
 
     /// Asks, and asks again if the server refuses the revision and names one that we speak too.
-    async fn negotiate(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Found, Error> {
+    async fn negotiate(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Discovery, Error> {
         match self.discover(mailbox, deadline).await {
             Err(error) if spoken(&error).contains(&Revision::LATEST) => self.discover(mailbox, deadline).await,
             found => found,
         }
     }
 
-    async fn discover(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Found, Error> {
+    async fn discover(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Discovery, Error> {
         let ending = self.ask_who_is_there(mailbox, deadline)?.await;
         let result: DiscoverResult = result_of::<request::Discover>(ending)?;
         let revision = match result.known_versions().max() {
             Some(revision) if revision.is_modern() => revision,
-            Some(older) => return Ok(Found::Older(older)),
+            Some(older) => return Ok(Discovery::Older(older)),
             None => return Err(Error::incompatible("the server names no revision that this client speaks")),
         };
         let mut peer = Peer::new(revision);
         peer.info = result.meta.as_ref().and_then(steadfast_model::Meta::server_info);
         peer.server_capabilities = result.capabilities;
         // If the connection is closed, the first call says so.
-        let _ = mailbox.post(Letter::SpeakModern(Box::new(peer.clone())));
-        Ok(Found::Opened(Box::new(Opened { peer, instructions: result.instructions })))
+        let _ = mailbox.post(DriverCommand::SpeakModern(Box::new(peer.clone())));
+        Ok(Discovery::Opened(Box::new(Negotiation { peer, instructions: result.instructions })))
     }
 
     fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<PendingCall, Error> {
@@ -192,7 +197,12 @@ impl Opener {
         Ok(PendingCall::new(mailbox, Method::Discover, Some(text), self.options(deadline)))
     }
 
-    async fn handshake(&self, mailbox: &Arc<Mailbox>, offered: Revision, deadline: Moment) -> Result<Opened, Error> {
+    async fn handshake(
+        &self,
+        mailbox: &Arc<Mailbox>,
+        offered: Revision,
+        deadline: Moment,
+    ) -> Result<Negotiation, Error> {
         let ending = PendingCall::initialize(mailbox, offered, self.options(deadline)).await;
         if let CallEnding::Ended(Ending::Unreadable(why)) = ending {
             return Err(Error::incompatible(why));
@@ -201,12 +211,12 @@ impl Opener {
         let mut peer = Peer::new(Revision::parse(&result.protocol_version).unwrap_or(offered));
         peer.info = Some(result.server_info);
         peer.server_capabilities = result.capabilities;
-        Ok(Opened { peer, instructions: result.instructions })
+        Ok(Negotiation { peer, instructions: result.instructions })
     }
 
     /// Asks on a connection that is open whether the server is still there: any answer says so. Half of the time is left to open
     /// another if it has forgotten this one.
-    pub(crate) async fn probe(&self, link: &Link, deadline: Moment) -> CallEnding {
+    pub(crate) async fn probe(&self, link: &LiveConnection, deadline: Moment) -> CallEnding {
         let deadline = self.halfway_to(deadline);
         let asked = if link.peer.revision.is_modern() {
             self.ask_who_is_there(&link.mailbox, deadline)
@@ -233,9 +243,9 @@ impl Opener {
 }
 
 /// What a server says when it is asked which revisions it speaks.
-enum Found {
+enum Discovery {
     /// That of the question, so that is what is spoken.
-    Opened(Box<Opened>),
+    Opened(Box<Negotiation>),
     /// This, and nothing newer: it wants a handshake.
     Older(Revision),
 }
@@ -247,7 +257,7 @@ fn speaks_nothing_of_ours(revision: Revision) -> Error {
 }
 
 /// What a server turned out to be.
-pub(crate) struct Opened {
+pub(crate) struct Negotiation {
     pub(crate) peer: Peer,
     pub(crate) instructions: Option<String>,
 }
@@ -274,7 +284,7 @@ async fn keep_alive(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Dur
     let lost = heartbeat::lost(Arc::clone(&mailbox), runtime, every);
     if unless(wait_until_closed(closed), lost).await.is_some() {
         // If it is closed already, so much the better.
-        let _ = mailbox.post(Letter::ShutDown { at_once: true });
+        let _ = mailbox.post(DriverCommand::ShutDown { at_once: true });
     }
 }
 

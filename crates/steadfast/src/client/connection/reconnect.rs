@@ -84,12 +84,12 @@ impl Reconnect {
 
 /// Attempts in vain, in a row.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Streak {
+pub(crate) struct FailureStreak {
     failures: u32,
     last: Option<Moment>,
 }
 
-impl Streak {
+impl FailureStreak {
     /// What was there is lost, after it lasted for so long.
     pub(crate) fn lost(&mut self, now: Moment, lasted: Duration) {
         if lasted >= LASTED {
@@ -130,10 +130,10 @@ impl Streak {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::frozen::Still;
+    use crate::runtime::frozen::FrozenRuntime;
 
-    fn still(millis: u64) -> Still {
-        Still { now: at(millis), chance: 128 }
+    fn still(millis: u64) -> FrozenRuntime {
+        FrozenRuntime { now: at(millis), chance: 128 }
     }
 
     fn at(millis: u64) -> Moment {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_ceiling_and_are_never_longer() {
         let policy = Reconnect::default().attempts(50).longest_pause(Duration::from_secs(1));
-        let mut streak = Streak::default();
+        let mut streak = FailureStreak::default();
         assert_eq!(streak.next(&policy, &still(0)), at(0));
         for most in [200, 400, 800, 1_000, 1_000] {
             streak.failed(at(0));
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn after_all_attempts_there_is_one_more_ten_seconds_later() {
         let policy = Reconnect::default();
-        let mut streak = Streak::default();
+        let mut streak = FailureStreak::default();
         for failures in 0..5 {
             assert_eq!(streak.allowance(&policy), 5 - failures);
             streak.failed(at(1_000));
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_lived_briefly_was_in_vain_and_what_lasted_was_not() {
-        let mut streak = Streak::default();
+        let mut streak = FailureStreak::default();
         streak.lost(at(0), Duration::from_secs(9));
         assert_eq!(streak.allowance(&Reconnect::default()), 4);
         streak.lost(at(0), Duration::from_secs(10));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn never_is_never_and_ceilings_are_real() {
-        assert_eq!(Streak::default().allowance(&Reconnect::never()), 0);
+        assert_eq!(FailureStreak::default().allowance(&Reconnect::never()), 0);
         assert_eq!(Reconnect::default().attempts(u32::MAX).most(), MOST_ATTEMPTS);
         assert_eq!(Reconnect::default().longest_pause(Duration::MAX).longest_pause, LONGEST_PAUSE);
     }

@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
-use super::live::{Link, wait_until_closed};
+use super::live::{LiveConnection, wait_until_closed};
 use super::opening::{Opener, is_final};
-use super::reconnect::{Reconnect, Streak};
-use crate::client::call::outcome::{Loss, Lost, text_of};
+use super::reconnect::{FailureStreak, Reconnect};
+use crate::client::call::outcome::{CallLoss, LossKind, text_of};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::runtime::timeout::sleep_until;
 
 /// The way from a client to its server, over as many links as it takes.
-pub(crate) struct Line {
+pub(crate) struct ReconnectingConnection {
     pub(crate) opener: Opener,
     policy: Reconnect,
     state: Mutex<State>,
@@ -33,45 +33,45 @@ pub(crate) struct Line {
 
 struct State {
     /// The newest.
-    link: Arc<Link>,
+    link: Arc<LiveConnection>,
     /// When it was found to work, until it fails somebody.
     good_since: Option<Moment>,
     /// Set while somebody comes back.
-    returning: Option<Arc<watch::Sender<Option<Returned>>>>,
-    streak: Streak,
+    returning: Option<Arc<watch::Sender<Option<ReconnectResult>>>>,
+    streak: FailureStreak,
     closed: bool,
     /// The ends of links that were not over when it was last looked.
     ends: Vec<watch::Receiver<bool>>,
 }
 
 /// What coming back came to.
-type Returned = Result<Arc<Link>, Arc<Error>>;
+type ReconnectResult = Result<Arc<LiveConnection>, Arc<Error>>;
 
 /// A link that has failed somebody.
-pub(crate) struct Failed {
-    pub(crate) link: Arc<Link>,
+pub(crate) struct LostConnection {
+    pub(crate) link: Arc<LiveConnection>,
     /// When it was asked for what it failed at.
     pub(crate) at: Moment,
-    pub(crate) lost: Lost,
+    pub(crate) lost: LossKind,
 }
 
-impl Line {
+impl ReconnectingConnection {
     /// A line over a first link.
-    pub(crate) fn new(opener: Opener, link: Link, policy: Reconnect) -> Arc<Self> {
+    pub(crate) fn new(opener: Opener, link: LiveConnection, policy: Reconnect) -> Arc<Self> {
         let policy = if opener.way.opens_again() { policy } else { Reconnect::never() };
         let state = State {
             good_since: Some(link.since),
             ends: vec![link.closed()],
             link: Arc::new(link),
             returning: None,
-            streak: Streak::default(),
+            streak: FailureStreak::default(),
             closed: false,
         };
         Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false) })
     }
 
     /// The newest link, whether it lives or not.
-    pub(crate) fn link(&self) -> Arc<Link> {
+    pub(crate) fn link(&self) -> Arc<LiveConnection> {
         Arc::clone(&self.lock().link)
     }
 
@@ -81,7 +81,7 @@ impl Line {
     }
 
     /// A link in the place of one that has failed: the same, if it turns out to work.
-    pub(crate) async fn another(self: &Arc<Self>, failed: Failed) -> Result<Arc<Link>, Error> {
+    pub(crate) async fn another(self: &Arc<Self>, failed: LostConnection) -> Result<Arc<LiveConnection>, Error> {
         let mut returned = match self.begin_return(failed) {
             Ok(link) => return link,
             Err(returned) => returned,
@@ -95,8 +95,8 @@ impl Line {
     /// The link, if there is one already; or where to wait for it.
     fn begin_return(
         self: &Arc<Self>,
-        failed: Failed,
-    ) -> Result<Result<Arc<Link>, Error>, watch::Receiver<Option<Returned>>> {
+        failed: LostConnection,
+    ) -> Result<Result<Arc<LiveConnection>, Error>, watch::Receiver<Option<ReconnectResult>>> {
         let now = self.opener.runtime.now();
         let mut state = self.lock();
         if state.closed || self.policy.most() == 0 {
@@ -106,7 +106,7 @@ impl Line {
             return Err(returning.subscribe());
         }
         // Somebody has been there since.
-        let good_again = failed.lost == Lost::Call && state.good_since.is_some_and(|since| since > failed.at);
+        let good_again = failed.lost == LossKind::Call && state.good_since.is_some_and(|since| since > failed.at);
         if !Arc::ptr_eq(&state.link, &failed.link) || good_again {
             return Ok(Ok(Arc::clone(&state.link)));
         }
@@ -119,7 +119,8 @@ impl Line {
         state.returning = Some(Arc::clone(&sender));
         let left = state.streak.allowance(&self.policy);
         drop(state);
-        let returning = Returning { line: Arc::clone(self), sender, failed, left, trying: AtomicBool::new(false) };
+        let returning =
+            ReconnectAttempt { line: Arc::clone(self), sender, failed, left, trying: AtomicBool::new(false) };
         self.opener.runtime.spawn(Box::pin(returning.run()));
         Err(receiver)
     }
@@ -130,14 +131,14 @@ impl Line {
     }
 
     /// Begins to close the line: nothing is opened any more, and nothing is waited for. The link ends when this is dropped.
-    pub(crate) fn begin_close(&self) -> LastLink {
+    pub(crate) fn begin_close(&self) -> LastConnection {
         let mut state = self.lock();
         state.closed = true;
         let link = Arc::clone(&state.link);
         drop(state);
         self.closing.send_replace(true);
         self.opener.kept.close();
-        LastLink(link)
+        LastConnection(link)
     }
 
     /// Whether it is being closed, or is.
@@ -173,7 +174,7 @@ impl Line {
     }
 
     /// How the server at the end of a link ended. Whoever closes the line knows why a link ends.
-    pub(crate) async fn obituary_of(&self, link: &Link) -> Option<Arc<str>> {
+    pub(crate) async fn obituary_of(&self, link: &LiveConnection) -> Option<Arc<str>> {
         if self.lock().closed { None } else { link.obituary(&*self.opener.runtime).await }
     }
 
@@ -189,26 +190,26 @@ impl Line {
 }
 
 /// The link of a line that is being closed. Dropping this closes it, whoever else has it.
-pub(crate) struct LastLink(Arc<Link>);
+pub(crate) struct LastConnection(Arc<LiveConnection>);
 
-impl Drop for LastLink {
+impl Drop for LastConnection {
     fn drop(&mut self) {
         self.0.shut_down();
     }
 }
 
 /// Somebody on the way back. When it is dropped, everyone who waits is told.
-struct Returning {
-    line: Arc<Line>,
-    sender: Arc<watch::Sender<Option<Returned>>>,
-    failed: Failed,
+struct ReconnectAttempt {
+    line: Arc<ReconnectingConnection>,
+    sender: Arc<watch::Sender<Option<ReconnectResult>>>,
+    failed: LostConnection,
     /// How many attempts there are.
     left: u32,
     /// One is past its pause, and counts.
     trying: AtomicBool,
 }
 
-impl Returning {
+impl ReconnectAttempt {
     async fn run(mut self) {
         let line = Arc::clone(&self.line);
         let mut closing = line.closing.subscribe();
@@ -244,7 +245,7 @@ impl Returning {
     }
 
     /// One attempt, when its time has come.
-    async fn attempt(&self) -> Result<Arc<Link>, Error> {
+    async fn attempt(&self) -> Result<Arc<LiveConnection>, Error> {
         let opener = &self.line.opener;
         let when = self.line.lock().streak.next(&self.line.policy, &*opener.runtime);
         sleep_until(&*opener.runtime, when).await;
@@ -256,9 +257,9 @@ impl Returning {
             self.line.wait_for_ends().await;
         }
         let deadline = opener.deadline();
-        if self.failed.lost == Lost::Call && opener.way.is_http() {
+        if self.failed.lost == LossKind::Call && opener.way.is_http() {
             let ending = opener.probe(failed, deadline).await;
-            let gone = Loss::of(&ending).is_some_and(|loss| loss.of != Lost::Call);
+            let gone = CallLoss::of(&ending).is_some_and(|loss| loss.of != LossKind::Call);
             match text_of(ending, "ping") {
                 _ if gone => {}
                 // Whatever it says, it is there.
@@ -289,7 +290,7 @@ impl Returning {
         unwanted
     }
 
-    fn arrive(&self, link: Arc<Link>) {
+    fn arrive(&self, link: Arc<LiveConnection>) {
         let mut state = self.line.lock();
         if state.closed {
             drop(state);
@@ -303,7 +304,7 @@ impl Returning {
     }
 
     /// Tells everyone how it went, once.
-    fn tell(&self, returned: Returned) {
+    fn tell(&self, returned: ReconnectResult) {
         let mut state = self.line.lock();
         if state.returning.as_ref().is_some_and(|returning| Arc::ptr_eq(returning, &self.sender)) {
             state.returning = None;
@@ -319,7 +320,7 @@ impl Returning {
     }
 }
 
-impl Drop for Returning {
+impl Drop for ReconnectAttempt {
     fn drop(&mut self) {
         self.tell(Err(Arc::new(Error::closed(Outcome::NotSent))));
     }

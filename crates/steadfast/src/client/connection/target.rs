@@ -48,15 +48,15 @@ pub struct Way(Kind);
 enum Kind {
     /// Until it is taken.
     Once(Mutex<Option<Box<dyn Transport>>>),
-    Again(Box<dyn Fn() -> Opening + Send + Sync>),
+    Again(Box<dyn Fn() -> OpenFuture + Send + Sync>),
     #[cfg(feature = "http-client")]
     Http(Box<HttpTarget>),
 }
 
-type Opening = Pin<Box<dyn Future<Output = io::Result<Box<dyn Transport>>> + Send>>;
+type OpenFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn Transport>>> + Send>>;
 
 /// What carries the messages of one connection.
-pub(crate) enum Carrier {
+pub(crate) enum OpenTransport {
     Bytes(Box<dyn Transport>),
     #[cfg(feature = "http-client")]
     Http(Box<HttpTarget>),
@@ -92,11 +92,13 @@ impl Way {
     }
 
     /// Opens it. What opens it is somebody else's code: its panic is its failure.
-    pub(crate) async fn open(&self) -> io::Result<Carrier> {
+    pub(crate) async fn open(&self) -> io::Result<OpenTransport> {
         match &self.0 {
             Kind::Once(transport) => {
                 let transport = transport.lock().unwrap_or_else(PoisonError::into_inner).take();
-                transport.map(Carrier::Bytes).ok_or_else(|| io::Error::other("this transport can be used only once"))
+                transport
+                    .map(OpenTransport::Bytes)
+                    .ok_or_else(|| io::Error::other("this transport can be used only once"))
             }
             Kind::Again(open) => {
                 let mut opening = open();
@@ -104,10 +106,10 @@ impl Way {
                     let panicked = |_| Poll::Ready(Err(io::Error::other("what opens the connection has panicked")));
                     poll_quietly(opening.as_mut(), cx).unwrap_or_else(panicked)
                 });
-                opened.await.map(Carrier::Bytes)
+                opened.await.map(OpenTransport::Bytes)
             }
             #[cfg(feature = "http-client")]
-            Kind::Http(target) => Ok(Carrier::Http(target.clone())),
+            Kind::Http(target) => Ok(OpenTransport::Http(target.clone())),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn declared(
 }
 
 /// What a server has asked, as far as it decides which answers fit.
-pub(crate) enum Asked {
+pub(crate) enum RequestedInput {
     /// To fill in a form.
     Form(FormSchema),
     /// For the roots.
@@ -33,7 +33,7 @@ pub(crate) enum Asked {
     Anything,
 }
 
-impl Asked {
+impl RequestedInput {
     /// Reads a question. One that needs what was not declared is refused; so is a conversation that no model takes.
     pub(crate) fn read(declared: &ClientCapabilities, method: Method, params: &str) -> Result<Self, Error> {
         let unreadable = |error| Error::invalid_params(format!("{method}: {error}"));

@@ -16,22 +16,22 @@ use steadfast_proto::connection::{self, Peer};
 use steadfast_proto::encode::Answer;
 use steadfast_proto::envelope::OwnedParams;
 
-use super::cache::Kept;
-use super::notifications::changes::Told;
+use super::cache::ClientCache;
+use super::notifications::changes::ChangeListeners;
 use super::tasks::cancel;
-use super::tasks::registry::Followed;
+use super::tasks::registry::TaskRegistry;
 use crate::error::Error;
-use crate::runtime::{Execution, Job, Mailbox, Runtime, Service, Started, launch};
-use capabilities::Asked;
+use crate::runtime::{DispatchResult, Execution, Job, Mailbox, Runtime, Service, launch};
+use capabilities::RequestedInput;
 
 /// What a handler comes to: the result, written for the peer's revision, or an error.
-pub(crate) type Written = Result<Vec<u8>, Error>;
+pub(crate) type EncodedResult = Result<Vec<u8>, Error>;
 
 /// An answer in the making.
-pub(crate) type Answering = Pin<Box<dyn Future<Output = Written> + Send>>;
+pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
 
 /// Takes the text of the parameters, and the revision to answer in.
-type Handler = Arc<dyn Fn(&str, Revision) -> Answering + Send + Sync>;
+type Handler = Arc<dyn Fn(&str, Revision) -> AnswerFuture + Send + Sync>;
 
 /// The handlers of a client, and what it has declared.
 #[derive(Default)]
@@ -41,13 +41,13 @@ pub(crate) struct Handlers {
 }
 
 /// What a client does when a server asks or tells something by itself.
-pub(crate) struct Answers {
+pub(crate) struct ClientService {
     pub(crate) handlers: Arc<Handlers>,
-    pub(crate) told: Told,
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) told: ChangeListeners,
+    pub(crate) kept: Arc<ClientCache>,
     /// Of what the client says by itself.
     pub(crate) decoration: Decoration,
-    pub(crate) followed: Arc<Followed>,
+    pub(crate) followed: Arc<TaskRegistry>,
 }
 
 impl Handlers {
@@ -84,9 +84,9 @@ impl Handlers {
     }
 
     /// The answer to a request with these parameters; `None`: there is no handler for it.
-    pub(crate) fn answer(&self, method: Method, params: &str, revision: Revision) -> Option<Answering> {
+    pub(crate) fn answer(&self, method: Method, params: &str, revision: Revision) -> Option<AnswerFuture> {
         let handler = self.by_method.get(&method)?;
-        let asked = match Asked::read(&self.declared, method, params) {
+        let asked = match RequestedInput::read(&self.declared, method, params) {
             Ok(asked) => asked,
             Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
         };
@@ -99,11 +99,16 @@ impl Handlers {
     }
 }
 
-impl Service for Answers {
-    fn start(&mut self, request: connection::Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
+impl Service for ClientService {
+    fn start(
+        &mut self,
+        request: connection::Request,
+        mailbox: &Arc<Mailbox>,
+        runtime: &Arc<dyn Runtime>,
+    ) -> DispatchResult {
         let not_found = ErrorObject::method_not_found(request.method.name());
         if !self.handlers.has(request.method) {
-            return Started::Answered(Answer::error(&request.id, &not_found));
+            return DispatchResult::Answered(Answer::error(&request.id, &not_found));
         }
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let handlers = Arc::clone(&self.handlers);
@@ -115,7 +120,7 @@ impl Service for Answers {
             }
         }));
         launch(Arc::clone(&execution), job, encode, None);
-        Started::Running(execution)
+        DispatchResult::Running(execution)
     }
 
     fn notified(&mut self, method: Method, params: OwnedParams) {
@@ -131,7 +136,7 @@ impl Service for Answers {
     }
 }
 
-fn encode(written: Written, execution: &Execution) -> Answer {
+fn encode(written: EncodedResult, execution: &Execution) -> Answer {
     match written {
         Ok(bytes) => Answer::result(&execution.id, |out| {
             out.extend_from_slice(&bytes);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use serde_json::Value;
 use steadfast_model::{InputRequest, InputRequests, InputResponses, JsonObject, Method, Revision};
 
-use super::{Answering, Handlers, Written};
+use super::{AnswerFuture, EncodedResult, Handlers};
 use crate::error::Error;
 use crate::runtime::poll_quietly;
 
@@ -24,7 +24,7 @@ struct Question {
 }
 
 enum Answer {
-    Awaited(Answering),
+    Awaited(AnswerFuture),
     Given(Value),
 }
 
@@ -91,7 +91,7 @@ impl Question {
         Ok(Self { key, method, answer: Answer::Awaited(answer) })
     }
 
-    fn read(&self, written: Written) -> Result<Value, Error> {
+    fn read(&self, written: EncodedResult) -> Result<Value, Error> {
         let Self { key, method, .. } = self;
         let failed = |error| {
             Error::unanswered(format!("{method}, which the server asked for under `{key}`, failed")).with_source(error)

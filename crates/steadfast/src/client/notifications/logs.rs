@@ -16,7 +16,7 @@ use steadfast_proto::envelope::OwnedParams;
 
 use crate::client::Client;
 use crate::client::call::pending::PendingResult;
-use crate::client::connection::live::Link;
+use crate::client::connection::live::LiveConnection;
 use crate::client::connection::opening::Opener;
 use crate::error::Error;
 use crate::runtime::{Backlog, CallOptions, PendingCall};
@@ -61,7 +61,7 @@ impl Client {
             let error = Error::unsupported("the server did not declare that it has a log for its clients");
             return Logs {
                 client: self.clone(),
-                hearer: Hearer::new(level),
+                hearer: LogListener::new(level),
                 asking: None,
                 failed: Some(error),
                 over: false,
@@ -78,7 +78,7 @@ impl Client {
 pub struct Logs {
     /// Keeps the connection open while somebody listens.
     client: Client,
-    hearer: Arc<Hearer>,
+    hearer: Arc<LogListener>,
     /// The level is being set.
     asking: Option<PendingResult<request::SetLevel>>,
     failed: Option<Error>,
@@ -140,39 +140,39 @@ impl std::fmt::Debug for Logs {
 }
 
 /// Who hears the server's log.
-pub(crate) struct LogHearers {
+pub(crate) struct LogListeners {
     /// A connection that is lost is made again, and there is more to hear.
     comes_back: bool,
-    hearers: Mutex<Hearers>,
+    hearers: Mutex<ListenerTable>,
 }
 
 #[derive(Default)]
-struct Hearers {
-    listening: Vec<Weak<Hearer>>,
+struct ListenerTable {
+    listening: Vec<Weak<LogListener>>,
     /// The connection is gone: there is nothing more to hear.
     closed: bool,
 }
 
-struct Hearer {
+struct LogListener {
     level: LoggingLevel,
     backlog: Backlog<LoggingMessageParams>,
 }
 
-impl Hearer {
+impl LogListener {
     fn new(level: LoggingLevel) -> Arc<Self> {
         Arc::new(Self { level, backlog: Backlog::new(UNSEEN, UNSEEN_BYTES) })
     }
 }
 
-impl LogHearers {
+impl LogListeners {
     /// `comes_back`: a connection that is lost is made again.
     pub(crate) fn new(comes_back: bool) -> Self {
         Self { comes_back, hearers: Mutex::default() }
     }
 
     /// One more, and the least severe messages that anybody wants.
-    fn add(&self, level: LoggingLevel) -> (Arc<Hearer>, LoggingLevel) {
-        let hearer = Hearer::new(level);
+    fn add(&self, level: LoggingLevel) -> (Arc<LogListener>, LoggingLevel) {
+        let hearer = LogListener::new(level);
         let mut hearers = self.lock();
         if hearers.closed {
             hearer.backlog.close();
@@ -193,7 +193,7 @@ impl LogHearers {
 
     /// A client has come back to a server that was told a level before: it is told again. Nobody waits for that: those who
     /// listen hear what the server has to say, or nothing.
-    pub(crate) fn restore(&self, link: &Link, opener: &Opener) {
+    pub(crate) fn restore(&self, link: &LiveConnection, opener: &Opener) {
         let Some(level) = self.lowest().filter(|_| !link.peer.revision.is_modern()) else { return };
         let params = SetLevelParams::new(level);
         let Ok(text) = era::params_text(link.peer.revision, &params, &Decoration::none()) else { return };
@@ -233,13 +233,13 @@ impl LogHearers {
         hearers.each().for_each(|hearer| hearer.backlog.close());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Hearers> {
+    fn lock(&self) -> MutexGuard<'_, ListenerTable> {
         self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Hearers {
-    fn each(&self) -> impl Iterator<Item = Arc<Hearer>> + '_ {
+impl ListenerTable {
+    fn each(&self) -> impl Iterator<Item = Arc<LogListener>> + '_ {
         self.listening.iter().filter_map(Weak::upgrade)
     }
 }

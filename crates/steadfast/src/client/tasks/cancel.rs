@@ -11,10 +11,10 @@ use steadfast_model::{Method, TaskParams, request};
 use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
 
-use super::registry::{Cancelling, Followed};
+use super::registry::{PendingCancellation, TaskRegistry};
 use super::{Tasks, are_fetched};
 use crate::client::Client;
-use crate::client::connection::reconnecting::LastLink;
+use crate::client::connection::reconnecting::LastConnection;
 use crate::runtime::timeout::before;
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
@@ -25,7 +25,7 @@ const CANCELLING: Duration = Duration::from_secs(10);
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// Has a task cancelled, over whichever connection there is.
-pub(crate) fn cancel(client: &Client, task_id: &str, cancelling: Cancelling) {
+pub(crate) fn cancel(client: &Client, task_id: &str, cancelling: PendingCancellation) {
     if !takes_cancellations(&client.inner.line.link().peer) {
         return;
     }
@@ -42,12 +42,12 @@ pub(crate) fn cancel_late(
     decoration: &Decoration,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
-    followed: &Arc<Followed>,
+    followed: &Arc<TaskRegistry>,
 ) {
     if !takes_cancellations(peer) {
         return;
     }
-    let way = Way { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), decoration: decoration.clone() };
+    let way = TaskCanceller { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), decoration: decoration.clone() };
     let (cancelling, workers) = (followed.begin_cancelling(), Arc::clone(runtime));
     runtime.spawn(Box::pin(async move {
         let tasks = if are_fetched(&way.peer) { Tasks::Experiment } else { Tasks::Extension };
@@ -59,7 +59,7 @@ pub(crate) fn cancel_late(
 
 /// Has all tasks cancelled that there are, as their client is about to leave. Its last link is let go when the server has heard
 /// of these, and of those before them, or has had the time to, whether anybody waits for that or not.
-pub(crate) fn cancel_all(client: &Client, last: LastLink) {
+pub(crate) fn cancel_all(client: &Client, last: LastConnection) {
     let line = Arc::clone(&client.inner.line);
     let runtime = Arc::clone(client.inner.runtime());
     let followed = Arc::clone(&line.opener.followed);
@@ -69,7 +69,7 @@ pub(crate) fn cancel_all(client: &Client, last: LastLink) {
     let link = line.link();
     for (task_id, cancelling) in followed.take_all() {
         let (mailbox, peer) = (Arc::clone(&link.mailbox), Arc::clone(&link.peer));
-        let way = Way { mailbox, peer, decoration: line.opener.decoration.clone() };
+        let way = TaskCanceller { mailbox, peer, decoration: line.opener.decoration.clone() };
         if takes_cancellations(&way.peer) {
             in_turn(&runtime, cancelling, move || way.cancel(&task_id));
         }
@@ -87,13 +87,13 @@ pub(crate) fn cancel_all(client: &Client, last: LastLink) {
 }
 
 /// One connection, as the way to cancel tasks.
-struct Way {
+struct TaskCanceller {
     mailbox: Arc<Mailbox>,
     peer: Arc<Peer>,
     decoration: Decoration,
 }
 
-impl Way {
+impl TaskCanceller {
     /// Begins to cancel a task. Nothing is left to be done if the name of it cannot be written.
     fn cancel(&self, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
         let text = era::params_text(self.peer.revision, &TaskParams::new(task_id), &self.decoration);
@@ -111,7 +111,7 @@ impl Way {
 /// take something back, and one more would be refused.
 fn in_turn<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
-    cancelling: Cancelling,
+    cancelling: PendingCancellation,
     begin: impl FnOnce() -> F + Send + 'static,
 ) {
     let begun = match cancelling.turn() {

@@ -24,7 +24,7 @@ use super::connection::live::{wait_until_calls_are_refused, wait_until_closed};
 use super::handlers::questions::Questions;
 use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{sleep, unless};
-use registry::Place;
+use registry::TaskEntry;
 
 /// How long to wait before asking, if the server does not say, and whatever it says.
 const PACE: Duration = Duration::from_secs(1);
@@ -106,25 +106,25 @@ pub(crate) fn follow(
     timeout: Option<Duration>,
 ) -> impl Future<Output = Result<JsonObject, Error>> {
     let place = client.inner.line.opener.followed.enter(&task.task_id);
-    let answered = Answered::default();
-    let mut following = Following { client, tasks, method, task, timeout, place, answered, over: false };
+    let answered = AnsweredKeys::default();
+    let mut following = TaskFollower { client, tasks, method, task, timeout, place, answered, over: false };
     async move { following.until_the_end().await }
 }
 
-struct Following {
+struct TaskFollower {
     client: Client,
     tasks: Tasks,
     method: Method,
     task: Task,
     /// How long to wait for each answer.
     timeout: Option<Duration>,
-    place: Place,
-    answered: Answered,
+    place: TaskEntry,
+    answered: AnsweredKeys,
     /// The task has ended.
     over: bool,
 }
 
-impl Following {
+impl TaskFollower {
     async fn until_the_end(&mut self) -> Result<JsonObject, Error> {
         loop {
             // One that was over when it began can be asked at once.
@@ -221,12 +221,12 @@ impl Following {
 
 /// The keys of what a task asked for and was told.
 #[derive(Default)]
-struct Answered {
+struct AnsweredKeys {
     keys: BTreeSet<String>,
     bytes: usize,
 }
 
-impl Answered {
+impl AnsweredKeys {
     /// Takes note of more of them; an error if they are too many.
     fn note<'a>(&mut self, keys: impl Iterator<Item = &'a String>) -> Result<(), Error> {
         for key in keys {
@@ -246,7 +246,7 @@ impl Answered {
 }
 
 /// Has the task cancelled when nobody waits for it any more.
-impl Drop for Following {
+impl Drop for TaskFollower {
     fn drop(&mut self) {
         if let Some(cancelling) = self.place.leave()
             && !self.over

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::Tasks;
-use crate::runtime::Slot;
+use crate::runtime::CallSlot;
 
 /// The tasks of one client.
-pub(crate) struct Followed {
+pub(crate) struct TaskRegistry {
     state: Mutex<State>,
     /// How many cancellations are on their way, or wait for their turn.
     cancelling: watch::Sender<usize>,
@@ -21,20 +21,20 @@ pub(crate) struct Followed {
 #[derive(Default)]
 struct State {
     next: u64,
-    places: BTreeMap<u64, What>,
+    places: BTreeMap<u64, RegisteredWork>,
     /// Those that were taken by who closes the client. Nobody else has to see to their end.
     taken: BTreeSet<String>,
 }
 
 /// What has a place.
-enum What {
+enum RegisteredWork {
     /// A call that may become a task, and may have without anybody's having looked.
-    Asking(Arc<Slot>, Tasks),
+    Asking(Arc<CallSlot>, Tasks),
     /// A task of that name.
     Task(String),
 }
 
-impl What {
+impl RegisteredWork {
     /// The name of the task that it is known to be.
     fn task(&self) -> Option<String> {
         match self {
@@ -45,15 +45,15 @@ impl What {
 }
 
 /// One that is followed. Whoever holds this has to see to its end.
-pub(crate) struct Place {
-    followed: Arc<Followed>,
+pub(crate) struct TaskEntry {
+    followed: Arc<TaskRegistry>,
     number: u64,
 }
 
 /// A cancellation on its way, until this is dropped.
-pub(crate) struct Cancelling(Arc<Followed>);
+pub(crate) struct PendingCancellation(Arc<TaskRegistry>);
 
-impl Followed {
+impl TaskRegistry {
     /// So many cancellations may be on their way at once.
     pub(crate) fn new(at_once: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -64,28 +64,28 @@ impl Followed {
     }
 
     /// A task is followed from here on.
-    pub(crate) fn enter(self: &Arc<Self>, task_id: &str) -> Place {
+    pub(crate) fn enter(self: &Arc<Self>, task_id: &str) -> TaskEntry {
         let mut state = self.lock();
         let known = state.taken.contains(task_id);
-        self.place(&mut state, (!known).then(|| What::Task(task_id.to_owned())))
+        self.place(&mut state, (!known).then(|| RegisteredWork::Task(task_id.to_owned())))
     }
 
     /// A call is made that may become a task.
-    pub(crate) fn enter_asking(self: &Arc<Self>, slot: Arc<Slot>, tasks: Tasks) -> Place {
-        self.place(&mut self.lock(), Some(What::Asking(slot, tasks)))
+    pub(crate) fn enter_asking(self: &Arc<Self>, slot: Arc<CallSlot>, tasks: Tasks) -> TaskEntry {
+        self.place(&mut self.lock(), Some(RegisteredWork::Asking(slot, tasks)))
     }
 
-    fn place(self: &Arc<Self>, state: &mut State, what: Option<What>) -> Place {
+    fn place(self: &Arc<Self>, state: &mut State, what: Option<RegisteredWork>) -> TaskEntry {
         state.next = state.next.wrapping_add(1);
         let number = state.next;
         if let Some(what) = what {
             state.places.insert(number, what);
         }
-        Place { followed: Arc::clone(self), number }
+        TaskEntry { followed: Arc::clone(self), number }
     }
 
     /// All tasks that there are. Whoever takes them sees to their end in the place of those who follow them.
-    pub(crate) fn take_all(self: &Arc<Self>) -> Vec<(String, Cancelling)> {
+    pub(crate) fn take_all(self: &Arc<Self>) -> Vec<(String, PendingCancellation)> {
         let mut state = self.lock();
         let State { places, taken, .. } = &mut *state;
         let mut all = Vec::new();
@@ -101,9 +101,9 @@ impl Followed {
     }
 
     /// A cancellation is about to be sent.
-    pub(crate) fn begin_cancelling(self: &Arc<Self>) -> Cancelling {
+    pub(crate) fn begin_cancelling(self: &Arc<Self>) -> PendingCancellation {
         self.cancelling.send_modify(|count| *count += 1);
-        Cancelling(Arc::clone(self))
+        PendingCancellation(Arc::clone(self))
     }
 
     /// Whether one is.
@@ -122,16 +122,16 @@ impl Followed {
     }
 }
 
-impl Place {
+impl TaskEntry {
     /// It is followed no more. `None` if somebody else sees to its end. Otherwise it counts as being cancelled, without an
     /// instant in which it is neither, until it turns out that it need not be.
-    pub(crate) fn leave(&self) -> Option<Cancelling> {
+    pub(crate) fn leave(&self) -> Option<PendingCancellation> {
         let mut state = self.followed.lock();
         state.places.remove(&self.number).map(|_| self.followed.begin_cancelling())
     }
 }
 
-impl Cancelling {
+impl PendingCancellation {
     /// Its turn, if it has come.
     pub(crate) fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.turns).try_acquire_owned().ok()
@@ -144,7 +144,7 @@ impl Cancelling {
     }
 }
 
-impl Drop for Cancelling {
+impl Drop for PendingCancellation {
     fn drop(&mut self) {
         self.0.cancelling.send_modify(|count| *count = count.saturating_sub(1));
     }

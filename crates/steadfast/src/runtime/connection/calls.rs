@@ -10,8 +10,8 @@ use steadfast_proto::connection::{Call, CallKey, CallRefused, Key, Outcome};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
-use super::mailbox::{Letter, Mailbox};
-use crate::runtime::bounded_queue::Unseen;
+use super::mailbox::{DriverCommand, Mailbox};
+use crate::runtime::bounded_queue::BoundedQueue;
 use crate::runtime::threads::driver_migration::Callers;
 
 /// How a call ended.
@@ -27,7 +27,7 @@ pub(crate) enum CallEnding {
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
 /// Where the driver puts the end of a call.
-pub(crate) struct Slot {
+pub(crate) struct CallSlot {
     state: Mutex<State>,
     /// Its result matters also if nobody looks at it.
     heeded_late: bool,
@@ -38,9 +38,9 @@ struct State {
     /// Nobody will look at it.
     abandoned: bool,
     /// Progress that the caller has not seen.
-    progress: Unseen<ProgressParams>,
+    progress: BoundedQueue<ProgressParams>,
     /// What a subscription was told and has not seen.
-    notices: Unseen<(Method, OwnedParams)>,
+    notices: BoundedQueue<(Method, OwnedParams)>,
     waker: Option<Waker>,
 }
 
@@ -58,8 +58,8 @@ impl Default for State {
         Self {
             ending: None,
             abandoned: false,
-            progress: Unseen::new(UNSEEN, UNSEEN_BYTES),
-            notices: Unseen::new(UNSEEN_NOTICES, UNSEEN_BYTES),
+            progress: BoundedQueue::new(UNSEEN, UNSEEN_BYTES),
+            notices: BoundedQueue::new(UNSEEN_NOTICES, UNSEEN_BYTES),
             waker: None,
         }
     }
@@ -77,7 +77,7 @@ impl State {
     }
 }
 
-impl Slot {
+impl CallSlot {
     /// Puts the end in. Gives the result back if it matters and nobody will look at it.
     pub(crate) fn end(&self, ending: CallEnding) -> Option<Box<str>> {
         let mut unseen = None;
@@ -137,7 +137,7 @@ pub(crate) struct CallOptions {
 /// A call that waits for its end.
 pub(crate) struct PendingCall {
     key: CallKey,
-    slot: Arc<Slot>,
+    slot: Arc<CallSlot>,
     mailbox: Arc<Mailbox>,
     /// Called where the call is awaited, never on the driver's thread.
     on_progress: Option<OnProgress>,
@@ -149,19 +149,19 @@ impl PendingCall {
     pub(crate) fn new(mailbox: &Arc<Mailbox>, method: Method, params: Option<Box<str>>, options: CallOptions) -> Self {
         Self::post(mailbox, options, |key, mut call, slot| {
             (call.method, call.params) = (method, params);
-            Letter::Call { key, call, slot }
+            DriverCommand::Call { key, call, slot }
         })
     }
 
     /// Makes the call that opens a connection of an older revision.
     pub(crate) fn initialize(mailbox: &Arc<Mailbox>, offered: Revision, options: CallOptions) -> Self {
-        Self::post(mailbox, options, |key, call, slot| Letter::Initialize { key, call, offered, slot })
+        Self::post(mailbox, options, |key, call, slot| DriverCommand::Initialize { key, call, offered, slot })
     }
 
     fn post(
         mailbox: &Arc<Mailbox>,
         options: CallOptions,
-        letter: impl FnOnce(CallKey, Call, Arc<Slot>) -> Letter,
+        letter: impl FnOnce(CallKey, Call, Arc<CallSlot>) -> DriverCommand,
     ) -> Self {
         let mut call = Call::new(Method::Ping, None);
         call.parent = options.parent;
@@ -173,7 +173,7 @@ impl PendingCall {
         call.heeded_late = options.heeded_late;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;
-        let slot = Arc::new(Slot { state: Mutex::default(), heeded_late: options.heeded_late });
+        let slot = Arc::new(CallSlot { state: Mutex::default(), heeded_late: options.heeded_late });
         let key = mailbox.next_call();
         mailbox.callers().into_iter().for_each(Callers::note);
         if mailbox.post(letter(key, call, Arc::clone(&slot))).is_err() {
@@ -210,7 +210,7 @@ impl PendingCall {
     }
 
     /// Where its end is put.
-    pub(crate) fn slot(&self) -> &Arc<Slot> {
+    pub(crate) fn slot(&self) -> &Arc<CallSlot> {
         &self.slot
     }
 
@@ -276,7 +276,7 @@ impl Drop for PendingCall {
     fn drop(&mut self) {
         if !self.ended && !mutant!(KeepDroppedCalls) {
             // If the connection is closed there is nobody to tell.
-            let _ = self.mailbox.post(Letter::CancelCall(self.key));
+            let _ = self.mailbox.post(DriverCommand::CancelCall(self.key));
         }
     }
 }
@@ -291,7 +291,7 @@ mod tests {
     #[tokio::test]
     async fn what_comes_while_progress_is_looked_at_is_told_before_the_end() {
         let report = |step| ProgressParams::new(ProgressToken::from(1), f64::from(step));
-        let (heard, slot) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None::<Arc<Slot>>)));
+        let (heard, slot) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None::<Arc<CallSlot>>)));
         let (hears, ends) = (Arc::clone(&heard), Arc::clone(&slot));
         let on_progress: OnProgress = Box::new(move |progress| {
             hears.lock().unwrap().push(progress.progress);

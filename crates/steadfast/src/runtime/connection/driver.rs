@@ -15,7 +15,7 @@ use steadfast_proto::frame::line::{Line, LineDecoder};
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 
-use super::engine::{Ended, Engine, Service};
+use super::engine::{ConnectionEnd, Engine, Service};
 use super::mailbox::Mailbox;
 use crate::runtime::Runtime;
 use crate::runtime::threads::driver_migration::Movable;
@@ -63,12 +63,12 @@ pub(crate) struct Driver<T, S> {
     busy: bool,
     /// The peer has said something.
     heard: bool,
-    obituary: watch::Sender<Obituary>,
+    obituary: watch::Sender<ExitReason>,
 }
 
 /// How a peer ended.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Obituary {
+pub(crate) enum ExitReason {
     /// It is there, or nobody knows yet.
     #[default]
     Unwritten,
@@ -120,7 +120,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
     }
 
     /// Tells how the peer ended, once that is known.
-    pub(crate) fn obituary(&self) -> watch::Receiver<Obituary> {
+    pub(crate) fn obituary(&self) -> watch::Receiver<ExitReason> {
         self.obituary.subscribe()
     }
 
@@ -244,7 +244,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
 
     /// Ends our writing side, so that the peer reads the last of it and then the end, and waits for what the transport
     /// has started.
-    fn close(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn close(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let Some(ended) = self.engine.ended() else { return Poll::Pending };
         // A transport that cannot be closed is dropped, which closes it too.
         self.closed |= self.transport.poll_close(cx).is_ready() || self.engine.timer.poll(cx).is_ready();
@@ -258,9 +258,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
 
     /// Takes down how the peer ended, as soon as the transport knows.
     fn write_obituary(&mut self, cx: &mut Context<'_>) {
-        let unwritten = matches!(*self.obituary.borrow(), Obituary::Unwritten);
+        let unwritten = matches!(*self.obituary.borrow(), ExitReason::Unwritten);
         if unwritten && let Poll::Ready(obituary) = self.transport.poll_obituary(cx) {
-            self.obituary.send_replace(Obituary::Written(obituary.map(Arc::from)));
+            self.obituary.send_replace(ExitReason::Written(obituary.map(Arc::from)));
         }
     }
 
@@ -323,9 +323,9 @@ impl Output {
 impl<T, S> Unpin for Driver<T, S> {}
 
 impl<T: Transport, S: Service> Future for Driver<T, S> {
-    type Output = Ended;
+    type Output = ConnectionEnd;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let driver = &mut *self;
         if driver.closing {
             return driver.close(cx);

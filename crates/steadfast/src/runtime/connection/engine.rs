@@ -19,16 +19,16 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 
-use super::calls::{CallEnding, Slot};
-use super::mailbox::{Letter, Mailbox};
+use super::calls::{CallEnding, CallSlot};
+use super::mailbox::{DriverCommand, Mailbox};
 use crate::runtime::handler::execution::Execution;
-use crate::runtime::log::{Provoked, ProvokedLog};
+use crate::runtime::log::{PeerLogRecord, RateLimitedLog};
 use crate::runtime::{Runtime, Timer};
 
 /// What a driver asks of what it serves. Called on the driver's thread: must not block and must not run user code.
 pub(crate) trait Service: Send + 'static {
     /// Starts a request, or answers it at once.
-    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started;
+    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult;
 
     /// The handshake of an older revision is done.
     fn opened(&mut self, _peer: &Arc<Peer>) {}
@@ -51,7 +51,7 @@ pub(crate) trait Service: Send + 'static {
 }
 
 /// What became of a request.
-pub(crate) enum Started {
+pub(crate) enum DispatchResult {
     /// It has its answer.
     Answered(Answer),
     /// It runs.
@@ -68,7 +68,7 @@ pub(crate) enum Started {
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Ended {
+pub struct ConnectionEnd {
     /// Why.
     pub cause: CloseCause,
     /// Executions that had not ended when the time was up: blocked threads and workers.
@@ -83,10 +83,10 @@ pub(crate) struct Engine<S> {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) timer: Box<dyn Timer>,
     executions: BTreeMap<Key, Arc<Execution>>,
-    calls: BTreeMap<CallKey, Arc<Slot>>,
-    letters: Vec<Letter>,
-    log: ProvokedLog,
-    ended: Option<Ended>,
+    calls: BTreeMap<CallKey, Arc<CallSlot>>,
+    letters: Vec<DriverCommand>,
+    log: RateLimitedLog,
+    ended: Option<ConnectionEnd>,
     /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
     released_streams: Option<Vec<Key>>,
     /// Calls that have ended, where whoever carries the messages carries each call by itself.
@@ -114,7 +114,7 @@ impl<S: Service> Engine<S> {
             executions: BTreeMap::new(),
             calls: BTreeMap::new(),
             letters: Vec::new(),
-            log: ProvokedLog::default(),
+            log: RateLimitedLog::default(),
             ended: None,
             released_streams: None,
             ended_calls: None,
@@ -152,7 +152,7 @@ impl<S: Service> Engine<S> {
     }
 
     /// How the connection ended, once it has.
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    pub(crate) fn ended(&self) -> Option<ConnectionEnd> {
         self.ended
     }
 
@@ -238,10 +238,10 @@ impl<S: Service> Engine<S> {
                     }
                 }
                 Event::Opened(peer) => self.service.opened(&peer),
-                Event::Odd(oddity) => self.log.note(self.runtime.now(), Provoked::Odd(oddity)),
+                Event::Odd(oddity) => self.log.note(self.runtime.now(), PeerLogRecord::Odd(oddity)),
                 Event::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
-                    self.ended = Some(Ended { cause, abandoned });
+                    self.ended = Some(ConnectionEnd { cause, abandoned });
                 }
             }
         }
@@ -253,48 +253,48 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    fn open_letter(&mut self, now: Moment, letter: Letter) {
+    fn open_letter(&mut self, now: Moment, letter: DriverCommand) {
         match letter {
-            Letter::Answer { key, answer } => {
+            DriverCommand::Answer { key, answer } => {
                 self.fetch_progress(now, key);
                 self.connection.respond(now, key, answer);
             }
-            Letter::Finished { key, answer } => {
+            DriverCommand::Finished { key, answer } => {
                 self.fetch_progress(now, key);
                 self.connection.respond(now, key, answer);
                 self.end_execution(now, key);
             }
-            Letter::Ended { key } => self.end_execution(now, key),
-            Letter::Progress { key } => self.fetch_progress(now, key),
-            Letter::Log { key, level, logger, data } => {
+            DriverCommand::Ended { key } => self.end_execution(now, key),
+            DriverCommand::Progress { key } => self.fetch_progress(now, key),
+            DriverCommand::Log { key, level, logger, data } => {
                 if let Some(execution) = self.executions.get(&key) {
                     execution.log_fetched();
                 }
                 self.connection.log(key, level, logger, data);
             }
-            Letter::Call { key, call, slot } => {
+            DriverCommand::Call { key, call, slot } => {
                 let made = self.connection.call(now, key, call);
                 self.enter_call(key, slot, made);
             }
-            Letter::Initialize { key, call, offered, slot } => {
+            DriverCommand::Initialize { key, call, offered, slot } => {
                 let made = self.connection.initialize(now, key, call, offered);
                 self.enter_call(key, slot, made);
             }
-            Letter::SpeakModern(peer) => self.connection.speak_modern(*peer),
+            DriverCommand::SpeakModern(peer) => self.connection.speak_modern(*peer),
             // Whoever still waits for it learns whether it was sent.
-            Letter::CancelCall(call) => self.connection.cancel_call(now, call, None),
-            Letter::Notices(notices) => notices.hand_over(&mut self.connection),
-            Letter::ReleaseStream { key } => {
+            DriverCommand::CancelCall(call) => self.connection.cancel_call(now, call, None),
+            DriverCommand::Notices(notices) => notices.hand_over(&mut self.connection),
+            DriverCommand::ReleaseStream { key } => {
                 if let Some(released) = &mut self.released_streams {
                     released.push(key);
                 }
             }
-            Letter::ShutDown { at_once: false } => self.connection.shut_down(now),
-            Letter::ShutDown { at_once: true } => self.connection.shut_down_now(now),
+            DriverCommand::ShutDown { at_once: false } => self.connection.shut_down(now),
+            DriverCommand::ShutDown { at_once: true } => self.connection.shut_down_now(now),
         }
     }
 
-    fn enter_call(&mut self, key: CallKey, slot: Arc<Slot>, made: Result<(), CallRefused>) {
+    fn enter_call(&mut self, key: CallKey, slot: Arc<CallSlot>, made: Result<(), CallRefused>) {
         match made {
             Ok(()) => drop(self.calls.insert(key, slot)),
             Err(refused) => drop(slot.end(CallEnding::Refused(refused))),
@@ -323,13 +323,13 @@ impl<S: Service> Engine<S> {
     fn start(&mut self, request: Request) {
         let key = request.key;
         match self.service.start(request, &self.mailbox, &self.runtime) {
-            Started::Running(execution) => drop(self.executions.insert(key, execution)),
-            Started::Listening { execution, acknowledged } => {
+            DispatchResult::Running(execution) => drop(self.executions.insert(key, execution)),
+            DispatchResult::Listening { execution, acknowledged } => {
                 self.executions.insert(key, execution);
                 // Here and now, so that it goes before all that the stream is told.
                 self.connection.notify_about(key, Method::SubscriptionAcknowledged, &acknowledged);
             }
-            Started::Answered(answer) => {
+            DispatchResult::Answered(answer) => {
                 let now = self.runtime.now();
                 self.connection.respond(now, key, answer);
                 self.connection.handle_execution_ended(now, key);
@@ -348,7 +348,7 @@ impl<S> Engine<S> {
             slot.end(CallEnding::Ended(Outcome::Closed { sent: true }));
         }
         for letter in self.mailbox.close() {
-            if let Letter::Call { slot, .. } | Letter::Initialize { slot, .. } = letter {
+            if let DriverCommand::Call { slot, .. } | DriverCommand::Initialize { slot, .. } = letter {
                 slot.end(CallEnding::Refused(CallRefused::Closed));
             }
         }

@@ -15,20 +15,20 @@ use steadfast_proto::mutant;
 use super::engine::{Engine, Service};
 
 /// One request, until its answer.
-pub(crate) struct Exchange<S: Service, K: Kept = ()> {
+pub(crate) struct Exchange<S: Service, K: ExchangeGuard = ()> {
     /// Gone when it is over.
     engine: Option<(Engine<S>, K)>,
 }
 
 /// What is kept until all of an exchange has ended, also what goes on behind its answer.
-pub(crate) trait Kept: Send + 'static {
+pub(crate) trait ExchangeGuard: Send + 'static {
     /// The deadline has come, and so many executions have not ended.
     fn abandoned(&mut self, _count: usize) {}
 }
 
-impl Kept for () {}
+impl ExchangeGuard for () {}
 
-impl<S: Service, K: Kept> Exchange<S, K> {
+impl<S: Service, K: ExchangeGuard> Exchange<S, K> {
     /// Gives a new engine its one message.
     pub(crate) fn begin(mut engine: Engine<S>, message: &[u8], kept: K) -> Self {
         engine.connection.carry_one_exchange();
@@ -105,7 +105,7 @@ impl<S: Service, K: Kept> Exchange<S, K> {
     }
 }
 
-impl<S: Service, K: Kept> Drop for Exchange<S, K> {
+impl<S: Service, K: ExchangeGuard> Drop for Exchange<S, K> {
     fn drop(&mut self) {
         if mutant!(IgnoreHangup)
             && let Some((engine, kept)) = self.engine.take()
@@ -126,7 +126,7 @@ struct Remainder<S, K> {
 // Nothing in it is pinned in place.
 impl<S, K> Unpin for Remainder<S, K> {}
 
-impl<S: Service, K: Kept> Future for Remainder<S, K> {
+impl<S: Service, K: ExchangeGuard> Future for Remainder<S, K> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -9,13 +9,13 @@ use steadfast_model::{LoggingLevel, Principal, Revision};
 use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
 use steadfast_proto::encode::Answer;
 
-use super::calls::Slot;
-use super::notices::Notices;
-use crate::runtime::handler::output_budget::Room;
+use super::calls::CallSlot;
+use super::notices::PendingNotifications;
+use crate::runtime::handler::output_budget::OutputBudget;
 use crate::runtime::threads::driver_migration::Callers;
 
 /// Something for the driver to do.
-pub(crate) enum Letter {
+pub(crate) enum DriverCommand {
     /// A handler has its answer, and its execution goes on (a shield, a cleanup).
     Answer { key: Key, answer: Answer },
     /// A handler has its answer, and its execution has ended.
@@ -27,15 +27,15 @@ pub(crate) enum Letter {
     /// A log message.
     Log { key: Key, level: LoggingLevel, logger: Option<String>, data: Value },
     /// Call the peer.
-    Call { key: CallKey, call: Call, slot: Arc<Slot> },
+    Call { key: CallKey, call: Call, slot: Arc<CallSlot> },
     /// Call the peer to open the connection.
-    Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<Slot> },
+    Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<CallSlot> },
     /// The peer turned out to speak 2026-07-28.
     SpeakModern(Box<Peer>),
     /// Nobody waits for this call any more.
     CancelCall(CallKey),
     /// Tell the peer all of these.
-    Notices(Arc<Notices>),
+    Notices(Arc<PendingNotifications>),
     /// The handler of this request lets its client's connection go.
     ReleaseStream { key: Key },
     /// Shut down, with the drain window or without.
@@ -45,7 +45,7 @@ pub(crate) enum Letter {
 /// The way to one driver.
 pub(crate) struct Mailbox {
     state: Mutex<State>,
-    room: Room,
+    room: OutputBudget,
     next_call: AtomicU64,
     /// Resources and tasks that one subscription of the connection may name.
     pub(crate) subscribed: usize,
@@ -68,7 +68,7 @@ const SPARES: usize = 8;
 
 #[derive(Default)]
 struct State {
-    letters: Vec<Letter>,
+    letters: Vec<DriverCommand>,
     driver: Option<Waker>,
     closed: bool,
 }
@@ -78,7 +78,7 @@ impl Mailbox {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
-            room: Room::new(limits.outbox_bytes, limits.in_flight_bytes),
+            room: OutputBudget::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
             subscribed: limits.subscribed,
             principal: OnceLock::new(),
@@ -90,12 +90,12 @@ impl Mailbox {
     }
 
     /// Puts a letter in. Gives it back if the connection is closed.
-    pub(crate) fn post(&self, letter: Letter) -> Result<(), Letter> {
+    pub(crate) fn post(&self, letter: DriverCommand) -> Result<(), DriverCommand> {
         let mut state = self.lock();
         if state.closed {
             return Err(letter);
         }
-        if let Letter::Answer { answer, .. } | Letter::Finished { answer, .. } = &letter {
+        if let DriverCommand::Answer { answer, .. } | DriverCommand::Finished { answer, .. } = &letter {
             self.room.post(answer.len());
         }
         state.letters.push(letter);
@@ -175,15 +175,15 @@ impl Mailbox {
     }
 
     /// The room for answers.
-    pub(crate) fn room(&self) -> &Room {
+    pub(crate) fn room(&self) -> &OutputBudget {
         &self.room
     }
 
     /// Swaps what is there for `letters`, which is empty.
-    pub(crate) fn collect(&self, letters: &mut Vec<Letter>) {
+    pub(crate) fn collect(&self, letters: &mut Vec<DriverCommand>) {
         std::mem::swap(&mut self.lock().letters, letters);
         let bytes = letters.iter().map(|letter| match letter {
-            Letter::Answer { answer, .. } | Letter::Finished { answer, .. } => answer.len(),
+            DriverCommand::Answer { answer, .. } | DriverCommand::Finished { answer, .. } => answer.len(),
             _ => 0,
         });
         self.room.collect(bytes.sum());
@@ -213,7 +213,7 @@ impl Mailbox {
     }
 
     /// The connection is closed: letters that are there, and those that come, are given back.
-    pub(crate) fn close(&self) -> Vec<Letter> {
+    pub(crate) fn close(&self) -> Vec<DriverCommand> {
         let mut state = self.lock();
         state.closed = true;
         state.driver = None;

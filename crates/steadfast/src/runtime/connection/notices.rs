@@ -6,29 +6,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use steadfast_model::Method;
 use steadfast_proto::connection::{Connection, Key};
 
-use super::mailbox::{Letter, Mailbox};
+use super::mailbox::{DriverCommand, Mailbox};
 
 /// Notifications on their way to a connection.
-pub(crate) struct Notices {
+pub(crate) struct PendingNotifications {
     mailbox: Weak<Mailbox>,
     /// The request that they belong to, if they belong to one.
     about: Option<Key>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<NotificationState>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct NotificationState {
     /// They wait for the acknowledgement of their stream.
     held: bool,
     acknowledged: Option<Box<str>>,
     /// What they are about, and the parameters if these are not the same text.
-    told: BTreeMap<About, Option<Box<str>>>,
+    told: BTreeMap<NotificationKey, Option<Box<str>>>,
 }
 
 /// What a notification is about: without a subject, what its method says.
-type About = (Method, Option<Box<str>>);
+type NotificationKey = (Method, Option<Box<str>>);
 
-impl Notices {
+impl PendingNotifications {
     /// For a connection, or for one of its requests.
     pub(crate) fn new(mailbox: &Arc<Mailbox>, about: Option<Key>) -> Arc<Self> {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), about, waiting: Mutex::default() })
@@ -36,7 +36,7 @@ impl Notices {
 
     /// For a stream that will be acknowledged: until then they are kept.
     pub(crate) fn held(mailbox: &Arc<Mailbox>, about: Key) -> Arc<Self> {
-        let waiting = Mutex::new(Waiting { held: true, ..Waiting::default() });
+        let waiting = Mutex::new(NotificationState { held: true, ..NotificationState::default() });
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), about: Some(about), waiting })
     }
 
@@ -78,7 +78,7 @@ impl Notices {
         }
     }
 
-    fn insert(self: &Arc<Self>, about: About, params: Option<Box<str>>) {
+    fn insert(self: &Arc<Self>, about: NotificationKey, params: Option<Box<str>>) {
         let mut waiting = self.lock();
         // There is a letter on its way for those that wait already, or there will be one with the acknowledgement.
         let first = waiting.told.is_empty() && waiting.acknowledged.is_none() && !waiting.held;
@@ -92,11 +92,11 @@ impl Notices {
     fn send(self: &Arc<Self>) {
         if let Some(mailbox) = self.mailbox.upgrade() {
             // If the connection is closed nobody wants to know.
-            let _ = mailbox.post(Letter::Notices(Arc::clone(self)));
+            let _ = mailbox.post(DriverCommand::Notices(Arc::clone(self)));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, NotificationState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

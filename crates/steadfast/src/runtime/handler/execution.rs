@@ -17,8 +17,8 @@ use std::task::Waker;
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::connection::{CancelReason, Key, Peer, Progress, Request};
 
-use super::input_rounds::Asks;
-use crate::runtime::connection::mailbox::{Letter, Mailbox};
+use super::input_rounds::InputRounds;
+use crate::runtime::connection::mailbox::{DriverCommand, Mailbox};
 use crate::runtime::{Runtime, Task};
 
 /// More log messages of one request than this in the mailbox are dropped.
@@ -34,7 +34,7 @@ pub(crate) struct Execution {
     pub(crate) runtime: Arc<dyn Runtime>,
     wants_progress: bool,
     /// What it asks of its client in several rounds, where that is how clients are asked.
-    asks: Option<Box<Asks>>,
+    asks: Option<Box<InputRounds>>,
     /// Zero while it runs, then the reason.
     stop: AtomicU8,
     state: Mutex<State>,
@@ -62,7 +62,7 @@ impl Execution {
         request: &Request,
         mailbox: Arc<Mailbox>,
         runtime: Arc<dyn Runtime>,
-        asks: Option<Box<Asks>>,
+        asks: Option<Box<InputRounds>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             key: request.key,
@@ -79,7 +79,7 @@ impl Execution {
     }
 
     /// What it asks of its client in several rounds; `None` where clients are not asked like that.
-    pub(crate) fn asks(&self) -> Option<&Asks> {
+    pub(crate) fn asks(&self) -> Option<&InputRounds> {
         self.asks.as_deref()
     }
 
@@ -195,7 +195,7 @@ impl Execution {
         let fetched = self.lock().progress.replace(progress).is_none();
         if fetched {
             // If the connection is closed nobody wants to know.
-            let _ = self.mailbox.post(Letter::Progress { key: self.key });
+            let _ = self.mailbox.post(DriverCommand::Progress { key: self.key });
         }
     }
 

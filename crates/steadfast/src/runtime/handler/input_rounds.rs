@@ -20,26 +20,26 @@ use steadfast_proto::encode::Answer;
 use crate::error::{Error, Outcome};
 
 /// The questions and answers of one request.
-pub(crate) struct Asks {
-    keeper: Box<dyn Keeper>,
+pub(crate) struct InputRounds {
+    keeper: Box<dyn RoundStore>,
     state: Mutex<State>,
 }
 
 /// Who keeps what has to be known in the next round.
-pub(crate) trait Keeper: Send + Sync {
+pub(crate) trait RoundStore: Send + Sync {
     /// What came with the request: what is remembered of earlier rounds, and the answers of this one.
-    fn open(&self) -> Result<(Memory, JsonObject), ErrorObject>;
+    fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject>;
 
     /// The answer that asks for input.
-    fn suspend(&self, requests: InputRequests, memory: &Memory) -> Answer;
+    fn suspend(&self, requests: InputRequests, memory: &RoundState) -> Answer;
 }
 
 /// What is known of earlier rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Memory {
+pub(crate) struct RoundState {
     /// What was asked and answered, by key.
     #[serde(default, rename = "a")]
-    answered: BTreeMap<String, Answered>,
+    answered: BTreeMap<String, RecordedAnswer>,
     /// The digests of what was asked last and is not answered, by key.
     #[serde(default, rename = "w")]
     waiting: BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub(crate) struct Memory {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Answered {
+struct RecordedAnswer {
     #[serde(rename = "d")]
     digest: String,
     #[serde(rename = "v")]
@@ -58,7 +58,7 @@ struct Answered {
 
 #[derive(Default)]
 struct State {
-    memory: Memory,
+    memory: RoundState,
     /// True if the request came with a memory: then only what was asked is answered.
     resumed: bool,
     /// The answers of this round that nobody has asked for yet.
@@ -87,7 +87,7 @@ struct Pending {
 
 /// What a question comes to.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Asked {
+pub(crate) enum InputStatus {
     /// The answer, and the key that it came under.
     Answered(String, Value),
     /// There is none yet; it is waited for under this key.
@@ -95,8 +95,8 @@ pub(crate) enum Asked {
 }
 
 /// For who asks.
-impl Asks {
-    pub(crate) fn new(keeper: Box<dyn Keeper>) -> Self {
+impl InputRounds {
+    pub(crate) fn new(keeper: Box<dyn RoundStore>) -> Self {
         Self { keeper, state: Mutex::default() }
     }
 
@@ -107,7 +107,7 @@ impl Asks {
         kind: &str,
         request: &InputRequest,
         waker: &Waker,
-    ) -> Result<Asked, Error> {
+    ) -> Result<InputStatus, Error> {
         let digest = digest(request)?;
         let mut state = self.lock();
         if state.over {
@@ -118,7 +118,7 @@ impl Asks {
             return Err(Error::usage(format!("`{key}` was asked for already: each question needs a key of its own")));
         }
         if let Some(value) = state.answer(&key, &digest)? {
-            return Ok(Asked::Answered(key, value));
+            return Ok(InputStatus::Answered(key, value));
         }
         if state.blocking {
             return Err(Error::usage("a plain `fn` cannot wait for the client: make it an `async fn`"));
@@ -129,7 +129,7 @@ impl Asks {
         if let Some(fence) = fence {
             fence.wake();
         }
-        Ok(Asked::Waiting(key))
+        Ok(InputStatus::Waiting(key))
     }
 
     /// Goes on waiting; an error when there will be no answer in this run.
@@ -161,12 +161,12 @@ impl Asks {
 }
 
 /// For the fence.
-impl Asks {
+impl InputRounds {
     /// Reads what came with the request, before the handler runs.
     pub(crate) fn open(&self) -> Result<(), ErrorObject> {
         let (memory, responses) = self.keeper.open()?;
         let mut state = self.lock();
-        state.resumed = memory != Memory::default();
+        state.resumed = memory != RoundState::default();
         (state.memory, state.responses) = (memory, responses);
         Ok(())
     }
@@ -253,7 +253,7 @@ impl State {
             return Ok(Some(answered.value.clone()));
         }
         let Some(value) = self.responses.shift_remove(key).filter(|value| !value.is_null()) else { return Ok(None) };
-        let answered = Answered { digest: digest.to_owned(), value: value.clone() };
+        let answered = RecordedAnswer { digest: digest.to_owned(), value: value.clone() };
         self.memory.answered.insert(key.to_owned(), answered);
         Ok(Some(value))
     }
@@ -280,23 +280,23 @@ mod tests {
     /// Keeps the memory in a cell, and answers with it.
     #[derive(Default)]
     struct Cell {
-        memory: Memory,
+        memory: RoundState,
         responses: JsonObject,
     }
 
-    impl Keeper for Cell {
-        fn open(&self) -> Result<(Memory, JsonObject), ErrorObject> {
+    impl RoundStore for Cell {
+        fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject> {
             Ok((self.memory.clone(), self.responses.clone()))
         }
 
-        fn suspend(&self, requests: InputRequests, memory: &Memory) -> Answer {
+        fn suspend(&self, requests: InputRequests, memory: &RoundState) -> Answer {
             Answer::result(&RequestId::from(1), |out| serde_json::to_writer(out, &(requests, memory)))
         }
     }
 
-    fn round(memory: Memory, responses: Value) -> Asks {
+    fn round(memory: RoundState, responses: Value) -> InputRounds {
         let responses = responses.as_object().cloned().unwrap_or_default();
-        let asks = Asks::new(Box::new(Cell { memory, responses }));
+        let asks = InputRounds::new(Box::new(Cell { memory, responses }));
         asks.open().unwrap();
         asks
     }
@@ -305,16 +305,16 @@ mod tests {
         InputRequest::Elicit(ElicitParams::form(message, FormSchema::new()))
     }
 
-    fn ask(asks: &Asks, key: Option<&str>, message: &str) -> Result<Asked, Error> {
+    fn ask(asks: &InputRounds, key: Option<&str>, message: &str) -> Result<InputStatus, Error> {
         asks.ask(key, "elicit", &question(message), Waker::noop())
     }
 
-    fn waiting(key: &str) -> Asked {
-        Asked::Waiting(key.to_owned())
+    fn waiting(key: &str) -> InputStatus {
+        InputStatus::Waiting(key.to_owned())
     }
 
     /// What the next round begins with.
-    fn suspended(asks: &Asks) -> Memory {
+    fn suspended(asks: &InputRounds) -> RoundState {
         let mut memory = asks.lock().memory.clone();
         memory.waiting =
             asks.lock().pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn questions_have_keys_by_their_order() {
-        let asks = round(Memory::default(), json!({}));
+        let asks = round(RoundState::default(), json!({}));
         assert_eq!(ask(&asks, None, "a").unwrap(), waiting("elicit-1"));
         assert_eq!(ask(&asks, Some("own"), "b").unwrap(), waiting("own"));
         assert_eq!(ask(&asks, None, "c").unwrap(), waiting("elicit-2"));
@@ -332,19 +332,19 @@ mod tests {
 
     #[test]
     fn an_answer_is_given_to_its_question_and_kept_for_later_rounds() {
-        let first = round(Memory::default(), json!({}));
+        let first = round(RoundState::default(), json!({}));
         ask(&first, None, "a").unwrap();
         let second = round(suspended(&first), json!({"elicit-1": 7, "elicit-2": 8}));
-        assert_eq!(ask(&second, None, "a").unwrap(), Asked::Answered("elicit-1".to_owned(), json!(7)));
+        assert_eq!(ask(&second, None, "a").unwrap(), InputStatus::Answered("elicit-1".to_owned(), json!(7)));
         assert_eq!(ask(&second, None, "b").unwrap(), waiting("elicit-2"), "nobody had asked that yet");
         let third = round(suspended(&second), json!({"elicit-2": 9}));
-        assert_eq!(ask(&third, None, "a").unwrap(), Asked::Answered("elicit-1".to_owned(), json!(7)));
-        assert_eq!(ask(&third, None, "b").unwrap(), Asked::Answered("elicit-2".to_owned(), json!(9)));
+        assert_eq!(ask(&third, None, "a").unwrap(), InputStatus::Answered("elicit-1".to_owned(), json!(7)));
+        assert_eq!(ask(&third, None, "b").unwrap(), InputStatus::Answered("elicit-2".to_owned(), json!(9)));
     }
 
     #[test]
     fn a_question_that_changes_between_rounds_is_an_error() {
-        let first = round(Memory::default(), json!({}));
+        let first = round(RoundState::default(), json!({}));
         ask(&first, Some("k"), "a").unwrap();
         let second = round(suspended(&first), json!({"k": 7}));
         let error = ask(&second, Some("k"), "b").unwrap_err();
@@ -353,20 +353,20 @@ mod tests {
 
     #[test]
     fn answers_without_a_memory_are_taken_by_their_keys() {
-        let asks = round(Memory::default(), json!({"k": 7}));
-        assert_eq!(ask(&asks, Some("k"), "a").unwrap(), Asked::Answered("k".to_owned(), json!(7)));
+        let asks = round(RoundState::default(), json!({"k": 7}));
+        assert_eq!(ask(&asks, Some("k"), "a").unwrap(), InputStatus::Answered("k".to_owned(), json!(7)));
     }
 
     #[test]
     fn one_key_is_for_one_question() {
-        let asks = round(Memory::default(), json!({}));
+        let asks = round(RoundState::default(), json!({}));
         ask(&asks, Some("k"), "a").unwrap();
         assert!(ask(&asks, Some("k"), "a").is_err());
     }
 
     #[test]
     fn a_question_that_is_dropped_is_not_asked() {
-        let asks = round(Memory::default(), json!({}));
+        let asks = round(RoundState::default(), json!({}));
         ask(&asks, Some("k"), "a").unwrap();
         asks.withdraw("k");
         assert!(!asks.leave());
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn after_the_end_nobody_waits() {
-        let asks = round(Memory::default(), json!({}));
+        let asks = round(RoundState::default(), json!({}));
         ask(&asks, Some("k"), "a").unwrap();
         asks.wait("k", Waker::noop()).unwrap();
         asks.end();
@@ -384,9 +384,9 @@ mod tests {
 
     #[test]
     fn a_plain_function_is_given_answers_but_cannot_wait() {
-        let asks = round(Memory::default(), json!({"k": 7}));
+        let asks = round(RoundState::default(), json!({"k": 7}));
         asks.set_blocking();
-        assert!(matches!(ask(&asks, Some("k"), "a").unwrap(), Asked::Answered(..)));
+        assert!(matches!(ask(&asks, Some("k"), "a").unwrap(), InputStatus::Answered(..)));
         assert!(ask(&asks, None, "b").unwrap_err().to_string().contains("async fn"));
     }
 }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 /// How many that wait are woken in one turn of the driver: enough to keep it busy, few enough not to overshoot.
 const WOKEN_AT_ONCE: usize = 32;
 
-pub(crate) struct Room {
+pub(crate) struct OutputBudget {
     budget: usize,
     parking: usize,
     /// Bytes that the driver holds, as of its last turn.
@@ -33,9 +33,9 @@ struct Queue {
 
 /// A place in the queue. Whoever stops waiting gives it back, or its waker would stay.
 #[derive(Debug, Default)]
-pub(crate) struct Place(Option<u64>);
+pub(crate) struct BudgetQueueEntry(Option<u64>);
 
-impl Room {
+impl OutputBudget {
     pub(crate) fn new(budget: usize, parking: usize) -> Self {
         Self {
             budget,
@@ -48,7 +48,7 @@ impl Room {
     }
 
     /// Ready when there is room; else in the queue, so that a turn of the driver that makes room wakes the task.
-    pub(crate) fn poll(&self, place: &mut Place, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&self, place: &mut BudgetQueueEntry, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_free() {
             self.wait(place, cx);
             // It may have become free before the waker was in the queue.
@@ -61,7 +61,7 @@ impl Room {
     }
 
     /// Takes a place in the queue, or the one that it had.
-    fn wait(&self, place: &mut Place, cx: &mut Context<'_>) {
+    fn wait(&self, place: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
         let mut queue = self.queue();
         let number = place.0.unwrap_or(queue.next);
         queue.next = queue.next.max(number + 1);
@@ -70,13 +70,13 @@ impl Room {
     }
 
     /// Gives up a place in the queue.
-    pub(crate) fn leave(&self, place: &mut Place) {
+    pub(crate) fn leave(&self, place: &mut BudgetQueueEntry) {
         if let Some(number) = place.0.take() {
             self.queue().waiting.remove(&number);
         }
     }
 
-    /// Parks an answer of that size, if it may be. To be taken out with [`Room::unpark`].
+    /// Parks an answer of that size, if it may be. To be taken out with [`OutputBudget::unpark`].
     pub(crate) fn park(&self, bytes: usize) -> bool {
         let parked = self.parked.fetch_add(bytes, Ordering::SeqCst);
         let fits = parked.saturating_add(bytes) <= self.parking;
@@ -143,7 +143,7 @@ mod tests {
     /// Room is taken and freed while somebody asks for it: whoever is told to wait is in the queue, or was woken.
     #[test]
     fn whoever_waits_has_a_place_however_the_room_changes_meanwhile() {
-        let room = Room::new(1, 0);
+        let room = OutputBudget::new(1, 0);
         let mut told_to_wait = 0;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
@@ -152,7 +152,7 @@ mod tests {
                 }
             });
             while !driver.is_finished() {
-                let mut place = Place::default();
+                let mut place = BudgetQueueEntry::default();
                 if room.poll(&mut place, &mut Context::from_waker(Waker::noop())).is_pending() {
                     told_to_wait += 1;
                     assert!(place.0.is_some(), "told to wait without a place in the queue: nobody would wake it");

@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use super::input_rounds::Asks;
+use super::input_rounds::InputRounds;
 use crate::runtime::{Runtime, Timer};
 
 /// How long a handler with questions may go without being woken by anything else that it waits for.
 const QUIET: Duration = Duration::from_millis(250);
 
 /// What a poll of a handler comes to.
-pub(crate) enum Turn<T> {
+pub(crate) enum HandlerPoll<T> {
     Ready(T),
     Pending,
     /// It waits for answers only.
@@ -30,34 +30,34 @@ pub(crate) enum Turn<T> {
 
 /// Set while there are questions.
 #[derive(Default)]
-pub(crate) struct Lull {
-    probe: Option<Arc<Probe>>,
+pub(crate) struct SuspendDetector {
+    probe: Option<Arc<CountingWaker>>,
     timer: Option<Box<dyn Timer>>,
 }
 
-impl Lull {
+impl SuspendDetector {
     /// Polls a handler that may ask, by `poll`.
     pub(crate) fn poll<T, E>(
         &mut self,
-        asks: &Asks,
+        asks: &InputRounds,
         runtime: &dyn Runtime,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Result<Poll<T>, E>,
-    ) -> Result<Turn<T>, E> {
+    ) -> Result<HandlerPoll<T>, E> {
         asks.enter(cx.waker());
         if let Some(probe) = &self.probe {
             probe.pass_on_to(cx.waker());
             if !probe.is_woken() {
                 // It was not the handler that was woken.
                 let over = asks.leave() && self.timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
-                return Ok(if over { Turn::Suspend } else { Turn::Pending });
+                return Ok(if over { HandlerPoll::Suspend } else { HandlerPoll::Pending });
             }
         } else {
             if let Poll::Ready(value) = poll(cx)? {
-                return Ok(Turn::Ready(value));
+                return Ok(HandlerPoll::Ready(value));
             }
             if !asks.leave() {
-                return Ok(Turn::Pending);
+                return Ok(HandlerPoll::Pending);
             }
             asks.enter(cx.waker());
         }
@@ -66,40 +66,40 @@ impl Lull {
 
     fn poll_with_probe<T, E>(
         &mut self,
-        asks: &Asks,
+        asks: &InputRounds,
         runtime: &dyn Runtime,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Result<Poll<T>, E>,
-    ) -> Result<Turn<T>, E> {
-        let probe = Probe::new(cx.waker());
+    ) -> Result<HandlerPoll<T>, E> {
+        let probe = CountingWaker::new(cx.waker());
         let waker = Waker::from(Arc::clone(&probe));
         if let Poll::Ready(value) = poll(&mut Context::from_waker(&waker))? {
-            return Ok(Turn::Ready(value));
+            return Ok(HandlerPoll::Ready(value));
         }
         if !asks.leave() {
             // Whatever it waits for now holds the probe, which wakes as well as any waker.
             (self.probe, self.timer) = (None, None);
-            return Ok(Turn::Pending);
+            return Ok(HandlerPoll::Pending);
         }
         // The two that are held here, and those of the questions.
         if probe.holders() <= 2 + asks.holders(&waker) && !probe.is_woken() {
-            return Ok(Turn::Suspend);
+            return Ok(HandlerPoll::Suspend);
         }
         let mut timer = runtime.timer();
         timer.reset(Some(runtime.now() + QUIET));
         let over = timer.poll(cx).is_ready();
         (self.probe, self.timer) = (Some(probe), Some(timer));
-        Ok(if over { Turn::Suspend } else { Turn::Pending })
+        Ok(if over { HandlerPoll::Suspend } else { HandlerPoll::Pending })
     }
 }
 
 /// A waker that knows whether it was used, and whose holders can be counted.
-struct Probe {
+struct CountingWaker {
     woken: AtomicBool,
     inner: Mutex<Waker>,
 }
 
-impl Probe {
+impl CountingWaker {
     fn new(inner: &Waker) -> Arc<Self> {
         Arc::new(Self { woken: AtomicBool::new(false), inner: Mutex::new(inner.clone()) })
     }
@@ -120,7 +120,7 @@ impl Probe {
     }
 }
 
-impl Wake for Probe {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -16,9 +16,9 @@ use steadfast_proto::encode::Answer;
 use steadfast_proto::mutant;
 
 use super::execution::Execution;
-use super::output_budget::Place;
-use super::suspend::{Lull, Turn};
-use crate::runtime::connection::mailbox::Letter;
+use super::output_budget::BudgetQueueEntry;
+use super::suspend::{HandlerPoll, SuspendDetector};
+use crate::runtime::connection::mailbox::DriverCommand;
 use crate::runtime::{Task, Timer};
 
 /// What a handler is, to the fence.
@@ -39,7 +39,7 @@ where
     match job {
         // A plain function needs no worker, unless there is something to wait for.
         Job::Blocking(function) => start_thread(execution, function, encode),
-        Job::Future(_) => Fence::new(execution, Stage::Gate(job), encode, grace).spawn(),
+        Job::Future(_) => HandlerTask::new(execution, Stage::Gate(job), encode, grace).spawn(),
     }
 }
 
@@ -68,15 +68,15 @@ impl Panic {
     }
 }
 
-struct Fence<T, E> {
+struct HandlerTask<T, E> {
     execution: Arc<Execution>,
     stage: Stage<T>,
     encode: Option<E>,
     grace: Option<Duration>,
     timer: Option<Box<dyn Timer>>,
     /// In the queue for room.
-    place: Place,
-    lull: Lull,
+    place: BudgetQueueEntry,
+    lull: SuspendDetector,
 }
 
 enum Stage<T> {
@@ -84,29 +84,29 @@ enum Stage<T> {
     Gate(Job<T>),
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
     /// Done, and waiting for room to be posted.
-    Parked(Parked),
+    Parked(ParkedAnswer),
     /// Waiting for shields and running cleanups.
     Ending(Option<Task>),
     Over,
 }
 
 /// An answer that waits for room, and is counted while it does.
-struct Parked {
+struct ParkedAnswer {
     answer: Option<Answer>,
     bytes: usize,
     execution: Arc<Execution>,
 }
 
-impl Drop for Parked {
+impl Drop for ParkedAnswer {
     fn drop(&mut self) {
         self.execution.mailbox.room().unpark(self.bytes);
     }
 }
 
 // Nothing in it is pinned in place: the futures are boxed.
-impl<T, E> Unpin for Fence<T, E> {}
+impl<T, E> Unpin for HandlerTask<T, E> {}
 
-impl<T, E> Future for Fence<T, E>
+impl<T, E> Future for HandlerTask<T, E>
 where
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,
     T: Send + 'static,
@@ -160,16 +160,16 @@ where
                     Stage::Ending(None)
                 }
                 Stage::Running(mut future) => match fence.turn(future.as_mut(), cx) {
-                    Ok(Turn::Ready(value)) => {
+                    Ok(HandlerPoll::Ready(value)) => {
                         drop_quietly(future);
                         stop_asking(&execution);
                         fence.answer(value)
                     }
-                    Ok(Turn::Pending) => {
+                    Ok(HandlerPoll::Pending) => {
                         fence.stage = Stage::Running(future);
                         return Poll::Pending;
                     }
-                    Ok(Turn::Suspend) => fence.suspend(future),
+                    Ok(HandlerPoll::Suspend) => fence.suspend(future),
                     Err(Panic) => {
                         drop_quietly(future);
                         stop_asking(&execution);
@@ -189,7 +189,7 @@ where
                         fence.stage = ending;
                         return Poll::Pending;
                     }
-                    post(&execution, Letter::Ended { key: execution.key });
+                    post(&execution, DriverCommand::Ended { key: execution.key });
                     Stage::Over
                 }
                 Stage::Over => return Poll::Ready(()),
@@ -198,7 +198,7 @@ where
     }
 }
 
-impl<T, E> Fence<T, E>
+impl<T, E> HandlerTask<T, E>
 where
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,
     T: Send + 'static,
@@ -210,8 +210,8 @@ where
             encode: Some(encode),
             grace,
             timer: None,
-            place: Place::default(),
-            lull: Lull::default(),
+            place: BudgetQueueEntry::default(),
+            lull: SuspendDetector::default(),
         }
     }
 
@@ -261,14 +261,14 @@ where
         &mut self,
         mut future: Pin<&mut (dyn Future<Output = T> + Send)>,
         cx: &mut Context<'_>,
-    ) -> Result<Turn<T>, Panic> {
+    ) -> Result<HandlerPoll<T>, Panic> {
         let execution = &self.execution;
         let mut poll = |cx: &mut Context<'_>| poll_watched(execution, future.as_mut(), cx);
         match execution.asks() {
             Some(asks) => self.lull.poll(asks, &*execution.runtime, cx, poll),
             None => poll(cx).map(|poll| match poll {
-                Poll::Ready(value) => Turn::Ready(value),
-                Poll::Pending => Turn::Pending,
+                Poll::Ready(value) => HandlerPoll::Ready(value),
+                Poll::Pending => HandlerPoll::Pending,
             }),
         }
     }
@@ -277,7 +277,7 @@ where
     /// comes back. That is no cancellation, so nothing is cleaned up.
     fn suspend(&mut self, future: Pin<Box<dyn Future<Output = T> + Send>>) -> Stage<T> {
         // First, because a question that is dropped is not asked.
-        let answer = self.execution.asks().map(super::input_rounds::Asks::suspend);
+        let answer = self.execution.asks().map(super::input_rounds::InputRounds::suspend);
         drop_quietly(future);
         match answer.filter(|_| self.execution.stopping().is_none()) {
             Some(answer) => self.deliver(answer),
@@ -308,7 +308,7 @@ where
         }
         let bytes = answer.len();
         if execution.mailbox.room().park(bytes) {
-            return Stage::Parked(Parked { answer: Some(answer), bytes, execution: Arc::clone(execution) });
+            return Stage::Parked(ParkedAnswer { answer: Some(answer), bytes, execution: Arc::clone(execution) });
         }
         let error = ErrorObject::internal("too many answers wait to be read, so this one was dropped");
         execution.drop_cleanups();
@@ -350,7 +350,7 @@ where
 }
 
 /// A fence that is dropped with its runtime, or unwound by a log subscriber that panics, still says that it is over.
-impl<T, E> Drop for Fence<T, E> {
+impl<T, E> Drop for HandlerTask<T, E> {
     fn drop(&mut self) {
         self.execution.mailbox.room().leave(&mut self.place);
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
@@ -360,17 +360,17 @@ impl<T, E> Drop for Fence<T, E> {
         drop_quietly(stage);
         stop_asking(&self.execution);
         self.execution.release();
-        post(&self.execution, Letter::Ended { key: self.execution.key });
+        post(&self.execution, DriverCommand::Ended { key: self.execution.key });
     }
 }
 
 /// Posts the answer; if nothing else is left of the execution, its end with it.
 fn finish<T>(execution: &Arc<Execution>, answer: Answer) -> Stage<T> {
     if !execution.end() {
-        post(execution, Letter::Answer { key: execution.key, answer });
+        post(execution, DriverCommand::Answer { key: execution.key, answer });
         return Stage::Ending(None);
     }
-    post(execution, Letter::Finished { key: execution.key, answer });
+    post(execution, DriverCommand::Finished { key: execution.key, answer });
     Stage::Over
 }
 
@@ -383,14 +383,14 @@ fn panic_answer(execution: &Execution) -> Answer {
     Answer::error(&execution.id, &ErrorObject::internal("the handler failed unexpectedly"))
 }
 
-fn post(execution: &Execution, letter: Letter) {
+fn post(execution: &Execution, letter: DriverCommand) {
     // If the connection is closed, nobody waits for it.
     let _ = execution.mailbox.post(letter);
 }
 
 /// Reads the answers that came with the request, before its handler runs; an answer if they cannot be.
 fn open(execution: &Execution) -> Result<(), Answer> {
-    let opened = execution.asks().map_or(Ok(()), super::input_rounds::Asks::open);
+    let opened = execution.asks().map_or(Ok(()), super::input_rounds::InputRounds::open);
     opened.map_err(|error| Answer::error(&execution.id, &error))
 }
 
@@ -418,12 +418,12 @@ where
 {
     let runtime = Arc::clone(&execution.runtime);
     // Dropped without being run, because no thread could be started, the fence says that the request is over.
-    let fence = Fence::new(execution, Stage::Gate(Job::Blocking(function)), encode, None);
+    let fence = HandlerTask::new(execution, Stage::Gate(Job::Blocking(function)), encode, None);
     runtime.spawn_thread(Box::new(move || run_on_thread(fence)));
 }
 
 /// The fence around a plain function. What it cannot do without waiting goes on as a task.
-fn run_on_thread<T, E>(mut fence: Fence<T, E>)
+fn run_on_thread<T, E>(mut fence: HandlerTask<T, E>)
 where
     T: Send + 'static,
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,

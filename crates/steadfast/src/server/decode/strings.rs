@@ -23,27 +23,27 @@ pub(crate) type Strings = BTreeMap<String, String>;
 
 /// Reads all of them into one value.
 pub(crate) fn decode<T: DeserializeOwned>(strings: &Strings) -> Result<T, Error> {
-    T::deserialize(Named(strings)).map_err(Complaint::into_error)
+    T::deserialize(Named(strings)).map_err(DecodeError::into_error)
 }
 
 /// Reads each of them into its part of a tuple.
 pub(crate) fn decode_parameters<P: Parameters>(strings: &Strings, names: &[&'static str]) -> Result<P, Error> {
-    P::read(names, Members::of(strings)).map_err(Complaint::into_error)
+    P::read(names, Members::of(strings)).map_err(DecodeError::into_error)
 }
 
 /// -32602 for an argument that has to be given.
 pub(crate) fn missing(name: &str) -> Error {
-    Complaint::custom_text(format!("`{name}` is missing")).into_error()
+    DecodeError::custom_text(format!("`{name}` is missing")).into_error()
 }
 
 /// What is wrong, and with which of them.
 #[derive(Debug)]
-struct Complaint {
+struct DecodeError {
     name: Option<String>,
     reason: String,
 }
 
-impl Complaint {
+impl DecodeError {
     fn custom_text(reason: String) -> Self {
         Self { name: None, reason }
     }
@@ -58,7 +58,7 @@ impl Complaint {
     }
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for DecodeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = explain::in_words(&self.reason);
         let reason = shortened(&reason);
@@ -69,9 +69,9 @@ impl fmt::Display for Complaint {
     }
 }
 
-impl std::error::Error for Complaint {}
+impl std::error::Error for DecodeError {}
 
-impl de::Error for Complaint {
+impl de::Error for DecodeError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::custom_text(message.to_string())
     }
@@ -85,21 +85,21 @@ impl de::Error for Complaint {
 struct Named<'de>(&'de Strings);
 
 impl<'de> Deserializer<'de> for Named<'de> {
-    type Error = Complaint;
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    type Error = DecodeError;
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_map(Members::of(self.0))
     }
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_some(self)
     }
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, DecodeError> {
         visitor.visit_newtype_struct(self)
     }
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_unit()
     }
     forward_to_deserialize_any! {
@@ -120,16 +120,16 @@ impl<'de> Members<'de> {
 }
 
 impl<'de> MapAccess<'de> for Members<'de> {
-    type Error = Complaint;
+    type Error = DecodeError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Complaint> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
         let Some((name, text)) = self.rest.next() else { return Ok(None) };
         self.current = Some((name, text));
-        let name: StrDeserializer<'_, Complaint> = name.as_str().into_deserializer();
+        let name: StrDeserializer<'_, DecodeError> = name.as_str().into_deserializer();
         seed.deserialize(name).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Complaint> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DecodeError> {
         let (name, text) = self.current.take().unwrap_or_default();
         seed.deserialize(Text(text)).map_err(|complaint| complaint.about(name))
     }
@@ -139,12 +139,12 @@ impl<'de> MapAccess<'de> for Members<'de> {
 struct Text<'de>(&'de str);
 
 impl<'de> Text<'de> {
-    fn is_no<T>(&self, expected: &dyn de::Expected) -> Result<T, Complaint> {
+    fn is_no<T>(&self, expected: &dyn de::Expected) -> Result<T, DecodeError> {
         Err(de::Error::invalid_value(Unexpected::Str(self.0), expected))
     }
 
     /// The reader's own type says whether the number fits.
-    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         let text = self.0.trim();
         if let Ok(number) = text.parse::<u64>() {
             visitor.visit_u64(number)
@@ -159,7 +159,7 @@ impl<'de> Text<'de> {
         }
     }
 
-    fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         match self.0.trim().parse() {
             Ok(number) => visitor.visit_f64(number),
             Err(_) => self.is_no(&visitor),
@@ -167,13 +167,13 @@ impl<'de> Text<'de> {
     }
 
     /// What has parts is written as JSON.
-    fn json<T>(self, read: impl FnOnce(&mut Json<'de>) -> serde_json::Result<T>) -> Result<T, Complaint> {
+    fn json<T>(self, read: impl FnOnce(&mut Json<'de>) -> serde_json::Result<T>) -> Result<T, DecodeError> {
         let mut reader = serde_json::Deserializer::from_str(self.0);
         let value = read(&mut reader).and_then(|value| reader.end().map(|()| value));
         value.map_err(|error| {
             // Where a text is no JSON, the position is what helps.
             let reason = if error.is_data() { explain::of_json(&error) } else { error.to_string() };
-            Complaint::custom_text(format!("it is read as JSON: {reason}"))
+            DecodeError::custom_text(format!("it is read as JSON: {reason}"))
         })
     }
 }
@@ -183,20 +183,20 @@ type Json<'de> = serde_json::Deserializer<serde_json::de::StrRead<'de>>;
 /// Methods that read a value in one of the ways above.
 macro_rules! read_by {
     ($how:ident: $($method:ident)+) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
             self.$how(visitor)
         }
     )+};
 }
 
 impl<'de> Deserializer<'de> for Text<'de> {
-    type Error = Complaint;
+    type Error = DecodeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_borrowed_str(self.0)
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         match self.0.trim() {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
@@ -208,11 +208,11 @@ impl<'de> Deserializer<'de> for Text<'de> {
     read_by!(integer: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
     read_by!(float: deserialize_f32 deserialize_f64);
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         if self.0.is_empty() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         if self.0.is_empty() { visitor.visit_unit() } else { self.is_no(&visitor) }
     }
 
@@ -220,7 +220,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, DecodeError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -229,24 +229,24 @@ impl<'de> Deserializer<'de> for Text<'de> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, DecodeError> {
         // A variant with fields has parts; one without is its name.
         if self.0.trim_start().starts_with('{') {
             return self.json(|reader| reader.deserialize_enum(name, variants, visitor));
         }
-        let text: StrDeserializer<'_, Complaint> = self.0.into_deserializer();
+        let text: StrDeserializer<'_, DecodeError> = self.0.into_deserializer();
         visitor.visit_enum(text)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         self.json(|reader| reader.deserialize_seq(visitor))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, DecodeError> {
         self.json(|reader| reader.deserialize_tuple(length, visitor))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         self.json(|reader| reader.deserialize_map(visitor))
     }
 
@@ -255,7 +255,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, DecodeError> {
         self.json(|reader| reader.deserialize_struct(name, fields, visitor))
     }
 

@@ -23,26 +23,26 @@ use super::form::{self, Form};
 use super::need::{self, Need};
 use super::url;
 use crate::error::{Error, Outcome};
-use crate::runtime::{Asked, Execution, Notices};
+use crate::runtime::{Execution, InputStatus, PendingNotifications};
 use crate::server::context::{CALL_TIMEOUT, Context};
 use crate::validation::form as form_check;
 
 type Answering<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
-type Begin<A> = Box<dyn FnOnce(Manner) -> Answering<A> + Send>;
+type StartAsk<A> = Box<dyn FnOnce(AskOptions) -> Answering<A> + Send>;
 
 /// A question to the client: await it.
 ///
 /// Several may be asked at the same time, with `join!` for example; a client of 2026-07-28 gets them together.
 #[must_use = "nothing is asked until this is awaited"]
 pub struct Ask<A> {
-    manner: Manner,
-    begin: Option<Begin<A>>,
+    manner: AskOptions,
+    begin: Option<StartAsk<A>>,
     running: Option<Answering<A>>,
 }
 
 /// How a question is asked.
-struct Manner {
+struct AskOptions {
     key: Option<String>,
     timeout: Duration,
 }
@@ -50,10 +50,10 @@ struct Manner {
 impl<A: 'static> Ask<A> {
     fn new<F, T>(begin: F) -> Self
     where
-        F: FnOnce(Manner) -> T + Send + 'static,
+        F: FnOnce(AskOptions) -> T + Send + 'static,
         T: Future<Output = Result<A, Error>> + Send + 'static,
     {
-        let manner = Manner { key: None, timeout: CALL_TIMEOUT };
+        let manner = AskOptions { key: None, timeout: CALL_TIMEOUT };
         Self { manner, begin: Some(Box::new(move |manner| Box::pin(begin(manner)))), running: None }
     }
 
@@ -78,7 +78,7 @@ impl<A> Future for Ask<A> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         if let Some(begin) = self.begin.take() {
             let timeout = self.manner.timeout;
-            let manner = std::mem::replace(&mut self.manner, Manner { key: None, timeout });
+            let manner = std::mem::replace(&mut self.manner, AskOptions { key: None, timeout });
             self.running = Some(begin(manner));
         }
         // Polled after its end, as no future should be: it stays pending, rather than panic.
@@ -252,7 +252,7 @@ impl Context {
         let params = ElicitationCompleteParams::new(id);
         // An object with a text in it can be written.
         let text = era::params_text(execution.peer.revision, &params, &era::Decoration::none()).unwrap_or_default();
-        Notices::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
+        PendingNotifications::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
     }
 
     /// The error that has a client of 2025-11-25 show these URLs to its user, and try again when they were visited: return
@@ -306,13 +306,13 @@ impl Context {
 }
 
 /// An answer, and where it came from.
-struct Told<R: Request> {
+struct InputAnswer<R: Request> {
     result: R::Result,
     /// The key in `inputResponses`; `None`: it is the answer to a call.
     key: Option<String>,
 }
 
-impl<R: Request> Told<R> {
+impl<R: Request> InputAnswer<R> {
     /// The answer does not fit the question.
     fn unfit(&self, complaint: &str) -> Error {
         match &self.key {
@@ -327,27 +327,27 @@ fn unfit(key: &str, complaint: &str) -> Error {
 }
 
 /// A request that may be put to a client in either era.
-trait Put: Request {
+trait ClientRequest: Request {
     /// What its key begins with.
     const KIND: &'static str;
     fn input(params: Self::Params) -> InputRequest;
 }
 
-impl Put for request::Elicit {
+impl ClientRequest for request::Elicit {
     const KIND: &'static str = "elicit";
     fn input(params: ElicitParams) -> InputRequest {
         InputRequest::Elicit(params)
     }
 }
 
-impl Put for request::CreateMessage {
+impl ClientRequest for request::CreateMessage {
     const KIND: &'static str = "sample";
     fn input(params: CreateMessageParams) -> InputRequest {
         InputRequest::CreateMessage(params)
     }
 }
 
-impl Put for request::ListRoots {
+impl ClientRequest for request::ListRoots {
     const KIND: &'static str = "roots";
     fn input(_: EmptyParams) -> InputRequest {
         InputRequest::ListRoots(None)
@@ -355,13 +355,18 @@ impl Put for request::ListRoots {
 }
 
 /// Puts a question to the client, in the way of its revision.
-async fn put<R: Put>(ctx: &Context, need: Need, params: R::Params, manner: Manner) -> Result<Told<R>, Error> {
+async fn put<R: ClientRequest>(
+    ctx: &Context,
+    need: Need,
+    params: R::Params,
+    manner: AskOptions,
+) -> Result<InputAnswer<R>, Error> {
     let Some(execution) = ctx.execution() else { return Err(Error::closed(Outcome::NotSent)) };
     let peer = &execution.peer;
     need::check(&[need], peer)?;
     if !peer.revision.is_modern() {
         let result = ctx.call_within::<R>(params, manner.timeout).await?;
-        return Ok(Told { result, key: None });
+        return Ok(InputAnswer { result, key: None });
     }
     if execution.asks().is_none() {
         return Err(Error::unsupported("only tools, prompts and resources can ask a client of 2026-07-28"));
@@ -375,7 +380,7 @@ async fn put<R: Put>(ctx: &Context, need: Need, params: R::Params, manner: Manne
     };
     let (key, value) = question.await?;
     let result = serde_json::from_value(value).map_err(|error| unfit(&key, &error.to_string()))?;
-    Ok(Told { result, key: Some(key) })
+    Ok(InputAnswer { result, key: Some(key) })
 }
 
 /// A question of 2026-07-28.
@@ -398,8 +403,8 @@ impl Future for Question {
             return asks.wait(key, cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending);
         }
         match asks.ask(question.key.as_deref(), question.kind, &question.request, cx.waker()) {
-            Ok(Asked::Answered(key, value)) => Poll::Ready(Ok((key, value))),
-            Ok(Asked::Waiting(key)) => {
+            Ok(InputStatus::Answered(key, value)) => Poll::Ready(Ok((key, value))),
+            Ok(InputStatus::Waiting(key)) => {
                 (question.key, question.waiting) = (Some(key), true);
                 Poll::Pending
             }
@@ -417,7 +422,10 @@ impl Drop for Question {
 }
 
 /// What the user did, with the answer read if there is one.
-fn elicited<T>(told: &Told<request::Elicit>, read: impl FnOnce() -> Result<T, String>) -> Result<Elicited<T>, Error> {
+fn elicited<T>(
+    told: &InputAnswer<request::Elicit>,
+    read: impl FnOnce() -> Result<T, String>,
+) -> Result<Elicited<T>, Error> {
     Ok(match told.result.action {
         ElicitAction::Accept => Elicited::Accepted(read().map_err(|complaint| told.unfit(&complaint))?),
         ElicitAction::Decline => Elicited::Declined,

@@ -14,7 +14,7 @@ use steadfast_model::{
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
 
-use crate::runtime::{Asks, Execution, Keeper, Mailbox, Memory, Runtime};
+use crate::runtime::{Execution, InputRounds, Mailbox, RoundState, RoundStore, Runtime};
 use crate::server::Server;
 
 /// The execution of a request that may ask its client.
@@ -25,7 +25,7 @@ pub(crate) fn execution(
     runtime: &Arc<dyn Runtime>,
 ) -> Arc<Execution> {
     let asks = may_take_rounds(request).then(|| {
-        let carrier = Carrier {
+        let carrier = SealedRoundStore {
             server: server.clone(),
             id: request.id.clone(),
             method: request.method,
@@ -33,7 +33,7 @@ pub(crate) fn execution(
             principal: mailbox.owner().map(Into::into),
             resumed: is_resumed(request),
         };
-        Box::new(Asks::new(Box::new(carrier)))
+        Box::new(InputRounds::new(Box::new(carrier)))
     });
     Execution::asking(request, Arc::clone(mailbox), Arc::clone(runtime), asks)
 }
@@ -60,7 +60,7 @@ fn came_with(request: &Request, member: &str) -> bool {
 }
 
 /// Has the client carry what is known.
-struct Carrier {
+struct SealedRoundStore {
     server: Server,
     id: RequestId,
     method: Method,
@@ -71,10 +71,10 @@ struct Carrier {
     resumed: bool,
 }
 
-impl Keeper for Carrier {
-    fn open(&self) -> Result<(Memory, JsonObject), ErrorObject> {
+impl RoundStore for SealedRoundStore {
+    fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject> {
         if !self.resumed {
-            return Ok((Memory::default(), JsonObject::new()));
+            return Ok((RoundState::default(), JsonObject::new()));
         }
         let mut params = self.params()?;
         let responses = match params.shift_remove(RESPONSES) {
@@ -83,7 +83,7 @@ impl Keeper for Carrier {
             Some(_) => return Err(ErrorObject::invalid_params("params.inputResponses must be an object")),
         };
         let memory = match params.shift_remove(STATE) {
-            None | Some(Value::Null) => Memory::default(),
+            None | Some(Value::Null) => RoundState::default(),
             Some(Value::String(sealed)) => {
                 let opened = self.server.state_keys().open(&self.binding(params), &sealed);
                 let opened = opened.map_err(|why| ErrorObject::invalid_params(why.to_string()))?;
@@ -97,7 +97,7 @@ impl Keeper for Carrier {
         Ok((memory, responses))
     }
 
-    fn suspend(&self, requests: InputRequests, memory: &Memory) -> Answer {
+    fn suspend(&self, requests: InputRequests, memory: &RoundState) -> Answer {
         let state = match self.seal(memory) {
             Ok(state) => state,
             Err(error) => return Answer::error(&self.id, &error),
@@ -108,13 +108,13 @@ impl Keeper for Carrier {
     }
 }
 
-impl Carrier {
+impl SealedRoundStore {
     fn params(&self) -> Result<JsonObject, ErrorObject> {
         serde_json::from_str(&self.params)
             .map_err(|error| ErrorObject::invalid_params(format!("the parameters could not be read: {error}")))
     }
 
-    fn seal(&self, memory: &Memory) -> Result<String, ErrorObject> {
+    fn seal(&self, memory: &RoundState) -> Result<String, ErrorObject> {
         let written = serde_json::to_vec(memory).map_err(|error| ErrorObject::internal(error.to_string()))?;
         let sealed = self.server.state_keys().seal(&self.binding(self.params()?), &written);
         sealed.map_err(|why| ErrorObject::internal(why.to_string()))
@@ -145,8 +145,8 @@ mod tests {
 
     use super::*;
 
-    fn carrier(method: Method, params: Value, principal: Option<&str>) -> Carrier {
-        Carrier {
+    fn carrier(method: Method, params: Value, principal: Option<&str>) -> SealedRoundStore {
+        SealedRoundStore {
             server: Server::builder("s", "1").state_keys(crate::server::StateKeys::new([3; 32])).build(),
             id: RequestId::from(1),
             method,
@@ -158,7 +158,7 @@ mod tests {
 
     fn sealed() -> String {
         carrier(Method::CallTool, json!({"name": "t", "arguments": {"a": 1, "b": {"c": 2, "d": 3}}}), Some("ann"))
-            .seal(&Memory::default())
+            .seal(&RoundState::default())
             .unwrap()
     }
 

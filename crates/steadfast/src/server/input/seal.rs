@@ -86,41 +86,41 @@ impl StateKeys {
     }
 
     /// Seals a state for whoever can show the same binding.
-    pub(crate) fn seal(&self, binding: &[u8], state: &[u8]) -> Result<String, NotSealed> {
+    pub(crate) fn seal(&self, binding: &[u8], state: &[u8]) -> Result<String, SealError> {
         self.seal_at(SystemTime::now(), binding, state)
     }
 
     /// Opens a state.
-    pub(crate) fn open(&self, binding: &[u8], sealed: &str) -> Result<Vec<u8>, NotOpened> {
+    pub(crate) fn open(&self, binding: &[u8], sealed: &str) -> Result<Vec<u8>, UnsealError> {
         self.open_at(SystemTime::now(), binding, sealed)
     }
 
-    fn seal_at(&self, now: SystemTime, binding: &[u8], state: &[u8]) -> Result<String, NotSealed> {
-        let key = self.keys.first().ok_or(NotSealed::NoRandomNumbers)?;
+    fn seal_at(&self, now: SystemTime, binding: &[u8], state: &[u8]) -> Result<String, SealError> {
+        let key = self.keys.first().ok_or(SealError::NoRandomNumbers)?;
         let mut nonce = [0; NONCE];
-        getrandom::fill(&mut nonce).map_err(|_| NotSealed::NoRandomNumbers)?;
+        getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomNumbers)?;
         let end = seconds(now).saturating_add(self.lifetime.as_secs()).to_be_bytes();
         let plain = [&end, state].concat();
         let payload = Payload { msg: &plain, aad: binding };
-        let cipher = key.encrypt(&XNonce::from(nonce), payload).map_err(|_| NotSealed::TooLong)?;
+        let cipher = key.encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::TooLong)?;
         let text = URL_SAFE_NO_PAD.encode([&[VERSION], nonce.as_slice(), &cipher].concat());
-        if text.len() > self.longest { Err(NotSealed::TooLong) } else { Ok(text) }
+        if text.len() > self.longest { Err(SealError::TooLong) } else { Ok(text) }
     }
 
-    fn open_at(&self, now: SystemTime, binding: &[u8], sealed: &str) -> Result<Vec<u8>, NotOpened> {
+    fn open_at(&self, now: SystemTime, binding: &[u8], sealed: &str) -> Result<Vec<u8>, UnsealError> {
         if sealed.len() > self.longest {
-            return Err(NotOpened::Foreign);
+            return Err(UnsealError::Foreign);
         }
-        let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| NotOpened::Foreign)?;
-        let Some((&VERSION, rest)) = bytes.split_first() else { return Err(NotOpened::Foreign) };
-        let (nonce, cipher) = rest.split_first_chunk::<NONCE>().ok_or(NotOpened::Foreign)?;
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| UnsealError::Foreign)?;
+        let Some((&VERSION, rest)) = bytes.split_first() else { return Err(UnsealError::Foreign) };
+        let (nonce, cipher) = rest.split_first_chunk::<NONCE>().ok_or(UnsealError::Foreign)?;
         let nonce = XNonce::from(*nonce);
         let payload = || Payload { msg: cipher, aad: binding };
         let mut opened = self.keys.iter().filter_map(|key| key.decrypt(&nonce, payload()).ok());
-        let plain = opened.next().ok_or(NotOpened::Foreign)?;
-        let (end, state) = plain.split_first_chunk::<END>().ok_or(NotOpened::Foreign)?;
+        let plain = opened.next().ok_or(UnsealError::Foreign)?;
+        let (end, state) = plain.split_first_chunk::<END>().ok_or(UnsealError::Foreign)?;
         if u64::from_be_bytes(*end) <= seconds(now) {
-            return Err(NotOpened::Expired);
+            return Err(UnsealError::Expired);
         }
         Ok(state.to_vec())
     }
@@ -128,12 +128,12 @@ impl StateKeys {
 
 /// Why a state could not be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotSealed {
+pub(crate) enum SealError {
     NoRandomNumbers,
     TooLong,
 }
 
-impl fmt::Display for NotSealed {
+impl fmt::Display for SealError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::NoRandomNumbers => "the answers so far cannot be sealed",
@@ -144,14 +144,14 @@ impl fmt::Display for NotSealed {
 
 /// Why a state was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotOpened {
+pub(crate) enum UnsealError {
     /// It was changed, it belongs to another request or another user, or it is not of this server. Nobody is told which.
     Foreign,
     /// It was good once.
     Expired,
 }
 
-impl fmt::Display for NotOpened {
+impl fmt::Display for UnsealError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Foreign => "params.requestState is not one that this server gave out for this request",
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn another_request_does_not_open_it() {
         let sealed = keys().seal(b"this request", b"state").unwrap();
-        assert_eq!(keys().open(b"that request", &sealed), Err(NotOpened::Foreign));
+        assert_eq!(keys().open(b"that request", &sealed), Err(UnsealError::Foreign));
     }
 
     #[test]
@@ -209,10 +209,10 @@ mod tests {
             let mut bytes = sealed.clone().into_bytes();
             bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(bytes).unwrap();
-            assert_eq!(keys().open(b"request", &changed), Err(NotOpened::Foreign), "{place}");
+            assert_eq!(keys().open(b"request", &changed), Err(UnsealError::Foreign), "{place}");
         }
-        assert_eq!(keys().open(b"request", &format!("{sealed}-TAMPERED")), Err(NotOpened::Foreign));
-        assert_eq!(keys().open(b"request", ""), Err(NotOpened::Foreign));
+        assert_eq!(keys().open(b"request", &format!("{sealed}-TAMPERED")), Err(UnsealError::Foreign));
+        assert_eq!(keys().open(b"request", ""), Err(UnsealError::Foreign));
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let keys = keys().lifetime(Duration::from_secs(60));
         let sealed = keys.seal_at(UNIX_EPOCH, b"", b"state").unwrap();
         assert!(keys.open_at(UNIX_EPOCH + Duration::from_secs(59), b"", &sealed).is_ok());
-        assert_eq!(keys.open_at(UNIX_EPOCH + Duration::from_secs(60), b"", &sealed), Err(NotOpened::Expired));
+        assert_eq!(keys.open_at(UNIX_EPOCH + Duration::from_secs(60), b"", &sealed), Err(UnsealError::Expired));
     }
 
     #[test]
@@ -231,13 +231,13 @@ mod tests {
         let new = after.seal(b"", b"new").unwrap();
         assert_eq!(after.open(b"", &old).unwrap(), b"old");
         assert_eq!(after.open(b"", &new).unwrap(), b"new");
-        assert_eq!(before.open(b"", &new), Err(NotOpened::Foreign));
+        assert_eq!(before.open(b"", &new), Err(UnsealError::Foreign));
     }
 
     #[test]
     fn keys_made_apart_are_different() {
         let sealed = StateKeys::random().seal(b"", b"state").unwrap();
-        assert_eq!(StateKeys::random().open(b"", &sealed), Err(NotOpened::Foreign));
+        assert_eq!(StateKeys::random().open(b"", &sealed), Err(UnsealError::Foreign));
     }
 
     #[test]
@@ -248,9 +248,9 @@ mod tests {
     #[test]
     fn a_state_is_bounded() {
         let small = keys().longest(200);
-        assert_eq!(small.seal(b"", &[0; 200]), Err(NotSealed::TooLong));
+        assert_eq!(small.seal(b"", &[0; 200]), Err(SealError::TooLong));
         let sealed = keys().seal(b"", &[0; 200]).unwrap();
-        assert_eq!(small.open(b"", &sealed), Err(NotOpened::Foreign));
+        assert_eq!(small.open(b"", &sealed), Err(UnsealError::Foreign));
     }
 
     #[test]

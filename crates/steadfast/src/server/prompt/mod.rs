@@ -62,11 +62,11 @@ struct Inner {
     cooperative: bool,
     needs: Vec<Need>,
     problem: Option<String>,
-    begin: Box<Begin>,
+    begin: Box<StartPrompt>,
 }
 
 /// Makes one filling-in ready to run. Reading and checking the arguments is part of it.
-type Begin = dyn Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync;
+type StartPrompt = dyn Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync;
 
 impl Prompt {
     /// Begins a prompt of that name. It is complete when it is given a handler.
@@ -309,9 +309,9 @@ impl PromptBuilder {
         Prompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, begin }) }
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> PromptChecks {
         let required = self.definition.arguments.iter().filter(|argument| argument.required == Some(true));
-        Frame {
+        PromptChecks {
             required: required.map(|argument| argument.name.clone()).collect(),
             description: self.definition.description.clone(),
             problem: self.problem(),
@@ -340,13 +340,13 @@ trait Read<A>: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static {}
 impl<A, F: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static> Read<A> for F {}
 
 /// What is checked before a handler runs, and added after.
-struct Frame {
+struct PromptChecks {
     required: Vec<String>,
     description: Option<String>,
     problem: Option<String>,
 }
 
-impl Frame {
+impl PromptChecks {
     fn strings(&self, arguments: &Arguments) -> Result<Strings, Error> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the prompt cannot be filled in: {problem}")));

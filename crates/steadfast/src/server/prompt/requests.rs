@@ -11,7 +11,7 @@ use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
 
 use super::Prompt;
-use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
+use crate::runtime::{DispatchResult, Execution, Job, Mailbox, Runtime, launch};
 use crate::server::completion::{CompletionFuture, CompletionReply};
 use crate::server::dispatch::size_of;
 use crate::server::input::{need, round};
@@ -96,7 +96,7 @@ pub(crate) fn fill(
     request: Request,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
-) -> Started {
+) -> DispatchResult {
     let Some(name) = request.params.get_string("name") else {
         return refuse(&request, "params.name must be the name of a prompt");
     };
@@ -104,7 +104,7 @@ pub(crate) fn fill(
         return refuse(&request, format!("there is no prompt named `{}`", excerpt(&name)));
     };
     if let Err(error) = need::check(prompt.needs(), &request.peer) {
-        return Started::Answered(Answer::error(&request.id, error.object()));
+        return DispatchResult::Answered(Answer::error(&request.id, error.object()));
     }
     let execution = round::execution(server, &request, mailbox, runtime);
     let arguments = match request.params.range_of("arguments") {
@@ -120,7 +120,7 @@ pub(crate) fn fill(
         encode(reply, size, execution, &server)
     };
     launch(Arc::clone(&execution), job, encode, prompt.is_cooperative().then_some(grace));
-    Started::Running(execution)
+    DispatchResult::Running(execution)
 }
 
 /// Starts the answer to `completion/complete`.
@@ -129,7 +129,7 @@ pub(crate) fn complete(
     request: &Request,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
-) -> Started {
+) -> DispatchResult {
     let params = match serde_json::from_str::<CompleteParams>(request.params.text()) {
         Ok(params) => params,
         Err(error) => return refuse(request, format!("params of completion/complete: {error}")),
@@ -146,7 +146,7 @@ pub(crate) fn complete(
         encode(reply.map(CompleteResult::new), size, execution, &server)
     };
     launch(Arc::clone(&execution), Job::Future(future), encode, None);
-    Started::Running(execution)
+    DispatchResult::Running(execution)
 }
 
 /// Finds who completes; no user code runs before the future is polled.
@@ -199,6 +199,6 @@ fn message_size(content: &Content) -> usize {
     32 + size_of(content)
 }
 
-fn refuse(request: &Request, message: impl Into<std::borrow::Cow<'static, str>>) -> Started {
-    Started::Answered(Answer::error(&request.id, &ErrorObject::invalid_params(message)))
+fn refuse(request: &Request, message: impl Into<std::borrow::Cow<'static, str>>) -> DispatchResult {
+    DispatchResult::Answered(Answer::error(&request.id, &ErrorObject::invalid_params(message)))
 }

@@ -168,9 +168,9 @@ impl<T: Item> Catalog<T> {
 }
 
 /// The catalog of one kind as it is now.
-pub(crate) struct Live<T>(RwLock<Arc<Catalog<T>>>);
+pub(crate) struct LiveCatalog<T>(RwLock<Arc<Catalog<T>>>);
 
-impl<T: Item> Live<T> {
+impl<T: Item> LiveCatalog<T> {
     pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
         Self(RwLock::new(Arc::new(Catalog::new(items, page_size))))
     }

@@ -21,7 +21,7 @@ use super::tool::handler::{BlockingHandler, Handler};
 use super::tool::parameters::Parameters;
 use crate::error::Error;
 use crate::runtime::Job;
-use read::{Asked, Begin, Frame, has_scheme};
+use read::{ReadOptions, ReadRequest, StartRead, has_scheme};
 use reply::{IntoResource, ResourceReply, blob};
 
 /// A resource of a server. Cheap to clone.
@@ -46,7 +46,7 @@ struct Inner {
     cooperative: bool,
     needs: Vec<Need>,
     problem: Option<String>,
-    begin: Box<Begin>,
+    begin: Box<StartRead>,
 }
 
 impl Resource {
@@ -116,7 +116,7 @@ impl Resource {
     pub(crate) fn start(&self, ctx: Context) -> Job<ResourceReply> {
         let uri = self.uri().to_owned();
         let variables = Strings::from([("uri".to_owned(), uri.clone())]);
-        (self.inner.begin)(Asked { uri, variables }, ctx)
+        (self.inner.begin)(ReadRequest { uri, variables }, ctx)
     }
 }
 
@@ -225,11 +225,11 @@ impl ResourceBuilder {
         self.finish(begin)
     }
 
-    fn frame(&self) -> Frame {
-        Frame { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
+    fn frame(&self) -> ReadOptions {
+        ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, begin: Box<Begin>) -> Resource {
+    fn finish(self, begin: Box<StartRead>) -> Resource {
         let problem = self.problem();
         let Self { definition, cooperative, needs, .. } = self;
         Resource { inner: Arc::new(Inner { definition, cooperative, needs, problem, begin }) }
@@ -267,10 +267,10 @@ mod tests {
     #[tokio::test]
     async fn a_handler_may_take_the_uri_and_may_block() {
         #[derive(serde::Deserialize)]
-        struct Asked {
+        struct ReadRequest {
             uri: String,
         }
-        let resource = Resource::new("a:1", "a").blocking_handler(|asked: Asked, _ctx: Context| asked.uri);
+        let resource = Resource::new("a:1", "a").blocking_handler(|asked: ReadRequest, _ctx: Context| asked.uri);
         assert_eq!(resource.read().await.unwrap().contents, [ResourceContents::text("a:1", "a:1")]);
     }
 

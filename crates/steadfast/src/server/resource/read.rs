@@ -13,7 +13,7 @@ use crate::server::decode::strings::Strings;
 use crate::server::tool::error::Failure;
 
 /// A resource that is to be read.
-pub(crate) struct Asked {
+pub(crate) struct ReadRequest {
     /// As the client wrote it.
     pub(crate) uri: String,
     /// What the handler is given.
@@ -21,7 +21,7 @@ pub(crate) struct Asked {
 }
 
 /// Makes one reading ready to run. Nothing of the handler runs before that.
-pub(crate) type Begin = dyn Fn(Asked, Context) -> Job<ResourceReply> + Send + Sync;
+pub(crate) type StartRead = dyn Fn(ReadRequest, Context) -> Job<ResourceReply> + Send + Sync;
 
 /// How variables become what a handler takes.
 pub(crate) trait Read<A>: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static {}
@@ -30,16 +30,16 @@ impl<A, F: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static> Read<A> for
 
 /// What is added to what a handler returns.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Frame {
+pub(crate) struct ReadOptions {
     pub(crate) mime_type: Option<String>,
     pub(crate) cache: Option<Cache>,
     /// What is wrong with the resource itself.
     pub(crate) problem: Option<String>,
 }
 
-impl Frame {
+impl ReadOptions {
     /// Reads what the handler takes. A URI whose variables are not what they should be names nothing.
-    fn read<A>(&self, read: &impl Read<A>, asked: &Asked) -> Result<A, Failure> {
+    fn read<A>(&self, read: &impl Read<A>, asked: &ReadRequest) -> Result<A, Failure> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the resource cannot be read: {problem}")).into());
         }
@@ -94,7 +94,7 @@ fn name_missing(uri: &str, failure: Failure) -> Failure {
 }
 
 /// Reading with an `async` handler.
-pub(crate) fn on_workers<A, F, Answer>(frame: Frame, read: impl Read<A>, call: F) -> Box<Begin>
+pub(crate) fn on_workers<A, F, Answer>(frame: ReadOptions, read: impl Read<A>, call: F) -> Box<StartRead>
 where
     A: Send + 'static,
     F: Fn(A, Context) -> Answer + Send + Sync + 'static,
@@ -114,7 +114,7 @@ where
 }
 
 /// Reading with a plain handler.
-pub(crate) fn on_threads<A, F, Answer>(frame: Frame, read: impl Read<A>, call: F) -> Box<Begin>
+pub(crate) fn on_threads<A, F, Answer>(frame: ReadOptions, read: impl Read<A>, call: F) -> Box<StartRead>
 where
     A: Send + 'static,
     F: Fn(A, Context) -> Answer + Send + Sync + 'static,

@@ -14,7 +14,7 @@ use super::Resource;
 use super::reply::ResourceReply;
 use super::template::ResourceTemplate;
 use crate::error::Error;
-use crate::runtime::{Execution, Job, Mailbox, Runtime, Started, launch};
+use crate::runtime::{DispatchResult, Execution, Job, Mailbox, Runtime, launch};
 use crate::server::input::{need, round};
 use crate::server::prompt::requests::encode;
 use crate::server::{Catalog, Change, Context, Item, Server};
@@ -169,9 +169,9 @@ pub(crate) fn read(
     request: &Request,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
-) -> Started {
+) -> DispatchResult {
     let refuse = |error: &ErrorObject| {
-        Started::Answered(Answer::error(&request.id, &era::error_for(request.peer.revision, error)))
+        DispatchResult::Answered(Answer::error(&request.id, &era::error_for(request.peer.revision, error)))
     };
     let Some(uri) = request.params.get_string("uri") else {
         return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
@@ -191,7 +191,7 @@ pub(crate) fn read(
         encode(reply, size, execution, &server)
     };
     launch(Arc::clone(&execution), job, encode, cooperative.then_some(grace));
-    Started::Running(execution)
+    DispatchResult::Running(execution)
 }
 
 /// Finds who reads a URI: the resource that is there, else the first template that it follows. No user code runs here.

@@ -8,7 +8,7 @@ use steadfast_model as model;
 use steadfast_model::{Cache, ReadResourceResult, UriTemplate};
 
 use super::read;
-use super::read::{Asked, Begin, Frame, has_scheme};
+use super::read::{ReadOptions, ReadRequest, StartRead, has_scheme};
 use super::reply::{IntoResource, ResourceReply};
 use crate::error::Error;
 use crate::runtime::Job;
@@ -58,7 +58,7 @@ struct Inner {
     cooperative: bool,
     needs: Vec<Need>,
     problem: Option<String>,
-    begin: Box<Begin>,
+    begin: Box<StartRead>,
 }
 
 impl ResourceTemplate {
@@ -147,7 +147,7 @@ impl ResourceTemplate {
             // Lists are read from JSON.
             list => (name, list.to_string()),
         });
-        let asked = Asked { uri: uri.to_owned(), variables: variables.collect() };
+        let asked = ReadRequest { uri: uri.to_owned(), variables: variables.collect() };
         let inner = Arc::clone(&self.inner);
         Some(move |ctx| (inner.begin)(asked, ctx))
     }
@@ -248,11 +248,11 @@ impl ResourceTemplateBuilder {
         self.finish(begin)
     }
 
-    fn frame(&self) -> Frame {
-        Frame { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
+    fn frame(&self) -> ReadOptions {
+        ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, begin: Box<Begin>) -> ResourceTemplate {
+    fn finish(self, begin: Box<StartRead>) -> ResourceTemplate {
         let problem = self.problem();
         let Self { definition, template, completers, cooperative, needs, .. } = self;
         let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, begin };

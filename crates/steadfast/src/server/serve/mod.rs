@@ -13,7 +13,7 @@ use super::dispatch::ServerService;
 use super::{IntoServer, Server};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::heartbeat;
-use crate::runtime::{Driver, Ended, Letter, Mailbox, Runtime, TokioRuntime, io_handle};
+use crate::runtime::{ConnectionEnd, Driver, DriverCommand, Mailbox, Runtime, TokioRuntime, io_handle};
 use crate::transport::Transport;
 use crate::transport::stdio::Stdio;
 
@@ -165,7 +165,7 @@ impl Serving {
     ///
     /// If it could not begin: standard input and output were taken before, there is no tokio runtime, or the system refuses
     /// a thread. How the peer behaves is never an error.
-    pub async fn run(self) -> Result<Ended, Error> {
+    pub async fn run(self) -> Result<ConnectionEnd, Error> {
         if cfg!(panic = "abort") {
             tracing::warn!("built with panic=abort: a handler that panics ends the process and everything in it");
         }
@@ -184,8 +184,8 @@ impl Serving {
         let mailbox = Arc::clone(driver.mailbox());
         let lost = self.ping_every.map(|every| heartbeat::lost(Arc::clone(&mailbox), beating, every));
         let ends = [
-            self.shutdown.map(|shutdown| (shutdown, Letter::ShutDown { at_once: false })),
-            lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, Letter::ShutDown { at_once: true })),
+            self.shutdown.map(|shutdown| (shutdown, DriverCommand::ShutDown { at_once: false })),
+            lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),
         ];
         if !apart {
             return Ok(until(driver, ends, mailbox).await);
@@ -194,7 +194,9 @@ impl Serving {
         if self.on_signals {
             let mailbox = Arc::downgrade(&mailbox);
             let begin = move || {
-                mailbox.upgrade().is_some_and(|mailbox| mailbox.post(Letter::ShutDown { at_once: false }).is_ok())
+                mailbox
+                    .upgrade()
+                    .is_some_and(|mailbox| mailbox.post(DriverCommand::ShutDown { at_once: false }).is_ok())
             };
             signals::listen(io, begin).map_err(not_begun)?;
         }
@@ -215,7 +217,7 @@ impl Serving {
 }
 
 /// Something that ends a connection when it completes, and how the driver is told.
-type End = Option<(BoxFuture<()>, Letter)>;
+type End = Option<(BoxFuture<()>, DriverCommand)>;
 
 /// Drives until the end; when one of the others completes first, the driver is told.
 async fn until<T>(driver: impl Future<Output = T>, ends: [End; 2], mailbox: Arc<Mailbox>) -> T {
@@ -251,7 +253,7 @@ impl Drop for Guard {
         if let Some(mailbox) = &self.mailbox {
             self.end_process.store(false, Ordering::SeqCst);
             // If the connection is closed already, so much the better.
-            let _ = mailbox.post(Letter::ShutDown { at_once: true });
+            let _ = mailbox.post(DriverCommand::ShutDown { at_once: true });
         }
     }
 }

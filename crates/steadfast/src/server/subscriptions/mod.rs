@@ -17,7 +17,7 @@ use steadfast_proto::encode::Answer;
 
 use super::tasks::{self, TaskListener, TaskRecord};
 use super::{Change, Server, Watcher};
-use crate::runtime::{Execution, Job, Mailbox, Notices, Runtime, Started, launch};
+use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PendingNotifications, Runtime, launch};
 
 /// What the peer of a connection of an older revision is told.
 pub(super) struct Subscriptions {
@@ -37,7 +37,7 @@ impl Subscriptions {
             )
             .with_resources_list_changed(tells_resources(declared));
         let uris: Arc<Mutex<BTreeSet<String>>> = Arc::default();
-        let notices = Notices::new(mailbox, None);
+        let notices = PendingNotifications::new(mailbox, None);
         let watcher: Arc<Watcher> = {
             let uris = Arc::clone(&uris);
             Arc::new(move |change: &Change<'_>| {
@@ -94,23 +94,23 @@ pub(super) fn listen(
     request: &Request,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
-) -> Started {
+) -> DispatchResult {
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
         Ok(params) => params.notifications,
         Err(error) => {
             let message = format!("params of subscriptions/listen: {error}");
-            return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+            return DispatchResult::Answered(refuse(request, &ErrorObject::invalid_params(message)));
         }
     };
     let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
         let message = format!("a subscription may name {most} resources and tasks, which is the limit");
-        return Started::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+        return DispatchResult::Answered(refuse(request, &ErrorObject::invalid_params(message)));
     }
     let declared = server.capabilities();
     let task_ids = if declared.has(Capability::Tasks) { asked.task_ids.clone() } else { Vec::new() };
     if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
-        return Started::Answered(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
+        return DispatchResult::Answered(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
     }
     let stream = Stream { honoured: honour(asked, &declared), revision: request.peer.revision, id: request.id.clone() };
     let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
@@ -118,7 +118,7 @@ pub(super) fn listen(
         return listen_to_tasks(server, stream, task_ids, execution);
     }
     let acknowledged = stream.acknowledgement();
-    let watcher = stream.watcher(Notices::new(mailbox, Some(request.key)), None);
+    let watcher = stream.watcher(PendingNotifications::new(mailbox, Some(request.key)), None);
     server.watch(&watcher);
     if steadfast_proto::mutant!(TellTheCancelled) {
         std::mem::forget(Arc::clone(&watcher));
@@ -129,14 +129,19 @@ pub(super) fn listen(
         std::future::pending::<Infallible>().await
     }));
     launch(Arc::clone(&execution), lasting, |never, _| match never {}, None);
-    Started::Listening { execution, acknowledged }
+    DispatchResult::Listening { execution, acknowledged }
 }
 
 /// The same for a client that names tasks. Which of them are its own is known when the store has been asked: until then the
 /// acknowledgement waits, and all that happens meanwhile waits behind it.
-fn listen_to_tasks(server: &Server, mut stream: Stream, task_ids: Vec<String>, execution: Arc<Execution>) -> Started {
+fn listen_to_tasks(
+    server: &Server,
+    mut stream: Stream,
+    task_ids: Vec<String>,
+    execution: Arc<Execution>,
+) -> DispatchResult {
     let mailbox = &execution.mailbox;
-    let notices = Notices::held(mailbox, execution.key);
+    let notices = PendingNotifications::held(mailbox, execution.key);
     let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.shown, &decoration);
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
@@ -159,7 +164,7 @@ fn listen_to_tasks(server: &Server, mut stream: Stream, task_ids: Vec<String>, e
     }));
     let encode = |error: ErrorObject, execution: &Execution| Answer::error(&execution.id, &error);
     launch(Arc::clone(&execution), lasting, encode, None);
-    Started::Running(execution)
+    DispatchResult::Running(execution)
 }
 
 /// What a stream was promised.
@@ -176,7 +181,7 @@ impl Stream {
     }
 
     /// Has the changes told that it wants to hear of.
-    fn watcher(&self, notices: Arc<Notices>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
+    fn watcher(&self, notices: Arc<PendingNotifications>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
         let decoration = Decoration::of_subscription(&self.id);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::server::{Context, ToolError};
 
-type Asking = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
+type FirstInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
 
 /// Asks what a task needs to know before it begins.
 #[derive(Clone)]
-pub(crate) struct AskFirst(Arc<dyn Fn(Context) -> Asking + Send + Sync>);
+pub(crate) struct AskFirst(Arc<dyn Fn(Context) -> FirstInputFuture + Send + Sync>);
 
 impl AskFirst {
     pub(crate) fn new<F, A>(ask: F) -> Self
@@ -21,7 +21,7 @@ impl AskFirst {
         Self(Arc::new(move |ctx| Box::pin(ask(ctx))))
     }
 
-    pub(super) fn ask(&self, ctx: Context) -> Asking {
+    pub(super) fn ask(&self, ctx: Context) -> FirstInputFuture {
         (self.0)(ctx)
     }
 }

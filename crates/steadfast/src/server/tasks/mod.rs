@@ -26,7 +26,7 @@ pub use store::{MemoryTasks, StoreError, Stored, TaskRecord, TaskStore};
 
 pub(super) use first_input::AskFirst;
 pub(super) use notifications::TaskListener;
-pub(super) use serve::{Course, begin, course_of, serve, without_tasks};
+pub(super) use serve::{TaskDecision, begin, serve, task_decision, without_tasks};
 
 use run::run;
 

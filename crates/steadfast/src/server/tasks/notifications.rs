@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use steadfast_model::{ErrorObject, Method};
 
 use super::{TaskRecord, Tasks};
-use crate::runtime::Notices;
+use crate::runtime::PendingNotifications;
 
 /// Tells one stream of the tasks that it named, as far as they are its client's.
 pub(crate) struct TaskListener {
     named: Vec<String>,
     owner: Option<String>,
-    notices: Arc<Notices>,
+    notices: Arc<PendingNotifications>,
     write: Box<WriteParams>,
     /// The version of each task that was told last. Changes may be heard of in another order than they were made in.
     told: Mutex<BTreeMap<String, u64>>,
@@ -26,7 +26,7 @@ impl TaskListener {
     pub(crate) fn new(
         named: Vec<String>,
         owner: Option<String>,
-        notices: Arc<Notices>,
+        notices: Arc<PendingNotifications>,
         write: impl Fn(&TaskRecord) -> Box<str> + Send + Sync + 'static,
     ) -> Self {
         let mut once = BTreeSet::new();

@@ -35,7 +35,7 @@ pub(crate) async fn run<S: Service>(
 }
 
 /// What one run of the handler came to.
-enum Came {
+enum RunResult {
     /// The answer to the call.
     Answer(Vec<u8>),
     /// Word of how far it is.
@@ -55,8 +55,8 @@ async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: imp
             _ => return,
         }
         let kept = match next(run.as_mut(), control).await {
-            Came::Change => Ok(None),
-            Came::Word(word) => {
+            RunResult::Change => Ok(None),
+            RunResult::Word(word) => {
                 tasks
                     .change(id, |record| {
                         record.shown.task.status_message = Some(word.clone());
@@ -64,7 +64,7 @@ async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: imp
                     })
                     .await
             }
-            Came::Answer(answer) => {
+            RunResult::Answer(answer) => {
                 run = None;
                 tasks
                     .change(id, |record| {
@@ -81,7 +81,7 @@ async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: imp
 }
 
 /// The next thing that happens to the task.
-async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> Came {
+async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> RunResult {
     let mut changed = pin!(control.changed.notified());
     let mut run = run;
     std::future::poll_fn(|cx| {
@@ -96,22 +96,24 @@ async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> C
                 Poll::Pending => break,
             }
         }
-        changed.as_mut().poll(cx).map(|()| Came::Change)
+        changed.as_mut().poll(cx).map(|()| RunResult::Change)
     })
     .await
 }
 
 /// A message of the run's, if it says something about the task.
-fn read(message: Vec<u8>) -> Option<Came> {
+fn read(message: Vec<u8>) -> Option<RunResult> {
     #[derive(Deserialize)]
     struct Notification {
         method: String,
         params: Option<ProgressParams>,
     }
 
-    let Ok(notification) = serde_json::from_slice::<Notification>(&message) else { return Some(Came::Answer(message)) };
+    let Ok(notification) = serde_json::from_slice::<Notification>(&message) else {
+        return Some(RunResult::Answer(message));
+    };
     let progress = notification.params.filter(|_| notification.method == Method::Progress.name())?;
-    progress.message.map(Came::Word)
+    progress.message.map(RunResult::Word)
 }
 
 /// Puts the answer of a run into the record.

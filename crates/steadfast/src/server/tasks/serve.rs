@@ -15,13 +15,13 @@ use tokio::sync::oneshot;
 
 use super::{NewTask, TaskSupport, Tasks, run};
 use crate::error::Error;
-use crate::runtime::{Exchange, Execution, Job, Mailbox, Runtime, Service, Started, launch};
+use crate::runtime::{DispatchResult, Exchange, Execution, Job, Mailbox, Runtime, Service, launch};
 use crate::server::dispatch::ServerService;
 use crate::server::input::round;
 use crate::server::{Context, Server, Tool};
 
 /// What a call of a tool that may be a task comes to.
-pub(crate) enum Course {
+pub(crate) enum TaskDecision {
     /// It runs as any other.
     Inline,
     /// It becomes a task.
@@ -31,12 +31,12 @@ pub(crate) enum Course {
 }
 
 /// How a call of this tool goes on for this client.
-pub(crate) fn course_of(tool: &Tool, peer: &Peer) -> Course {
+pub(crate) fn task_decision(tool: &Tool, peer: &Peer) -> TaskDecision {
     let knows_tasks = peer.revision.is_modern() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.task_support() {
-        TaskSupport::Optional | TaskSupport::Required if knows_tasks => Course::Task,
-        TaskSupport::Never | TaskSupport::Optional => Course::Inline,
-        TaskSupport::Required => Course::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
+        TaskSupport::Optional | TaskSupport::Required if knows_tasks => TaskDecision::Task,
+        TaskSupport::Never | TaskSupport::Optional => TaskDecision::Inline,
+        TaskSupport::Required => TaskDecision::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
     }
 }
 
@@ -47,11 +47,11 @@ pub(crate) fn begin(
     request: &Request,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
-) -> Started {
+) -> DispatchResult {
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
-        Err(error) => return Started::Answered(Answer::error(&request.id, &error)),
+        Err(error) => return DispatchResult::Answered(Answer::error(&request.id, &error)),
     };
     let first = tool.asks_first().cloned();
     let execution = match first {
@@ -100,8 +100,13 @@ async fn make<S: Service>(
 }
 
 /// Answers a request about a task.
-pub(crate) fn serve(server: &Server, request: &Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Started {
-    let refuse = |error: &ErrorObject| Started::Answered(Answer::error(&request.id, error));
+pub(crate) fn serve(
+    server: &Server,
+    request: &Request,
+    mailbox: &Arc<Mailbox>,
+    runtime: &Arc<dyn Runtime>,
+) -> DispatchResult {
+    let refuse = |error: &ErrorObject| DispatchResult::Answered(Answer::error(&request.id, error));
     if !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
         return refuse(&without_tasks(request.method.name()));
     }
@@ -141,7 +146,7 @@ fn start(
     server: Server,
     execution: Arc<Execution>,
     work: impl Future<Output = Result<TaskReply, ErrorObject>> + Send + 'static,
-) -> Started {
+) -> DispatchResult {
     let work: Pin<Box<dyn Future<Output = Result<TaskReply, ErrorObject>> + Send>> = Box::pin(work);
     let encode = move |reply: Result<TaskReply, ErrorObject>, execution: &Execution| {
         let (id, revision, decoration) = (&execution.id, execution.peer.revision, server.decoration());
@@ -162,7 +167,7 @@ fn start(
         }
     };
     launch(Arc::clone(&execution), Job::Future(work), encode, None);
-    Started::Running(execution)
+    DispatchResult::Running(execution)
 }
 
 fn read_call(tool: &Tool, owner: Option<String>, request: &Request) -> Result<NewTask, ErrorObject> {

@@ -93,19 +93,19 @@ pub(crate) fn shortened(reason: &str) -> Cow<'_, str> {
 
 /// Reads an object and keeps nothing: the input of a handler that takes no arguments.
 #[derive(Debug, Clone, Copy)]
-pub struct Nothing;
+pub struct NoArguments;
 
-impl<'de> serde::Deserialize<'de> for Nothing {
+impl<'de> serde::Deserialize<'de> for NoArguments {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = Nothing;
+            type Value = NoArguments;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Nothing, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NoArguments, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Nothing)
+                Ok(NoArguments)
             }
         }
         deserializer.deserialize_map(Any)
@@ -153,7 +153,7 @@ mod tests {
     fn absent_and_null_are_an_empty_object() {
         assert!(Arguments::none().decode::<JsonObject>().unwrap().is_empty());
         assert!(arguments("null").decode::<JsonObject>().unwrap().is_empty());
-        assert!(Arguments::none().decode::<Nothing>().is_ok());
+        assert!(Arguments::none().decode::<NoArguments>().is_ok());
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
     fn what_is_not_an_object_is_refused() {
         for text in ["[]", "7", "\"x\"", "true"] {
             assert!(complaint(text).contains("must be an object"), "{text}");
-            assert!(arguments(text).decode::<Nothing>().is_err(), "{text}");
+            assert!(arguments(text).decode::<NoArguments>().is_err(), "{text}");
         }
     }
 

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use steadfast_model::{CallToolResult, JsonObject};
 
-use super::arguments::{Arguments, Nothing};
+use super::arguments::{Arguments, NoArguments};
 use super::error::{Failure, Reply, ToolError};
 use super::parameters::{self, Parameters};
 use super::reply::IntoReply;
@@ -127,8 +127,8 @@ macro_rules! handlers {
     };
 }
 
-handlers!(TakesNothing, [], (), Nothing, |_arguments, _ctx| ());
-handlers!(TakesContext, [], (Context), Nothing, |_arguments, ctx| (ctx));
+handlers!(TakesNothing, [], (), NoArguments, |_arguments, _ctx| ());
+handlers!(TakesContext, [], (Context), NoArguments, |_arguments, ctx| (ctx));
 handlers!(TakesArguments<A>, [A], (A), A, |arguments, _ctx| (arguments));
 handlers!(TakesBoth<A>, [A], (A, Context), A, |arguments, ctx| (arguments, ctx));
 

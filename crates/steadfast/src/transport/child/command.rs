@@ -21,25 +21,25 @@ pub struct Command {
     pub(super) process: process::Command,
     pub(super) stderr: Stderr,
     pub(super) line_limit: usize,
-    pub(super) patience: Patience,
+    pub(super) patience: EndTimeouts,
 }
 
 /// Whoever wants lines.
-pub(super) type Deliver = Box<dyn FnMut(&str) + Send>;
+pub(super) type LineCallback = Box<dyn FnMut(&str) + Send>;
 
 /// Where standard error goes.
 #[derive(Clone)]
 pub(super) enum Stderr {
     Log,
     /// Of every process that is started, one after the other.
-    Lines(Arc<Mutex<Deliver>>),
+    Lines(Arc<Mutex<LineCallback>>),
     Inherit,
     Null,
 }
 
 /// How long each step of the ending may take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct EndTimeouts {
     /// From the close of standard input to SIGTERM.
     pub(super) leave: Duration,
     /// From SIGTERM to SIGKILL.
@@ -53,7 +53,7 @@ impl Command {
             process: process::Command::new(program),
             stderr: Stderr::Log,
             line_limit: LINE_LIMIT,
-            patience: Patience { leave: Duration::from_secs(2), terminate: Duration::from_secs(2) },
+            patience: EndTimeouts { leave: Duration::from_secs(2), terminate: Duration::from_secs(2) },
         }
     }
 

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::command::{Command, Stderr};
-use super::life::{Handle, Life, Phase};
+use super::life::{Handle, Phase, ProcessState};
 use super::lines::Lines;
 use super::{group, report};
 use crate::transport::fd::input::Input;
@@ -33,14 +33,14 @@ const LISTENING: Duration = Duration::from_secs(1);
 const LAST_WORDS: usize = 256 * 1024;
 
 /// A process that was started.
-pub(super) struct Started {
+pub(super) struct StartedProcess {
     pub(super) input: Input,
     pub(super) output: Output,
     pub(super) handle: Handle,
 }
 
 /// How to signal a process, and how its threads learn that it is over.
-pub(super) struct Reach {
+pub(super) struct ProcessControl {
     /// The process, and the group that has its number.
     process: Pid,
     /// Hangs up when the process and its group are gone.
@@ -49,12 +49,12 @@ pub(super) struct Reach {
 
 /// Starts the process and the threads that look after it. The threads come first: a process that nobody looks after must
 /// not exist.
-pub(super) fn start(command: &mut Command) -> io::Result<Started> {
+pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let Command { process, stderr, line_limit, patience } = command;
     let (stderr, line_limit, patience) = (stderr.clone(), *line_limit, *patience);
     let (over, last_hold) = io::pipe()?;
     let over = Arc::new(over);
-    let (keep, kept) = mpsc::channel::<(process::Child, Arc<Life>)>();
+    let (keep, kept) = mpsc::channel::<(process::Child, Arc<ProcessState>)>();
     // Hangs up when standard error has been read.
     let (all_read, heard_all) = mpsc::channel::<()>();
     thread("steadfast-child", move || {
@@ -63,10 +63,10 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
             // Whoever reads its standard error comes to the end of it.
             drop(last_hold);
             let _ = heard_all.recv_timeout(LISTENING);
-            Life::advance(life.lock(), Phase::Ended);
+            ProcessState::advance(life.lock(), Phase::Ended);
         }
     })?;
-    let (read, reading) = mpsc::channel::<(OwnedFd, Lines, Arc<Life>)>();
+    let (read, reading) = mpsc::channel::<(OwnedFd, Lines, Arc<ProcessState>)>();
     if matches!(stderr, Stderr::Log | Stderr::Lines(_)) {
         let over = Arc::clone(&over);
         thread("steadfast-stderr", move || {
@@ -89,8 +89,8 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
     });
     let mut child = process.spawn().map_err(|error| report::unstartable(process, &error))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let reach = Reach { process: Pid::from_child(&child), over };
-    let handle = Handle { life: Life::new(child.id(), report::name_of(process), patience, reach) };
+    let reach = ProcessControl { process: Pid::from_child(&child), over };
+    let handle = Handle { life: ProcessState::new(child.id(), report::name_of(process), patience, reach) };
     if let (Some(pipe), Some(lines)) = (child.stderr.take(), Lines::new(stderr, line_limit, child.id())) {
         let _ = read.send((pipe.into(), lines, Arc::clone(&handle.life)));
     }
@@ -103,7 +103,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
         _ => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
     };
     match pipes {
-        Ok((input, output)) => Ok(Started { input, output, handle }),
+        Ok((input, output)) => Ok(StartedProcess { input, output, handle }),
         Err(error) => {
             kill(&handle.life);
             Err(error)
@@ -118,7 +118,7 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
     let running = state.phase == Phase::Running;
     let first = !std::mem::replace(&mut state.ending, true);
     let over = Arc::clone(&state.reach.over);
-    Life::announce(state);
+    ProcessState::announce(state);
     if !running {
         return;
     }
@@ -136,7 +136,7 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
 }
 
 /// Kills the process and its group.
-pub(super) fn kill(life: &Life) {
+pub(super) fn kill(life: &ProcessState) {
     let mut state = life.lock();
     match state.phase {
         Phase::Running => {
@@ -151,14 +151,14 @@ pub(super) fn kill(life: &Life) {
 }
 
 /// The first thread: waits for the process, reaps it, and sees its group off.
-fn look_after(mut child: process::Child, life: &Life) {
+fn look_after(mut child: process::Child, life: &ProcessState) {
     let process = Pid::from_child(&child);
     // The process is left unreaped until the lock is held, so that its number stays its own for as long as somebody may
     // send it a signal.
     let early = wait_unreaped(process).is_err().then(|| child.wait());
     let mut state = life.lock();
     state.status = early.unwrap_or_else(|| child.wait()).ok();
-    Life::advance(state, Phase::Exited);
+    ProcessState::advance(state, Phase::Exited);
 
     if !group::is_gone(process) {
         let _ = rustix::process::kill_process_group(process, Signal::TERM);
@@ -181,7 +181,7 @@ fn wait_unreaped(process: Pid) -> io::Result<()> {
 }
 
 /// The thread of an ending: SIGTERM and SIGKILL when the process takes too long.
-fn hurry(life: &Life, over: &PipeReader) {
+fn hurry(life: &ProcessState, over: &PipeReader) {
     for (time, what) in [(life.patience.leave, Signal::TERM), (life.patience.terminate, Signal::KILL)] {
         if is_over_within(over, time) {
             return;

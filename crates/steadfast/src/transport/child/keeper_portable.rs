@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::command::{Command, Stderr};
-use super::life::{Handle, Life, Phase};
+use super::life::{Handle, ProcessState, Phase};
 use super::lines::Lines;
 use super::report;
 use crate::transport::fd::input::Input;
@@ -23,17 +23,17 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LISTENING: Duration = Duration::from_secs(1);
 
 /// A process that was started.
-pub(super) struct Started {
+pub(super) struct StartedProcess {
     pub(super) input: Input,
     pub(super) output: Output,
     pub(super) handle: Handle,
 }
 
 /// How to kill a process.
-pub(super) struct Reach(process::Child);
+pub(super) struct ProcessControl(process::Child);
 
 /// Starts the process and the threads that look after it.
-pub(super) fn start(command: &mut Command) -> io::Result<Started> {
+pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let Command { process, stderr, line_limit, patience } = command;
     let (stderr, line_limit, patience) = (stderr.clone(), *line_limit, *patience);
     process.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -45,7 +45,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
     let mut child = process.spawn().map_err(|error| report::unstartable(process, &error))?;
     let id = child.id();
     let (stdin, stdout, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let handle = Handle { life: Life::new(id, report::name_of(process), patience, Reach(child)) };
+    let handle = Handle { life: ProcessState::new(id, report::name_of(process), patience, ProcessControl(child)) };
     // Hangs up when standard error has been read.
     let (all_read, heard_all) = mpsc::channel::<()>();
     let started = || {
@@ -62,7 +62,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
         thread("steadfast-child", move || {
             look_after(&life);
             let _ = heard_all.recv_timeout(LISTENING);
-            Life::advance(life.lock(), Phase::Ended);
+            ProcessState::advance(life.lock(), Phase::Ended);
         })?;
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
@@ -70,7 +70,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<Started> {
         Ok((Input::thread(pump::reader(stdout)?), Output::thread(pump::writer(stdin)?)))
     };
     match started() {
-        Ok((input, output)) => Ok(Started { input, output, handle }),
+        Ok((input, output)) => Ok(StartedProcess { input, output, handle }),
         Err(error) => {
             kill(&handle.life);
             Err(error)
@@ -84,7 +84,7 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
     let mut state = handle.life.lock();
     let running = state.phase == Phase::Running;
     let first = !std::mem::replace(&mut state.ending, true);
-    Life::announce(state);
+    ProcessState::announce(state);
     if running && first {
         let life = Arc::clone(&handle.life);
         if thread("steadfast-ending", move || hurry(&life)).is_err() {
@@ -94,7 +94,7 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
 }
 
 /// Kills the process.
-pub(super) fn kill(life: &Life) {
+pub(super) fn kill(life: &ProcessState) {
     let mut state = life.lock();
     if state.phase == Phase::Running {
         state.forced = true;
@@ -102,23 +102,23 @@ pub(super) fn kill(life: &Life) {
     }
 }
 
-fn look_after(life: &Life) {
+fn look_after(life: &ProcessState) {
     loop {
         let mut state = life.lock();
         match state.reach.0.try_wait() {
             Ok(None) => {}
             Ok(status) => {
                 state.status = status;
-                return Life::advance(state, Phase::Exited);
+                return ProcessState::advance(state, Phase::Exited);
             }
-            Err(_) => return Life::advance(state, Phase::Exited),
+            Err(_) => return ProcessState::advance(state, Phase::Exited),
         }
         drop(state);
         std::thread::sleep(PAUSE);
     }
 }
 
-fn hurry(life: &Life) {
+fn hurry(life: &ProcessState) {
     let time = life.patience.leave.saturating_add(life.patience.terminate);
     let deadline = Instant::now().checked_add(time);
     while deadline.is_none_or(|deadline| Instant::now() < deadline) {
@@ -130,7 +130,7 @@ fn hurry(life: &Life) {
     kill(life);
 }
 
-fn read_lines(mut pipe: impl Read, mut lines: Lines, life: &Life) {
+fn read_lines(mut pipe: impl Read, mut lines: Lines, life: &ProcessState) {
     let mut buf = vec![0; 8 * 1024];
     loop {
         match pipe.read(&mut buf) {

@@ -15,7 +15,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::command::Patience;
+use super::command::EndTimeouts;
 use super::report::{Cause, Tail};
 use super::{keeper, report};
 
@@ -26,10 +26,10 @@ pub(super) enum Phase {
     Ended,
 }
 
-pub(super) struct Life {
+pub(super) struct ProcessState {
     pub(super) id: u32,
     program: String,
-    pub(super) patience: Patience,
+    pub(super) patience: EndTimeouts,
     state: Mutex<State>,
     /// What it has said on standard error, the last of it.
     said: Mutex<Tail>,
@@ -46,13 +46,13 @@ pub(super) struct State {
     /// How it ended. Stays empty when somebody else in this process reaped it.
     pub(super) status: Option<ExitStatus>,
     /// What the keeper needs to reach the process.
-    pub(super) reach: keeper::Reach,
+    pub(super) reach: keeper::ProcessControl,
     waiting: BTreeMap<u64, Waker>,
     next_key: u64,
 }
 
-impl Life {
-    pub(super) fn new(id: u32, program: String, patience: Patience, reach: keeper::Reach) -> Arc<Self> {
+impl ProcessState {
+    pub(super) fn new(id: u32, program: String, patience: EndTimeouts, reach: keeper::ProcessControl) -> Arc<Self> {
         let state = State {
             phase: Phase::Running,
             ending: false,
@@ -106,7 +106,7 @@ impl Life {
 /// A way to learn of the end of a [`Child`](super::Child), or to bring it about, from anywhere.
 #[derive(Clone)]
 pub struct Handle {
-    pub(super) life: Arc<Life>,
+    pub(super) life: Arc<ProcessState>,
 }
 
 impl Handle {
@@ -162,15 +162,15 @@ impl fmt::Debug for Handle {
 
 /// The place of one waiter.
 pub(super) struct Watch {
-    life: Arc<Life>,
+    life: Arc<ProcessState>,
     key: u64,
 }
 
 impl Watch {
     /// Whether the process has ended, and whether its end was asked for. Wakes when either changes.
-    pub(super) fn look(&mut self, cx: &mut Context<'_>) -> Seen {
+    pub(super) fn look(&mut self, cx: &mut Context<'_>) -> ProcessView {
         let state = self.life.lock();
-        let seen = Seen { exited: state.phase >= Phase::Exited, ending: state.ending };
+        let seen = ProcessView { exited: state.phase >= Phase::Exited, ending: state.ending };
         if !seen.exited {
             self.park(state, cx);
         }
@@ -203,7 +203,7 @@ impl Watch {
 }
 
 /// What a transport has to know of its process.
-pub(super) struct Seen {
+pub(super) struct ProcessView {
     pub(super) exited: bool,
     pub(super) ending: bool,
 }

@@ -2,14 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::command::{Deliver, Stderr};
+use super::command::{LineCallback, Stderr};
 
 /// The longest line that is delivered in one piece, unless told otherwise.
 pub(super) const LINE_LIMIT: usize = 16 * 1024;
 
 /// Cuts a stream of bytes into lines and delivers them.
 pub(super) struct Lines {
-    deliver: Option<Deliver>,
+    deliver: Option<LineCallback>,
     partial: Vec<u8>,
     limit: usize,
 }
@@ -17,7 +17,7 @@ pub(super) struct Lines {
 impl Lines {
     /// `None` when nobody wants the lines.
     pub(super) fn new(stderr: Stderr, limit: usize, id: u32) -> Option<Self> {
-        let deliver: Deliver = match stderr {
+        let deliver: LineCallback = match stderr {
             Stderr::Log => {
                 Box::new(move |line: &str| tracing::info!(target: "steadfast::child", process = id, "{line}"))
             }
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn shared(callback: impl FnMut(&str) + Send + 'static) -> Arc<Mutex<Deliver>> {
+    fn shared(callback: impl FnMut(&str) + Send + 'static) -> Arc<Mutex<LineCallback>> {
         Arc::new(Mutex::new(Box::new(callback)))
     }
 

@@ -71,7 +71,7 @@ impl Child {
     }
 
     fn start(command: &mut Command) -> io::Result<Self> {
-        let keeper::Started { input, output, handle } = keeper::start(command)?;
+        let keeper::StartedProcess { input, output, handle } = keeper::start(command)?;
         let watch = handle.watch();
         Ok(Self {
             input: Some(input),

@@ -12,7 +12,7 @@ use rustix::net::SocketType;
 
 /// What kind of thing a descriptor refers to, as far as waiting for it is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub(crate) enum DescriptorKind {
     /// A pipe, named or not.
     Pipe,
     /// A stream socket.
@@ -23,7 +23,7 @@ pub(crate) enum Nature {
 
 /// Which end of a pipe to open.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
+pub(crate) enum PipeEnd {
     Reading,
     Writing,
 }
@@ -39,13 +39,15 @@ pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((input, output))
 }
 
-pub(crate) fn nature(descriptor: impl AsFd) -> io::Result<Nature> {
+pub(crate) fn nature(descriptor: impl AsFd) -> io::Result<DescriptorKind> {
     let stat = rustix::fs::fstat(&descriptor)?;
     Ok(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Fifo => Nature::Pipe,
+        FileType::Fifo => DescriptorKind::Pipe,
         // Datagrams and packets have borders that a stream of bytes must not cut.
-        FileType::Socket if rustix::net::sockopt::socket_type(&descriptor)? == SocketType::STREAM => Nature::Socket,
-        _ => Nature::Other,
+        FileType::Socket if rustix::net::sockopt::socket_type(&descriptor)? == SocketType::STREAM => {
+            DescriptorKind::Socket
+        }
+        _ => DescriptorKind::Other,
     })
 }
 
@@ -53,12 +55,12 @@ pub(crate) fn nature(descriptor: impl AsFd) -> io::Result<Nature> {
 ///
 /// This fails where there is no `/proc`, where the pipe belongs to another user, and for the writing end of a named pipe that nobody reads.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn reopen_pipe(pipe: &OwnedFd, end: End) -> io::Result<OwnedFd> {
+pub(crate) fn reopen_pipe(pipe: &OwnedFd, end: PipeEnd) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
 
     let access = match end {
-        End::Reading => OFlags::RDONLY,
-        End::Writing => OFlags::WRONLY,
+        PipeEnd::Reading => OFlags::RDONLY,
+        PipeEnd::Writing => OFlags::WRONLY,
     };
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let opened = rustix::fs::open(path, access | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
@@ -71,7 +73,7 @@ pub(crate) fn reopen_pipe(pipe: &OwnedFd, end: End) -> io::Result<OwnedFd> {
 
 /// Only Linux can open a pipe a second time.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) fn reopen_pipe(_pipe: &OwnedFd, _end: End) -> io::Result<OwnedFd> {
+pub(crate) fn reopen_pipe(_pipe: &OwnedFd, _end: PipeEnd) -> io::Result<OwnedFd> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 

@@ -9,18 +9,18 @@ use std::task::{Context, Poll};
 use tokio::io::Interest;
 
 #[cfg(unix)]
-use super::descriptors::{self, End, Nature};
+use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{Kind, Watched};
+use super::readiness::{Kind, WatchedDescriptor};
 use crate::transport::memory::channel::Receiver;
 
 /// Bytes from a peer, and the news that it will send no more.
 #[derive(Debug)]
 pub(crate) enum Input {
     #[cfg(unix)]
-    Watched(Watched),
+    Watched(WatchedDescriptor),
     Thread {
         receiver: Receiver,
         reported: bool,
@@ -32,13 +32,15 @@ impl Input {
     #[cfg(unix)]
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
         match descriptors::nature(&descriptor)? {
-            Nature::Socket => return Ok(Self::Watched(Watched::new(descriptor, Kind::Socket, Interest::READABLE))),
-            Nature::Pipe => {
-                if let Ok(own) = descriptors::reopen_pipe(&descriptor, End::Reading) {
-                    return Ok(Self::Watched(Watched::new(own, Kind::Pipe, Interest::READABLE)));
+            DescriptorKind::Socket => {
+                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, Kind::Socket, Interest::READABLE)));
+            }
+            DescriptorKind::Pipe => {
+                if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Reading) {
+                    return Ok(Self::Watched(WatchedDescriptor::new(own, Kind::Pipe, Interest::READABLE)));
                 }
             }
-            Nature::Other => {}
+            DescriptorKind::Other => {}
         }
         Ok(Self::thread(pump::reader(descriptor)?))
     }
@@ -47,7 +49,7 @@ impl Input {
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(Watched::new(pipe, Kind::Pipe, Interest::READABLE)))
+        Ok(Self::Watched(WatchedDescriptor::new(pipe, Kind::Pipe, Interest::READABLE)))
     }
 
     /// Reads what a thread hands over.

@@ -9,18 +9,18 @@ use std::task::{Context, Poll};
 use tokio::io::Interest;
 
 #[cfg(unix)]
-use super::descriptors::{self, End, Nature};
+use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{Kind, Watched};
+use super::readiness::{Kind, WatchedDescriptor};
 use crate::transport::memory::channel::Sender;
 
 /// Bytes to a peer, and the news that nobody reads them.
 #[derive(Debug)]
 pub(crate) enum Output {
     #[cfg(unix)]
-    Watched(Watched),
+    Watched(WatchedDescriptor),
     Thread {
         sender: Sender,
         reported: bool,
@@ -32,14 +32,16 @@ impl Output {
     #[cfg(unix)]
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
         match descriptors::nature(&descriptor)? {
-            Nature::Socket => return Ok(Self::Watched(Watched::new(descriptor, Kind::Socket, Interest::WRITABLE))),
-            Nature::Pipe => {
-                if let Ok(own) = descriptors::reopen_pipe(&descriptor, End::Writing) {
+            DescriptorKind::Socket => {
+                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, Kind::Socket, Interest::WRITABLE)));
+            }
+            DescriptorKind::Pipe => {
+                if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Writing) {
                     descriptors::widen(&own);
-                    return Ok(Self::Watched(Watched::new(own, Kind::Pipe, Interest::WRITABLE)));
+                    return Ok(Self::Watched(WatchedDescriptor::new(own, Kind::Pipe, Interest::WRITABLE)));
                 }
             }
-            Nature::Other => {}
+            DescriptorKind::Other => {}
         }
         Ok(Self::thread(pump::writer(descriptor)?))
     }
@@ -48,7 +50,7 @@ impl Output {
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(Watched::new(pipe, Kind::Pipe, Interest::WRITABLE)))
+        Ok(Self::Watched(WatchedDescriptor::new(pipe, Kind::Pipe, Interest::WRITABLE)))
     }
 
     /// Hands bytes to a thread.

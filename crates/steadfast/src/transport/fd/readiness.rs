@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 
 /// A descriptor that registers with the runtime which polls it first.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedDescriptor {
     descriptor: Descriptor,
     kind: Kind,
     interest: Interest,
@@ -66,7 +66,7 @@ enum Direction {
     Output,
 }
 
-impl Watched {
+impl WatchedDescriptor {
     /// `interest` names the directions that will be used.
     pub(crate) fn new(descriptor: OwnedFd, kind: Kind, interest: Interest) -> Self {
         Self {

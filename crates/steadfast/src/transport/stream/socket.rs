@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::transport::Hangup;
-use crate::transport::fd::readiness::{Kind, Watched};
+use crate::transport::fd::readiness::{Kind, WatchedDescriptor};
 
 /// A connected socket, for reading and writing.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Socket(State);
 enum State {
     Tcp(TcpStream),
     Unix(UnixStream),
-    Watched(Watched),
+    Watched(WatchedDescriptor),
     /// It could not leave its first runtime; the error was reported.
     Lost,
 }
@@ -76,7 +76,7 @@ impl Socket {
         }
     }
 
-    fn watched(&mut self) -> io::Result<&mut Watched> {
+    fn watched(&mut self) -> io::Result<&mut WatchedDescriptor> {
         if !matches!(self.0, State::Watched(_)) {
             let descriptor = match std::mem::replace(&mut self.0, State::Lost) {
                 State::Tcp(stream) => OwnedFd::from(stream.into_std()?),
@@ -84,7 +84,7 @@ impl Socket {
                 State::Watched(_) | State::Lost => return Err(io::Error::from(io::ErrorKind::NotConnected)),
             };
             let interest = Interest::READABLE | Interest::WRITABLE;
-            self.0 = State::Watched(Watched::new(descriptor, Kind::Socket, interest));
+            self.0 = State::Watched(WatchedDescriptor::new(descriptor, Kind::Socket, interest));
         }
         match &mut self.0 {
             State::Watched(watched) => Ok(watched),

@@ -9,20 +9,20 @@ use steadfast_proto::envelope::OwnedParams;
 use tokio::sync::oneshot;
 
 use super::Change;
-use super::subscriptions::Subscribed;
-use crate::client::call::outcome::Loss;
+use super::subscriptions::SubscribedResources;
+use crate::client::call::outcome::CallLoss;
 use crate::error::Error;
 use crate::runtime::Backlog;
 
 /// Those who hear it.
 #[derive(Clone)]
-pub(crate) struct Told {
-    hearers: Arc<Mutex<Hearers>>,
-    pub(crate) subscribed: Arc<Subscribed>,
+pub(crate) struct ChangeListeners {
+    hearers: Arc<Mutex<ListenerTable>>,
+    pub(crate) subscribed: Arc<SubscribedResources>,
 }
 
 #[derive(Default)]
-struct Hearers {
+struct ListenerTable {
     listeners: Vec<Weak<Listener>>,
     /// The connection is gone: there is nothing more to hear.
     closed: bool,
@@ -45,16 +45,16 @@ pub(crate) struct Listener {
 pub(crate) struct Failure {
     pub(crate) error: Error,
     /// Set if it was the way to the server.
-    pub(crate) loss: Option<Loss>,
+    pub(crate) loss: Option<CallLoss>,
 }
 
-impl Told {
+impl ChangeListeners {
     /// On a connection with room for as many calls.
     pub(crate) fn new(calls: usize) -> Self {
-        Self { hearers: Arc::default(), subscribed: Arc::new(Subscribed::new(calls)) }
+        Self { hearers: Arc::default(), subscribed: Arc::new(SubscribedResources::new(calls)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Hearers> {
+    fn lock(&self) -> MutexGuard<'_, ListenerTable> {
         self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

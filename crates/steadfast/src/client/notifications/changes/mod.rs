@@ -20,17 +20,17 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
 
 use crate::client::Client;
-use crate::client::call::outcome::{Loss, Lost, result_of};
-use crate::client::connection::live::Link;
-use crate::client::connection::reconnect::Streak;
-use crate::client::connection::reconnecting::Failed;
+use crate::client::call::outcome::{CallLoss, LossKind, result_of};
+use crate::client::connection::live::LiveConnection;
+use crate::client::connection::reconnect::FailureStreak;
+use crate::client::connection::reconnecting::LostConnection;
 use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{sleep_until, unless};
 use crate::runtime::{CallOptions, PendingCall};
 use listeners::{Failure, Listener};
 use subscribe::hear;
 
-pub(crate) use listeners::Told;
+pub(crate) use listeners::ChangeListeners;
 
 /// Something that has changed at the server.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,12 +98,12 @@ pub struct Changes {
     filter: SubscriptionFilter,
     /// What is listened to, over what, and since when.
     source: Source,
-    link: Arc<Link>,
+    link: Arc<LiveConnection>,
     since: Moment,
     /// It was said that the server tells of changes.
     listening: bool,
     /// How often in a row it was listened to in vain.
-    streak: Streak,
+    streak: FailureStreak,
 }
 
 enum Source {
@@ -112,21 +112,21 @@ enum Source {
     /// What the server tells everyone.
     Told(Arc<Listener>),
     /// The connection was lost, and there will be another.
-    Returning(Pin<Box<dyn Future<Output = Result<Arc<Link>, Error>> + Send>>),
+    Returning(Pin<Box<dyn Future<Output = Result<Arc<LiveConnection>, Error>> + Send>>),
     /// It could not begin.
     Failed(Error),
     Over,
 }
 
 /// What comes of a source.
-enum Heard {
+enum ChangeEvent {
     Change(Change),
     /// Nothing of interest.
     Nothing,
     /// Another link.
-    Back(Arc<Link>),
+    Back(Arc<LiveConnection>),
     /// It has ended: by itself, or because the way to the server was lost.
-    Ended(Option<Error>, Option<Loss>),
+    Ended(Option<Error>, Option<CallLoss>),
 }
 
 impl Client {
@@ -155,7 +155,7 @@ impl Client {
     pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
         let link = self.inner.line.link();
         let since = self.inner.runtime().now();
-        let (source, streak) = (Source::Over, Streak::default());
+        let (source, streak) = (Source::Over, FailureStreak::default());
         let mut changes = Changes { client: self.clone(), filter, source, link, since, listening: false, streak };
         changes.begin();
         changes
@@ -188,7 +188,7 @@ impl Changes {
     }
 
     /// What is to be listened to after a loss: another link, if the client comes back and this was not in vain too often.
-    fn after(&mut self, loss: Option<Loss>) -> Option<Source> {
+    fn after(&mut self, loss: Option<CallLoss>) -> Option<Source> {
         let (loss, line) = (loss?, Arc::clone(&self.client.inner.line));
         let runtime = Arc::clone(self.client.inner.runtime());
         let now = runtime.now();
@@ -197,8 +197,8 @@ impl Changes {
             return None;
         }
         // A link that is lost has the line wait; one that lives is not to be asked again and again.
-        let when = if loss.of == Lost::Call { self.streak.next(line.policy(), &*runtime) } else { now };
-        let failed = Failed { link: Arc::clone(&self.link), at: self.since, lost: loss.of };
+        let when = if loss.of == LossKind::Call { self.streak.next(line.policy(), &*runtime) } else { now };
+        let failed = LostConnection { link: Arc::clone(&self.link), at: self.since, lost: loss.of };
         Some(Source::Returning(Box::pin(async move {
             // A line that is closed says so at once.
             unless(line.wait_until_closing(), sleep_until(&*runtime, when)).await;
@@ -208,37 +208,40 @@ impl Changes {
 }
 
 impl Source {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ChangeEvent> {
         Poll::Ready(match self {
             Self::Call(call) => match std::task::ready!(call.poll_notice(cx)) {
                 Ok((method, params)) => match Change::read(method, &params) {
-                    Some(change) => Heard::Change(change),
+                    Some(change) => ChangeEvent::Change(change),
                     // Nothing that comes behind it would be told.
                     None if method == Method::SubscriptionAcknowledged => {
                         let why = "it is not said what is listened to";
-                        Heard::Ended(Some(Error::unreadable(Method::Listen, why)), None)
+                        ChangeEvent::Ended(Some(Error::unreadable(Method::Listen, why)), None)
                     }
-                    None => Heard::Nothing,
+                    None => ChangeEvent::Nothing,
                 },
                 Err(ending) => {
-                    let loss = Loss::of(&ending);
-                    Heard::Ended(result_of::<request::Listen>(ending).err(), loss)
+                    let loss = CallLoss::of(&ending);
+                    ChangeEvent::Ended(result_of::<request::Listen>(ending).err(), loss)
                 }
             },
             Self::Told(listener) => match std::task::ready!(listener.poll(cx)) {
-                Some(Ok(change)) => Heard::Change(change),
-                Some(Err(Failure { error, loss })) => Heard::Ended(Some(error), loss),
-                None => Heard::Ended(Some(Error::closed(Outcome::Unknown)), Some(Loss { sent: true, of: Lost::Link })),
+                Some(Ok(change)) => ChangeEvent::Change(change),
+                Some(Err(Failure { error, loss })) => ChangeEvent::Ended(Some(error), loss),
+                None => ChangeEvent::Ended(
+                    Some(Error::closed(Outcome::Unknown)),
+                    Some(CallLoss { sent: true, of: LossKind::Connection }),
+                ),
             },
             Self::Returning(returning) => match std::task::ready!(returning.as_mut().poll(cx)) {
-                Ok(link) => Heard::Back(link),
-                Err(error) => Heard::Ended(Some(error), None),
+                Ok(link) => ChangeEvent::Back(link),
+                Err(error) => ChangeEvent::Ended(Some(error), None),
             },
             Self::Failed(_) => match std::mem::replace(self, Self::Over) {
-                Self::Failed(error) => Heard::Ended(Some(error), None),
-                _ => Heard::Ended(None, None),
+                Self::Failed(error) => ChangeEvent::Ended(Some(error), None),
+                _ => ChangeEvent::Ended(None, None),
             },
-            Self::Over => Heard::Ended(None, None),
+            Self::Over => ChangeEvent::Ended(None, None),
         })
     }
 }
@@ -250,19 +253,19 @@ impl Stream for Changes {
         let changes = &mut *self;
         loop {
             match std::task::ready!(changes.source.poll(cx)) {
-                Heard::Change(change) => {
+                ChangeEvent::Change(change) => {
                     changes.listening |= matches!(change, Change::Listening(_));
                     // A server may tell of changes before it has said of which: who looks then has not seen them all.
                     if changes.listening || mutant!(TellEarly) {
                         return Poll::Ready(Some(Ok(change)));
                     }
                 }
-                Heard::Nothing => {}
-                Heard::Back(link) => {
+                ChangeEvent::Nothing => {}
+                ChangeEvent::Back(link) => {
                     changes.link = link;
                     changes.begin();
                 }
-                Heard::Ended(error, loss) => {
+                ChangeEvent::Ended(error, loss) => {
                     let next = changes.after(loss);
                     let over = next.is_none();
                     changes.source = next.unwrap_or(Source::Over);

@@ -9,9 +9,9 @@ use steadfast_model::{ResourceParams, Revision, SubscriptionFilter, era};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
-use super::listeners::{Failure, Listener, Told};
-use crate::client::call::outcome::{Loss, result_of};
-use crate::client::connection::live::{Link, wait_until_audible};
+use super::listeners::{ChangeListeners, Failure, Listener};
+use crate::client::call::outcome::{CallLoss, result_of};
+use crate::client::connection::live::{LiveConnection, wait_until_audible};
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{before, unless};
@@ -27,17 +27,17 @@ const TAKING_BACK: Duration = Duration::from_secs(10);
 const OPENING: Duration = Duration::from_secs(5);
 
 /// Begins to listen on a connection.
-pub(crate) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter) -> Arc<Listener> {
+pub(crate) fn hear(client: &Client, link: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<Listener> {
     let (listener, gone) = Listener::new(filter);
     link.told.add(&listener);
-    let subscriptions = Subscriptions {
+    let subscriptions = ResourceSubscriptions {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
         told: link.told.clone(),
         mailbox: Arc::clone(&link.mailbox),
         audible: link.audible(),
         revision: link.peer.revision,
-        gone: Gone { listening: gone, said: false },
+        gone: NoListeners { listening: gone, said: false },
     };
     let filter = listener.filter.clone();
     client.inner.runtime().spawn(Box::pin(subscriptions.keep(Arc::downgrade(&listener), filter)));
@@ -45,24 +45,24 @@ pub(crate) fn hear(client: &Client, link: &Arc<Link>, filter: SubscriptionFilter
 }
 
 /// It keeps nothing open: what nobody has any more ends, whatever the server is still to be told.
-struct Subscriptions {
+struct ResourceSubscriptions {
     /// Never held while something is waited for: the last client ends all of this.
     client: Weak<Inner>,
     runtime: Arc<dyn Runtime>,
-    told: Told,
+    told: ChangeListeners,
     mailbox: Arc<Mailbox>,
     audible: watch::Receiver<bool>,
     revision: Revision,
-    gone: Gone,
+    gone: NoListeners,
 }
 
 /// Tells when nobody listens any more.
-struct Gone {
+struct NoListeners {
     listening: oneshot::Receiver<()>,
     said: bool,
 }
 
-impl Gone {
+impl NoListeners {
     async fn wait(&mut self) {
         if !self.said {
             // Nothing is ever sent: that it is dropped says so.
@@ -72,7 +72,7 @@ impl Gone {
     }
 }
 
-impl Subscriptions {
+impl ResourceSubscriptions {
     /// Makes them, says so, and takes them back when nobody listens any more, also while they are being made.
     async fn keep(mut self, listener: Weak<Listener>, filter: SubscriptionFilter) {
         if let Some(made) = self.make(&filter).await {
@@ -114,7 +114,7 @@ impl Subscriptions {
             let _ = before(&*self.runtime, Some(self.runtime.now() + TAKING_BACK), call).await;
             return None;
         };
-        let loss = Loss::of(&ending);
+        let loss = CallLoss::of(&ending);
         Some(result_of::<request::Subscribe>(ending).map(drop).map_err(|error| {
             // What was lost on the way back is there all the same.
             if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) || mutant!(ForgetLostSubscriptions) {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 /// The resources of one connection.
-pub(crate) struct Subscribed {
+pub(crate) struct SubscribedResources {
     resources: Mutex<BTreeMap<String, Resource>>,
     /// One permit for each request to unsubscribe that may be in flight.
     unsubscribing: Semaphore,
@@ -22,9 +22,9 @@ pub(crate) struct Subscribed {
 type Resource = Arc<tokio::sync::Mutex<bool>>;
 
 /// The turn of whoever holds it with one resource: true if the server may tell of it.
-pub(crate) type Turn = OwnedMutexGuard<bool>;
+pub(crate) type SubscriptionTurn = OwnedMutexGuard<bool>;
 
-impl Subscribed {
+impl SubscribedResources {
     /// With room for as many requests to unsubscribe at a time.
     pub(crate) fn new(room: usize) -> Self {
         let unsubscribing = Semaphore::new(room.clamp(1, Semaphore::MAX_PERMITS));
@@ -38,7 +38,7 @@ impl Subscribed {
     }
 
     /// Waits for a turn with a resource, in the order in which they are asked for.
-    pub(crate) async fn turn(&self, uri: &str) -> Turn {
+    pub(crate) async fn turn(&self, uri: &str) -> SubscriptionTurn {
         let resource = {
             let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
             // Those that nobody is at, and that the server does not tell of, are as if they had never been.
@@ -55,7 +55,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_has_its_turn_at_a_time_and_in_order() {
-        let subscribed = Subscribed::new(1);
+        let subscribed = SubscribedResources::new(1);
         let mut first = subscribed.turn("a:1").await;
         *first = true;
         let mut second = Box::pin(subscribed.turn("a:1"));
@@ -68,7 +68,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_nobody_subscribes_to_is_forgotten() {
-        let subscribed = Subscribed::new(1);
+        let subscribed = SubscribedResources::new(1);
         *subscribed.turn("kept").await = true;
         for number in 0..100 {
             *subscribed.turn(&number.to_string()).await = false;

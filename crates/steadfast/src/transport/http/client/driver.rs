@@ -14,18 +14,18 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Level;
 
 use super::HttpTarget;
-use super::exchange::{Exchange, Incoming};
-use super::in_flight::Underway;
-use super::in_flight::delivery::{Passage, Sent};
+use super::exchange::{DriverEvent, MessagePost};
+use super::in_flight::InFlightCalls;
+use super::in_flight::delivery::{Delivery, SentRequest};
 use super::legacy_sse;
 use super::outgoing::Outgoing;
-use super::request::Wanted;
+use super::request::HttpRequest;
 use super::shared::Shared;
 use super::stream::events::Events;
 use super::stream::server_stream::listen;
-use super::task::Carried;
-use super::tool_headers::Above;
-use crate::runtime::{Ended, Engine, Mailbox, Runtime, Service, Timer};
+use super::task::RequestTask;
+use super::tool_headers::ToolHeaders;
+use crate::runtime::{ConnectionEnd, Engine, Mailbox, Runtime, Service, Timer};
 
 /// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
 const WAITING: usize = 64;
@@ -49,31 +49,31 @@ const LEAVING: Duration = Duration::from_secs(2);
 pub(crate) struct HttpDriver<S> {
     engine: Engine<S>,
     shared: Arc<Shared>,
-    incoming: mpsc::Receiver<Incoming>,
+    incoming: mpsc::Receiver<DriverEvent>,
     /// For the tasks.
-    driver: mpsc::Sender<Incoming>,
+    driver: mpsc::Sender<DriverEvent>,
     /// What is told in the place of tasks that could not. There is one word a task.
-    last_words: mpsc::UnboundedReceiver<Incoming>,
-    last_word: mpsc::UnboundedSender<Incoming>,
+    last_words: mpsc::UnboundedReceiver<DriverEvent>,
+    last_word: mpsc::UnboundedSender<DriverEvent>,
     /// The calls that are on their way.
-    underway: Underway,
+    underway: InFlightCalls,
     /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
-    messages: Vec<Carried>,
+    messages: Vec<RequestTask>,
     /// Cancellations, behind the calls that were given up. Nothing waits behind them.
-    cancellations: VecDeque<Carried>,
+    cancellations: VecDeque<RequestTask>,
     /// A message has to arrive before any other. This ends when it has, or never will.
     held: Option<oneshot::Receiver<()>>,
     /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
-    listening: Option<Carried>,
-    lingering: VecDeque<Carried>,
+    listening: Option<RequestTask>,
+    lingering: VecDeque<RequestTask>,
     /// How it ended, and how long the server has to hear of it.
-    leaving: Option<(Ended, Box<dyn Timer>)>,
+    leaving: Option<(ConnectionEnd, Box<dyn Timer>)>,
 }
 
 impl<S: Service> HttpDriver<S> {
     pub(crate) fn new(
         target: HttpTarget,
-        above: Arc<dyn Above>,
+        above: Arc<dyn ToolHeaders>,
         service: impl FnOnce(&Arc<Mailbox>) -> S,
         hello: Hello,
         limits: Limits,
@@ -91,7 +91,7 @@ impl<S: Service> HttpDriver<S> {
             driver,
             last_words,
             last_word,
-            underway: Underway::default(),
+            underway: InFlightCalls::default(),
             messages: Vec::new(),
             cancellations: VecDeque::new(),
             held: None,
@@ -125,14 +125,14 @@ impl<S: Service> HttpDriver<S> {
             heard = true;
             let now = self.engine.runtime.now();
             match incoming {
-                Incoming::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
-                Incoming::Message(message) => self.engine.connection.handle_message(now, &message),
-                Incoming::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
-                Incoming::SessionLost if mutant!(KeepLostSession) => {}
-                Incoming::SessionLost => self.engine.connection.handle_peer_gone(now),
-                Incoming::StreamOpened(events) => self.read_stream(*events),
-                Incoming::StreamEnded => self.engine.connection.handle_end_of_input(now),
-                Incoming::Lingering(response) => self.linger(response),
+                DriverEvent::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
+                DriverEvent::Message(message) => self.engine.connection.handle_message(now, &message),
+                DriverEvent::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
+                DriverEvent::SessionLost if mutant!(KeepLostSession) => {}
+                DriverEvent::SessionLost => self.engine.connection.handle_peer_gone(now),
+                DriverEvent::StreamOpened(events) => self.read_stream(*events),
+                DriverEvent::StreamEnded => self.engine.connection.handle_end_of_input(now),
+                DriverEvent::Lingering(response) => self.linger(response),
             }
             self.engine.act();
         }
@@ -140,7 +140,7 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// What a task has told; behind all of that, what is told in the place of one that could not.
-    fn next_incoming(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
+    fn next_incoming(&mut self, cx: &mut Context<'_>) -> Option<DriverEvent> {
         if let Poll::Ready(Some(incoming)) = self.incoming.poll_recv(cx) {
             return Some(incoming);
         }
@@ -154,8 +154,8 @@ impl<S: Service> HttpDriver<S> {
     fn begin(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
-        last_word: impl FnOnce() -> Option<Incoming> + Send + 'static,
-    ) -> Carried {
+        last_word: impl FnOnce() -> Option<DriverEvent> + Send + 'static,
+    ) -> RequestTask {
         let (driver, shared) = (self.last_word.clone(), Arc::clone(&self.shared));
         let otherwise = move || {
             let why = "what makes it panicked, or its runtime is gone";
@@ -165,7 +165,7 @@ impl<S: Service> HttpDriver<S> {
                 let _ = driver.send(word);
             }
         };
-        Carried::begin(&*self.engine.runtime, task, otherwise)
+        RequestTask::begin(&*self.engine.runtime, task, otherwise)
     }
 
     /// Once it ends there is nothing to wait for: what comes is looked at, or comes to nothing.
@@ -216,8 +216,8 @@ impl<S: Service> HttpDriver<S> {
             self.engine.connection.handle_call_sent(call);
         }
         let given_up = outgoing.cancels.as_ref().and_then(|id| self.underway.take_out(id));
-        let (id, passage) = (outgoing.id.clone(), Passage::new());
-        let exchange = Exchange {
+        let (id, passage) = (outgoing.id.clone(), Delivery::new());
+        let exchange = MessagePost {
             shared: Arc::clone(&self.shared),
             outgoing,
             call,
@@ -229,7 +229,7 @@ impl<S: Service> HttpDriver<S> {
         let behind = given_up.is_some();
         let carried = self.begin(exchange.run(body, given_up), last_word);
         match call {
-            Some(call) => self.underway.insert(call, id, Sent { carried, passage }),
+            Some(call) => self.underway.insert(call, id, SentRequest { carried, passage }),
             None if behind => {
                 make_room(&mut self.cancellations, MOST_CANCELLATIONS);
                 self.cancellations.push_back(carried);
@@ -272,10 +272,10 @@ impl<S: Service> HttpDriver<S> {
     fn read_stream(&mut self, events: Events) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.driver.clone());
         self.shared.note_audible();
-        self.listening = Some(self.begin(reading, || Some(Incoming::StreamEnded)));
+        self.listening = Some(self.begin(reading, || Some(DriverEvent::StreamEnded)));
     }
 
-    fn linger(&mut self, response: Carried) {
+    fn linger(&mut self, response: RequestTask) {
         make_room(&mut self.lingering, MOST_LINGERING);
         self.lingering.push_back(response);
     }
@@ -302,7 +302,7 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// Begins to leave: what was said is still carried, and a session is ended.
-    fn leave(&mut self, ended: Ended) {
+    fn leave(&mut self, ended: ConnectionEnd) {
         self.engine.wind_up();
         self.underway.clear();
         self.lingering.clear();
@@ -312,7 +312,7 @@ impl<S: Service> HttpDriver<S> {
         }
         if self.shared.session().id.is_some() {
             let shared = Arc::clone(&self.shared);
-            let wanted = Wanted { method: http::Method::DELETE, ..Wanted::default() };
+            let wanted = HttpRequest { method: http::Method::DELETE, ..HttpRequest::default() };
             // A server may not let its sessions be ended, and it may be gone.
             let goodbye = async move { drop(shared.send(wanted).await) };
             self.messages.push(self.begin(goodbye, || None));
@@ -324,7 +324,7 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// Ready when the server has heard all of it, or has had the time to.
-    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         // Their ends are what is waited for, and nothing is left to be told.
         while self.next_incoming(cx).is_some() {}
         self.reap_messages(cx);
@@ -335,7 +335,7 @@ impl<S: Service> HttpDriver<S> {
 }
 
 /// The oldest makes room for one more.
-fn make_room(carried: &mut VecDeque<Carried>, most: usize) {
+fn make_room(carried: &mut VecDeque<RequestTask>, most: usize) {
     if carried.len() >= most {
         carried.pop_front();
     }
@@ -345,9 +345,9 @@ fn make_room(carried: &mut VecDeque<Carried>, most: usize) {
 impl<S> Unpin for HttpDriver<S> {}
 
 impl<S: Service> Future for HttpDriver<S> {
-    type Output = Ended;
+    type Output = ConnectionEnd;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let driver = &mut *self;
         if driver.leaving.is_some() {
             return driver.poll_left(cx);

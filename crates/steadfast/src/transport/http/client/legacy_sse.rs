@@ -22,11 +22,11 @@ use steadfast_proto::frame::sse::Decoded;
 use tokio::sync::mpsc;
 use tracing::Level;
 
-use super::exchange::Incoming;
+use super::exchange::DriverEvent;
 use super::fetch::FetchResponse;
-use super::request::{NoResponse, Wanted};
+use super::request::{HttpRequest, NoResponse};
 use super::shared::Shared;
-use super::stream::events::{Events, Heard, is_events};
+use super::stream::events::{Events, StreamEvent, is_events};
 use crate::runtime::timeout::before;
 
 /// How long a server may take to say where to POST to. One that says nothing is of another kind, and its refusal is what
@@ -35,22 +35,22 @@ const ENDPOINT: Duration = Duration::from_secs(5);
 
 /// What was found out about a server, for all who connect to it by one target.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct LegacySupport {
     /// It has refused what is newer.
     speaks_legacy_sse: AtomicBool,
 }
 
 /// Whether this transport is spoken on a connection.
-pub(crate) struct Legacy {
+pub(crate) struct LegacySse {
     /// Nothing else may be tried.
     only: bool,
-    known: Arc<Known>,
+    known: Arc<LegacySupport>,
     /// Where to POST to, once the stream is open.
     endpoint: OnceLock<Url>,
 }
 
-impl Legacy {
-    pub(crate) fn new(only: bool, known: Arc<Known>) -> Self {
+impl LegacySse {
+    pub(crate) fn new(only: bool, known: Arc<LegacySupport>) -> Self {
         Self { only, known, endpoint: OnceLock::new() }
     }
 
@@ -91,7 +91,7 @@ pub(crate) fn is_refusal_of_its_kind(status: StatusCode, error: Option<&ErrorObj
 }
 
 /// Why there is no stream.
-pub(crate) enum NotOpened {
+pub(crate) enum OpenStreamError {
     NoResponse(NoResponse),
     /// The server says no.
     Refused(FetchResponse),
@@ -102,17 +102,17 @@ pub(crate) enum NotOpened {
 }
 
 /// Opens the stream, and takes note of its endpoint.
-pub(crate) async fn open(shared: &Shared) -> Result<Events, NotOpened> {
-    let response = shared.send(Wanted::default()).await.map_err(NotOpened::NoResponse)?;
+pub(crate) async fn open(shared: &Shared) -> Result<Events, OpenStreamError> {
+    let response = shared.send(HttpRequest::default()).await.map_err(OpenStreamError::NoResponse)?;
     if !response.status().is_success() {
-        return Err(NotOpened::Refused(response));
+        return Err(OpenStreamError::Refused(response));
     }
     if !is_events(&response) {
-        return Err(NotOpened::NotIt("what the server has at its URL is not a stream of events".to_owned()));
+        return Err(OpenStreamError::NotIt("what the server has at its URL is not a stream of events".to_owned()));
     }
     let mut events = Events::new(response, shared.longest);
-    let named = first(shared, &mut events).await.map_err(NotOpened::NotIt)?;
-    shared.legacy.note(endpoint_of(&shared.url, &named).map_err(NotOpened::Elsewhere)?);
+    let named = first(shared, &mut events).await.map_err(OpenStreamError::NotIt)?;
+    shared.legacy.note(endpoint_of(&shared.url, &named).map_err(OpenStreamError::Elsewhere)?);
     Ok(events)
 }
 
@@ -146,28 +146,28 @@ fn endpoint_of(server: &Url, named: &[u8]) -> Result<Url, String> {
 const ENDED: &str = "the stream of the server has ended, and the connection with it";
 
 /// Reads the stream to its end, which is that of the connection.
-pub(crate) async fn read(shared: Arc<Shared>, mut events: Events, driver: mpsc::Sender<Incoming>) {
+pub(crate) async fn read(shared: Arc<Shared>, mut events: Events, driver: mpsc::Sender<DriverEvent>) {
     loop {
         match events.next().await {
-            Heard::Message(message) => {
-                if driver.send(Incoming::Message(message)).await.is_err() {
+            StreamEvent::Message(message) => {
+                if driver.send(DriverEvent::Message(message)).await.is_err() {
                     return;
                 }
             }
-            Heard::TooLong => {
+            StreamEvent::TooLong => {
                 // It may be an answer, and whose is not known. Nobody is to wait for it.
                 let why = format!("a message is longer than {} bytes", shared.longest);
                 shared.log(Level::WARN, ENDED, &why);
                 break;
             }
-            Heard::End(why) => {
+            StreamEvent::End(why) => {
                 shared.log(Level::DEBUG, ENDED, &why);
                 break;
             }
         }
     }
     // If the driver is gone, so is whoever waited.
-    let _ = driver.send(Incoming::StreamEnded).await;
+    let _ = driver.send(DriverEvent::StreamEnded).await;
 }
 
 #[cfg(test)]

@@ -34,4 +34,4 @@ pub use authorize::{Attempt, Authorize, Authorizing};
 pub(crate) use driver::HttpDriver;
 pub use fetch::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
 pub use target::HttpTarget;
-pub(crate) use tool_headers::Above;
+pub(crate) use tool_headers::ToolHeaders;

@@ -7,7 +7,7 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{encode, named_by};
 use steadfast_proto::http::name;
 
-use super::tool_headers::Above;
+use super::tool_headers::ToolHeaders;
 
 /// As deep as any message may be.
 const DEEPEST: usize = 1_024;
@@ -27,7 +27,7 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// Looks at a message of our own. The client knows which arguments of a tool are mirrored. If it cannot be looked at, because
     /// what the program put into it is too deep, it is said why.
-    pub(crate) fn of(body: &[u8], above: &dyn Above) -> Result<Self, String> {
+    pub(crate) fn of(body: &[u8], above: &dyn ToolHeaders) -> Result<Self, String> {
         let message = envelope::read(body, DEEPEST).map_err(|refusal| refusal.error().message.into_owned())?;
         let (id, method, params) = match message {
             Message::Request { id, method, params } => (Some(id), method, params),

@@ -8,7 +8,7 @@ use reqwest::Url;
 use steadfast_proto::http::name;
 
 use super::fetch::FetchError;
-use super::in_flight::delivery::Passage;
+use super::in_flight::delivery::Delivery;
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -16,7 +16,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A request to be made.
 #[derive(Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct HttpRequest<'a> {
     pub(crate) method: http::Method,
     /// Where to, if not to the server's URL.
     pub(crate) endpoint: Option<&'a Url>,
@@ -25,11 +25,11 @@ pub(crate) struct Wanted<'a> {
     pub(crate) last_event_id: Option<&'a str>,
     pub(crate) body: Option<bytes::Bytes>,
     /// Who wants to know how far it has come.
-    pub(crate) passage: Option<&'a Passage>,
+    pub(crate) passage: Option<&'a Delivery>,
     pub(crate) timeout: Option<Duration>,
 }
 
-impl Wanted<'_> {
+impl HttpRequest<'_> {
     pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), NoResponse> {
         headers.insert(ACCEPT, if self.method == http::Method::GET { EVENTS } else { ANYTHING });
         if let Some(id) = self.last_event_id {

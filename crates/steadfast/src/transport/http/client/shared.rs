@@ -13,12 +13,12 @@ use super::authorize::Authorize;
 use super::authorize::signing::Signing;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
-use super::in_flight::delivery::Passage;
-use super::legacy_sse::Legacy;
-use super::request::{NoResponse, Wanted};
+use super::in_flight::delivery::Delivery;
+use super::legacy_sse::LegacySse;
+use super::request::{HttpRequest, NoResponse};
 use super::session::Session;
-use super::tool_headers::Above;
-use crate::runtime::{Provoked, ProvokedLog, Runtime};
+use super::tool_headers::ToolHeaders;
+use crate::runtime::{PeerLogRecord, RateLimitedLog, Runtime};
 
 /// How often one request is made again because it was not let in.
 const ASKED_AGAIN: usize = 4;
@@ -36,13 +36,13 @@ pub(crate) struct Shared {
     /// How deep one may be nested.
     pub(crate) depth: usize,
     /// Knows of tools, and has to know who asks.
-    pub(crate) above: Arc<dyn Above>,
+    pub(crate) above: Arc<dyn ToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<Session>,
-    pub(crate) legacy: Legacy,
+    pub(crate) legacy: LegacySse,
     /// Whether the server is heard when it speaks first, or never will be.
     pub(crate) audible: watch::Sender<bool>,
-    pub(crate) log: Mutex<ProvokedLog>,
+    pub(crate) log: Mutex<RateLimitedLog>,
 }
 
 impl Shared {
@@ -57,12 +57,12 @@ impl Shared {
     /// Something that the server may have provoked. Tasks are on the thread of all connections, and do not write there (L6).
     pub(crate) fn log(&self, level: Level, what: &'static str, why: &str) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.note(self.runtime.now(), Provoked::carrying(level, what, why));
+        log.note(self.runtime.now(), PeerLogRecord::carrying(level, what, why));
     }
 
     /// Makes a request, wherever it is sent on to. At each URL it is another one to whoever authorizes it: what proves who sends it
     /// may be for that URL alone.
-    pub(crate) async fn send(&self, wanted: Wanted<'_>) -> Result<FetchResponse, NoResponse> {
+    pub(crate) async fn send(&self, wanted: HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
         let mut elsewhere = None;
         let mut left = REDIRECTS;
         loop {
@@ -74,33 +74,33 @@ impl Shared {
                 return Ok(response);
             }
             // It has not been carried out there.
-            wanted.passage.into_iter().for_each(Passage::note_back);
+            wanted.passage.into_iter().for_each(Delivery::note_back);
             elsewhere = next;
             left -= 1;
         }
     }
 
     /// Makes a request, as often as whoever authorizes it asks for.
-    async fn send_to(&self, url: &Url, wanted: &Wanted<'_>) -> Result<FetchResponse, NoResponse> {
+    async fn send_to(&self, url: &Url, wanted: &HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
         let authorize = self.authorize.as_ref();
         let mut signing = authorize.map(|all| Signing::new(all, &wanted.method, url.as_str(), &self.runtime));
         let mut left = ASKED_AGAIN;
         loop {
             let response = self.send_once(url, wanted, signing.as_mut()).await?;
             let Some(signing) = &mut signing else {
-                wanted.passage.into_iter().for_each(Passage::note_arrived);
+                wanted.passage.into_iter().for_each(Delivery::note_arrived);
                 return Ok(response);
             };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
                 // Whoever gives it up while somebody logs in has nothing to tell the server.
-                wanted.passage.into_iter().for_each(Passage::note_back);
+                wanted.passage.into_iter().for_each(Delivery::note_back);
             }
             let answered = signing.answered(response.status(), response.headers().clone()).await;
             if !refused {
                 // Not earlier: what has arrived may be given up, and dropped at the await above with the status that nothing has
                 // looked at yet. It may say that the session is lost.
-                wanted.passage.into_iter().for_each(Passage::note_arrived);
+                wanted.passage.into_iter().for_each(Delivery::note_arrived);
             }
             match answered {
                 Ok(true) if refused && left > 0 => left -= 1,
@@ -114,7 +114,7 @@ impl Shared {
     async fn send_once(
         &self,
         url: &Url,
-        wanted: &Wanted<'_>,
+        wanted: &HttpRequest<'_>,
         signing: Option<&mut Signing>,
     ) -> Result<FetchResponse, NoResponse> {
         let mut headers = self.headers.clone();

@@ -9,12 +9,12 @@ use steadfast_proto::connection::Limits;
 use tokio::sync::watch;
 
 use super::authorize::Authorize;
-use super::fetch::network::Reach;
+use super::fetch::network::Network;
 use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
-use super::legacy_sse::{Known, Legacy};
+use super::legacy_sse::{LegacySse, LegacySupport};
 use super::reserved::is_reserved;
 use super::shared::Shared;
-use super::tool_headers::Above;
+use super::tool_headers::ToolHeaders;
 use crate::runtime::Runtime;
 
 /// A server at a URL.
@@ -42,7 +42,7 @@ use crate::runtime::Runtime;
 pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
-    reach: Reach,
+    reach: Network,
     client: Option<reqwest::Client>,
     fetch: Option<Arc<dyn Fetch>>,
     authorize: Option<Arc<dyn Authorize>>,
@@ -50,7 +50,7 @@ pub struct HttpTarget {
     /// What was wrong with what was asked for, first of all.
     problem: Option<String>,
     pool: Arc<Mutex<Option<reqwest::Client>>>,
-    known: Arc<Known>,
+    known: Arc<LegacySupport>,
 }
 
 impl HttpTarget {
@@ -64,7 +64,7 @@ impl HttpTarget {
         Self {
             url,
             headers: HeaderMap::new(),
-            reach: Reach::default(),
+            reach: Network::default(),
             client: None,
             fetch: None,
             authorize: None,
@@ -155,7 +155,7 @@ impl HttpTarget {
     /// What it takes to make requests, for messages within these limits.
     pub(crate) fn resolve(
         self,
-        above: Arc<dyn Above>,
+        above: Arc<dyn ToolHeaders>,
         limits: &Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Shared> {
@@ -176,7 +176,7 @@ impl HttpTarget {
             above,
             runtime,
             session: Mutex::default(),
-            legacy: Legacy::new(self.only_legacy_sse, self.known),
+            legacy: LegacySse::new(self.only_legacy_sse, self.known),
             audible: watch::Sender::new(false),
             log: Mutex::default(),
         })
@@ -199,7 +199,7 @@ impl HttpTarget {
     }
 
     /// Reached in another way, it has other connections.
-    fn reached(mut self, change: impl FnOnce(&mut Reach) -> Result<(), String>) -> Self {
+    fn reached(mut self, change: impl FnOnce(&mut Network) -> Result<(), String>) -> Self {
         self.pool = Arc::default();
         if let Err(problem) = change(&mut self.reach) {
             self.note_problem(problem);
@@ -241,7 +241,7 @@ mod tests {
     fn a_client_of_the_programs_has_its_own_connections() {
         let target = HttpTarget::new("http://127.0.0.1:1/");
         let url = target.url.clone().unwrap();
-        let own = target.clone().client(Reach::default().client(&url).unwrap());
+        let own = target.clone().client(Network::default().client(&url).unwrap());
         assert_eq!((target.clone().no_proxy().conflict(), own.conflict()), (None, None));
         for beside in [own.clone().no_proxy(), own.clone().proxy("http://127.0.0.1:2")] {
             assert!(beside.conflict().is_some_and(|problem| problem.contains("beside `client`")));

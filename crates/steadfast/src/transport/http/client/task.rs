@@ -9,11 +9,11 @@ use steadfast_proto::mutant;
 use crate::runtime::{Runtime, Task, drop_quietly, poll_quietly};
 
 /// Stands for a task. Dropping it gives the task up.
-pub(crate) struct Carried(Arc<Tether>);
+pub(crate) struct RequestTask(Arc<TaskLink>);
 
 /// Between what stands for a task and the task.
 #[derive(Default)]
-struct Tether(Mutex<State>);
+struct TaskLink(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -25,7 +25,7 @@ struct State {
     owner: Option<Waker>,
 }
 
-impl Carried {
+impl RequestTask {
     /// Begins a task. If it does not come to its end, because it panics or goes with its runtime, `otherwise` is called in its
     /// place; not if it was given up.
     pub(crate) fn begin(
@@ -33,8 +33,8 @@ impl Carried {
         task: impl Future<Output = ()> + Send + 'static,
         otherwise: impl FnOnce() + Send + 'static,
     ) -> Self {
-        let tether = Arc::new(Tether::default());
-        runtime.spawn_beside_drivers(Box::pin(Carrying {
+        let tether = Arc::new(TaskLink::default());
+        runtime.spawn_beside_drivers(Box::pin(RequestTaskFuture {
             task: Some(Box::pin(task)),
             otherwise: Some(otherwise),
             tether: Arc::clone(&tether),
@@ -58,7 +58,7 @@ impl Carried {
     }
 }
 
-impl Drop for Carried {
+impl Drop for RequestTask {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.given_up = !mutant!(KeepTasks);
@@ -70,23 +70,23 @@ impl Drop for Carried {
     }
 }
 
-impl Tether {
+impl TaskLink {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The task itself, where it is polled.
-struct Carrying<F: FnOnce()> {
+struct RequestTaskFuture<F: FnOnce()> {
     task: Option<Task>,
     otherwise: Option<F>,
-    tether: Arc<Tether>,
+    tether: Arc<TaskLink>,
 }
 
 // Nothing in it is pinned in place.
-impl<F: FnOnce()> Unpin for Carrying<F> {}
+impl<F: FnOnce()> Unpin for RequestTaskFuture<F> {}
 
-impl<F: FnOnce()> Future for Carrying<F> {
+impl<F: FnOnce()> Future for RequestTaskFuture<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -110,7 +110,7 @@ impl<F: FnOnce()> Future for Carrying<F> {
 }
 
 /// Over with its last breath, so that one that panics, or goes with its runtime, is over too.
-impl<F: FnOnce()> Drop for Carrying<F> {
+impl<F: FnOnce()> Drop for RequestTaskFuture<F> {
     fn drop(&mut self) {
         drop_quietly(self.task.take());
         let mut state = self.tether.lock();
@@ -134,17 +134,17 @@ mod tests {
     use crate::runtime::TokioRuntime;
 
     /// Begins a task, and gives what its last word would be.
-    fn begin(task: impl Future<Output = ()> + Send + 'static) -> (Carried, oneshot::Receiver<()>) {
+    fn begin(task: impl Future<Output = ()> + Send + 'static) -> (RequestTask, oneshot::Receiver<()>) {
         let (last, word) = oneshot::channel();
         let runtime = TokioRuntime::current().unwrap();
         let otherwise = move || {
             // Nobody may be there to hear it.
             let _ = last.send(());
         };
-        (Carried::begin(&runtime, task, otherwise), word)
+        (RequestTask::begin(&runtime, task, otherwise), word)
     }
 
-    async fn over(carried: &Carried) {
+    async fn over(carried: &RequestTask) {
         std::future::poll_fn(|cx| carried.poll_over(cx)).await;
     }
 

@@ -1,7 +1,7 @@
 //! What requests need of the client above them, and have to tell it.
 
 /// The client above.
-pub(crate) trait Above: Send + Sync + 'static {
+pub(crate) trait ToolHeaders: Send + Sync + 'static {
     /// Calls `header` with each header that mirrors one of the arguments in this JSON text, as far as the tool is known.
     fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str));
 

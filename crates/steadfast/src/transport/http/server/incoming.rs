@@ -14,15 +14,15 @@ use super::load::Permit;
 use crate::runtime::Timer;
 
 /// The headers of a request.
-pub(crate) struct Lines<'a>(pub(crate) &'a HeaderMap);
+pub(crate) struct RequestHeaders<'a>(pub(crate) &'a HeaderMap);
 
-impl Headers for Lines<'_> {
+impl Headers for RequestHeaders<'_> {
     fn values<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.0.get_all(name).iter().map(http::HeaderValue::as_bytes)
     }
 }
 
-impl Lines<'_> {
+impl RequestHeaders<'_> {
     /// A header that may be there once.
     pub(crate) fn single(&self, name: &str) -> Single<'_> {
         Single::of(self, name)
@@ -31,14 +31,14 @@ impl Lines<'_> {
 
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     TooLong,
     TooSlow,
     Overloaded,
     Broken,
 }
 
-impl Unread {
+impl BodyError {
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
@@ -65,10 +65,10 @@ pub(crate) async fn read_body<B: Body>(
     permit: &mut Permit,
     timer: impl FnOnce() -> Box<dyn Timer>,
     deadline: Moment,
-) -> Result<Bytes, Unread> {
+) -> Result<Bytes, BodyError> {
     let fits = usize::try_from(body.size_hint().lower()).is_ok_and(|length| length <= limit);
     if !fits {
-        return Err(Unread::TooLong);
+        return Err(BodyError::TooLong);
     }
     let mut body = pin!(body);
     let mut make_timer = Some(timer);
@@ -85,17 +85,17 @@ pub(crate) async fn read_body<B: Body>(
                 timer.insert(make()).reset(Some(deadline));
             }
             let due = timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
-            if due { Poll::Ready(Err(Unread::TooSlow)) } else { Poll::Pending }
+            if due { Poll::Ready(Err(BodyError::TooSlow)) } else { Poll::Pending }
         })
         .await?;
         let Some(frame) = frame else { break };
-        let Ok(mut data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        let Ok(mut data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         let length = data.remaining();
         if length > limit - first.len() - rest.len() {
-            return Err(Unread::TooLong);
+            return Err(BodyError::TooLong);
         }
         if !permit.hold(length) {
-            return Err(Unread::Overloaded);
+            return Err(BodyError::Overloaded);
         }
         if first.is_empty() && rest.is_empty() {
             // The only piece, more often than not: it is not copied.

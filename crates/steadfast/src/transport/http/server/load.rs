@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use steadfast_proto::connection::Limits;
 use tokio::sync::Notify;
 
-use crate::runtime::Kept;
+use crate::runtime::ExchangeGuard;
 
 /// Counts the requests that are being read or run, their bytes, and the sessions.
 pub(crate) struct Load {
@@ -45,9 +45,9 @@ impl Load {
     }
 
     /// Something that has to end before the service has.
-    pub(crate) fn stay(self: &Arc<Self>) -> Stay {
+    pub(crate) fn stay(self: &Arc<Self>) -> LoadGuard {
         self.live.fetch_add(1, Ordering::Relaxed);
-        Stay(Arc::clone(self))
+        LoadGuard(Arc::clone(self))
     }
 
     /// Waits until everything has ended. One waits at a time.
@@ -64,15 +64,15 @@ impl Load {
 }
 
 /// Lasts as long as what it was given to.
-pub(crate) struct Stay(Arc<Load>);
+pub(crate) struct LoadGuard(Arc<Load>);
 
-impl Stay {
+impl LoadGuard {
     pub(crate) fn abandoned(&self, count: usize) {
         self.0.abandoned.fetch_add(count, Ordering::Relaxed);
     }
 }
 
-impl Drop for Stay {
+impl Drop for LoadGuard {
     fn drop(&mut self) {
         if self.0.live.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.idle.notify_one();
@@ -82,7 +82,7 @@ impl Drop for Stay {
 
 /// One request's share.
 pub(crate) struct Permit {
-    stay: Stay,
+    stay: LoadGuard,
     bytes: usize,
     for_request: bool,
 }
@@ -102,7 +102,7 @@ impl Permit {
     }
 }
 
-impl Kept for Permit {
+impl ExchangeGuard for Permit {
     fn abandoned(&mut self, count: usize) {
         self.stay.abandoned(count);
     }

@@ -19,13 +19,13 @@ use steadfast_proto::http::{Single, name};
 use steadfast_proto::mutant;
 
 use super::body::HttpBody;
-use super::exchange::{self, Running};
-use super::incoming::{Lines, read_body};
+use super::exchange::{self, RunningExchange};
+use super::incoming::{RequestHeaders, read_body};
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use super::session::{NotTaken, Outcome, Session, Submitted, Waiting};
-use super::sessions::{Full, Seat};
+use super::session::{AnswerWait, PostReply, Session, SubmitError, SubmitResult};
+use super::sessions::{SessionLimitReached, SessionSlot};
 use super::socket::Hangup;
 use crate::runtime::Runtime;
 
@@ -35,9 +35,9 @@ pub(crate) const TOO_MANY: &str = "as many requests are in flight as may be; sen
 enum Decision {
     Respond(Response<HttpBody>),
     /// A request of 2026-07-28.
-    Run(Box<Running>),
+    Run(Box<RunningExchange>),
     /// A request of a session.
-    Wait(Waiting),
+    Wait(AnswerWait),
 }
 
 /// The response for what goes no further.
@@ -50,7 +50,7 @@ impl From<Response<HttpBody>> for Decision {
 }
 
 /// The refusal of a message whose header says another method, where nothing else compares the two.
-pub(crate) fn contradiction(lines: &Lines<'_>, message: &Message<'_>) -> Option<Response<HttpBody>> {
+pub(crate) fn contradiction(lines: &RequestHeaders<'_>, message: &Message<'_>) -> Option<Response<HttpBody>> {
     if Era::of(lines, message) == Era::Modern || headers::method_agrees(lines, message) {
         return None;
     }
@@ -67,7 +67,7 @@ impl Shared {
         parts: Parts,
         body: B,
     ) -> Response<HttpBody> {
-        let lines = Lines(&parts.headers);
+        let lines = RequestHeaders(&parts.headers);
         if !media::is_json(&lines) {
             return reply::refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
         }
@@ -87,9 +87,9 @@ impl Shared {
             Decision::Respond(response) => response,
             Decision::Run(running) => exchange::answer(running, hangup).await,
             Decision::Wait(waiting) => match waiting.await {
-                Outcome::Answer(body) => reply::json(StatusCode::OK, body),
-                Outcome::Events(stream) => reply::events(HttpBody::session(stream)),
-                Outcome::Lost => {
+                PostReply::Answer(body) => reply::json(StatusCode::OK, body),
+                PostReply::Events(stream) => reply::events(HttpBody::session(stream)),
+                PostReply::Lost => {
                     // Not 404, which would say that nothing was begun.
                     let error = ErrorObject::internal("the session ended before its request did");
                     reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error)
@@ -114,7 +114,7 @@ impl Shared {
     }
 
     fn decide(self: Arc<Self>, runtime: Arc<dyn Runtime>, parts: &Parts, bytes: Bytes, permit: Permit) -> Decision {
-        let lines = Lines(&parts.headers);
+        let lines = RequestHeaders(&parts.headers);
         let message = match envelope::read(&bytes, self.limits.depth) {
             Ok(message) => message,
             Err(refusal) => {
@@ -141,7 +141,7 @@ impl Shared {
                     }
                     let principal = self.options.principal(parts);
                     let message = Message::Request { id, method, params };
-                    let running = Running::begin(self, runtime, principal.as_ref(), message, permit);
+                    let running = RunningExchange::begin(self, runtime, principal.as_ref(), message, permit);
                     Decision::Run(Box::new(running))
                 }
                 // There is none that would have an effect: hanging up is the cancellation.
@@ -165,7 +165,7 @@ impl Shared {
         }
     }
 
-    fn check_headers(&self, lines: &Lines<'_>, method: &str, params: &Params<'_>) -> Result<(), ErrorObject> {
+    fn check_headers(&self, lines: &RequestHeaders<'_>, method: &str, params: &Params<'_>) -> Result<(), ErrorObject> {
         headers::check(lines, method, params).map_err(|refused| refused.error())?;
         if method != Method::CallTool.name() {
             return Ok(());
@@ -183,7 +183,7 @@ impl Shared {
         message: &Message<'_>,
         permit: Permit,
     ) -> Decision {
-        let lines = Lines(&parts.headers);
+        let lines = RequestHeaders(&parts.headers);
         let id = if let Message::Request { id, .. } = message { Some(id) } else { None };
         let initializes = matches!(message, Message::Request { method, .. } if *method == Method::Initialize.name());
         if initializes && lines.single(name::SESSION_ID) == Single::Absent {
@@ -203,11 +203,11 @@ impl Shared {
             Message::Answer { .. } => (Vec::new(), false),
         };
         match session.submit(principal.as_ref(), bytes, &ids, sweep, permit) {
-            Ok(Submitted::Waiting(waiting)) => Decision::Wait(waiting),
-            Ok(Submitted::Taken) => reply::empty(StatusCode::ACCEPTED).into(),
-            Ok(Submitted::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
-            Err(NotTaken::Gone) => session_gone(id).into(),
-            Err(NotTaken::InFlight) => {
+            Ok(SubmitResult::Waiting(waiting)) => Decision::Wait(waiting),
+            Ok(SubmitResult::Taken) => reply::empty(StatusCode::ACCEPTED).into(),
+            Ok(SubmitResult::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
+            Err(SubmitError::Gone) => session_gone(id).into(),
+            Err(SubmitError::InFlight) => {
                 // In this POST's own answer it cannot be taken for the answer of the first.
                 let error = ErrorObject::invalid_request("a request with this id is still in flight");
                 reply::error(StatusCode::BAD_REQUEST, id, &error).into()
@@ -234,9 +234,9 @@ impl Shared {
             // What opened nothing is answered and forgotten.
             return reply::json(StatusCode::BAD_REQUEST, answer);
         }
-        match self.sessions.enter(Seat::Streamable(Arc::clone(&session))) {
+        match self.sessions.enter(SessionSlot::Streamable(Arc::clone(&session))) {
             Ok(()) => {}
-            Err(Full) => return reply::overloaded("as many sessions are open as may be"),
+            Err(SessionLimitReached) => return reply::overloaded("as many sessions are open as may be"),
         }
         if self.closing.is_closing() {
             // It was not among those that were told.
@@ -251,7 +251,7 @@ impl Shared {
 
     /// GET: a stream of what belongs to no request, or the rest of one that was cut.
     pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpBody> {
-        let lines = Lines(&parts.headers);
+        let lines = RequestHeaders(&parts.headers);
         if is_modern(&lines) {
             return reply::not_allowed("POST");
         }
@@ -278,7 +278,7 @@ impl Shared {
 
     /// DELETE: the client is done with a session.
     pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpBody> {
-        if is_modern(&Lines(&parts.headers)) {
+        if is_modern(&RequestHeaders(&parts.headers)) {
             return reply::not_allowed("POST");
         }
         match self.session_of(parts, None) {
@@ -302,7 +302,7 @@ impl Shared {
 
     /// The session that a request belongs to and who sent it, or the response for one that belongs to none.
     fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<(Arc<Session>, Option<Principal>), Refusal> {
-        let lines = Lines(&parts.headers);
+        let lines = RequestHeaders(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
         };
@@ -334,7 +334,7 @@ fn session_gone(id: Option<&RequestId>) -> Response<HttpBody> {
 }
 
 /// The methods of the endpoint depend on the era, and what has no body says it in its header alone.
-fn is_modern(lines: &Lines<'_>) -> bool {
+fn is_modern(lines: &RequestHeaders<'_>) -> bool {
     matches!(lines.single(name::PROTOCOL_VERSION), Single::Value(version)
         if Revision::parse(version).is_some_and(Revision::is_modern))
 }

@@ -132,7 +132,7 @@ impl ServingHttp {
         let endpoint =
             Endpoint { path: self.path.into(), service: service.clone(), begun: Arc::default(), hangup: None };
         // Dropping the future that waits here ends the server: the guard shuts it down.
-        let guard = Guarded(service.clone());
+        let guard = ShutdownOnDrop(service.clone());
         let end_process = on_signals && self.end_process;
         let load = Arc::clone(&service.shared.load);
         let mut serving = io.spawn(async move {
@@ -157,9 +157,9 @@ impl ServingHttp {
 }
 
 /// Shuts down when the future that serves is dropped.
-struct Guarded(HttpService);
+struct ShutdownOnDrop(HttpService);
 
-impl Drop for Guarded {
+impl Drop for ShutdownOnDrop {
     fn drop(&mut self) {
         self.0.shut_down();
     }

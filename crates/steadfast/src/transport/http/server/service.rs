@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
 use super::body::HttpBody;
-use super::incoming::Lines;
+use super::incoming::RequestHeaders;
 use super::load::Load;
 use super::options::{self, HttpOptions};
 use super::reply;
@@ -42,18 +42,18 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) load: Arc<Load>,
     pub(crate) sessions: Arc<Sessions>,
-    pub(crate) closing: Closing,
+    pub(crate) closing: ShutdownSignal,
     runtime: OnceLock<Arc<dyn Runtime>>,
 }
 
 /// Whether the service is shutting down.
 #[derive(Default)]
-pub(crate) struct Closing {
+pub(crate) struct ShutdownSignal {
     closing: AtomicBool,
     notify: Arc<Notify>,
 }
 
-impl Closing {
+impl ShutdownSignal {
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
@@ -95,7 +95,7 @@ impl HttpService {
             hello: Arc::new(server.hello()),
             load: Load::new(&limits),
             sessions: Arc::new(Sessions::new(options.sessions)),
-            closing: Closing::default(),
+            closing: ShutdownSignal::default(),
             limits,
             server,
             options,
@@ -131,7 +131,7 @@ impl Shared {
     async fn handle<B: Body>(self: Arc<Self>, request: Request<B>) -> Response<HttpBody> {
         let (parts, body) = request.into_parts();
         let authority = parts.uri.authority().map(http::uri::Authority::as_str);
-        match self.guard.check(&Lines(&parts.headers), authority) {
+        match self.guard.check(&RequestHeaders(&parts.headers), authority) {
             Ok(()) => {}
             Err(Barred::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
             Err(Barred::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),

@@ -8,14 +8,14 @@ use super::session::{Driver, Session};
 
 /// A session of either transport.
 #[derive(Clone)]
-pub(crate) enum Seat {
+pub(crate) enum SessionSlot {
     /// Of Streamable HTTP.
     Streamable(Arc<Session>),
     /// Of HTTP+SSE.
     Sse(Arc<SseSession>),
 }
 
-impl Seat {
+impl SessionSlot {
     fn id(&self) -> &str {
         match self {
             Self::Streamable(session) => session.id(),
@@ -42,12 +42,12 @@ impl Seat {
 /// ids, so that a seed replays how they end.
 pub(crate) struct Sessions {
     most: usize,
-    table: Mutex<BTreeMap<Box<str>, Seat>>,
+    table: Mutex<BTreeMap<Box<str>, SessionSlot>>,
 }
 
 /// There is no room for another.
 #[derive(Debug)]
-pub(crate) struct Full;
+pub(crate) struct SessionLimitReached;
 
 impl Sessions {
     pub(crate) fn new(most: usize) -> Self {
@@ -64,7 +64,7 @@ impl Sessions {
 
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
         match self.lock().get(id) {
-            Some(Seat::Streamable(session)) => Some(Arc::clone(session)),
+            Some(SessionSlot::Streamable(session)) => Some(Arc::clone(session)),
             _ => None,
         }
     }
@@ -72,22 +72,22 @@ impl Sessions {
     /// The same for HTTP+SSE: the id of the one is nothing to the other.
     pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<SseSession>> {
         match self.lock().get(id) {
-            Some(Seat::Sse(session)) => Some(Arc::clone(session)),
+            Some(SessionSlot::Sse(session)) => Some(Arc::clone(session)),
             _ => None,
         }
     }
 
     /// Puts a session in, and has it driven until it ends.
-    pub(crate) fn enter(self: &Arc<Self>, seat: Seat) -> Result<(), Full> {
+    pub(crate) fn enter(self: &Arc<Self>, seat: SessionSlot) -> Result<(), SessionLimitReached> {
         let mut table = self.lock();
         if table.len() >= self.most {
-            return Err(Full);
+            return Err(SessionLimitReached);
         }
         table.insert(seat.id().into(), seat.clone());
         drop(table);
         match seat {
-            Seat::Streamable(session) => Driver::spawn(session, Arc::downgrade(self)),
-            Seat::Sse(session) => legacy_sse::Driver::spawn(session, Arc::downgrade(self)),
+            SessionSlot::Streamable(session) => Driver::spawn(session, Arc::downgrade(self)),
+            SessionSlot::Sse(session) => legacy_sse::Driver::spawn(session, Arc::downgrade(self)),
         }
         Ok(())
     }
@@ -103,11 +103,11 @@ impl Sessions {
         }
     }
 
-    fn all(&self) -> Vec<Seat> {
+    fn all(&self) -> Vec<SessionSlot> {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Seat>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, SessionSlot>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,16 +9,16 @@ use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::Outcome;
 
 use super::refusal::unanswered;
-use super::{Exchange, Incoming};
+use super::{DriverEvent, MessagePost};
 use crate::transport::http::client::fetch::{FetchResponse, body_of};
-use crate::transport::http::client::legacy_sse::{NotOpened, is_refusal_of_its_kind, open};
-use crate::transport::http::client::request::Wanted;
+use crate::transport::http::client::legacy_sse::{OpenStreamError, is_refusal_of_its_kind, open};
+use crate::transport::http::client::request::HttpRequest;
 use crate::transport::http::client::stream::events::Events;
 
 /// What a server says when it takes a message is not looked at. So much of it is read, that its connection can be used again.
 const ACCEPTANCE: usize = 64 * 1024;
 
-impl Exchange {
+impl MessagePost {
     /// Sends it over HTTP+SSE, if that is spoken or expected to be. `None` if something newer is to be tried.
     pub(crate) async fn post_legacy(&mut self, body: &Bytes) -> Option<Result<(), Outcome>> {
         let shared = Arc::clone(&self.shared);
@@ -36,13 +36,13 @@ impl Exchange {
         }
         match open(&shared).await {
             Ok(events) => Some(self.opened(events, body.clone()).await),
-            Err(NotOpened::Refused(_) | NotOpened::NotIt(_)) if !legacy.is_demanded() => {
+            Err(OpenStreamError::Refused(_) | OpenStreamError::NotIt(_)) if !legacy.is_demanded() => {
                 legacy.forget();
                 None
             }
-            Err(NotOpened::Refused(response)) => Some(self.refused(response).await),
-            Err(NotOpened::NotIt(why) | NotOpened::Elsewhere(why)) => Some(Err(not_sent(why))),
-            Err(NotOpened::NoResponse(why)) => Some(Err(unopened(unanswered(why)))),
+            Err(OpenStreamError::Refused(response)) => Some(self.refused(response).await),
+            Err(OpenStreamError::NotIt(why) | OpenStreamError::Elsewhere(why)) => Some(Err(not_sent(why))),
+            Err(OpenStreamError::NoResponse(why)) => Some(Err(unopened(unanswered(why)))),
         }
     }
 
@@ -55,14 +55,16 @@ impl Exchange {
         }
         match open(&self.shared).await {
             Ok(events) => self.opened(events, body).await,
-            Err(NotOpened::Elsewhere(why)) => Err(not_sent(why)),
-            Err(NotOpened::Refused(response)) if response.status().is_redirection() => self.refused(response).await,
+            Err(OpenStreamError::Elsewhere(why)) => Err(not_sent(why)),
+            Err(OpenStreamError::Refused(response)) if response.status().is_redirection() => {
+                self.refused(response).await
+            }
             Err(_) => self.end_refused(refusal).await,
         }
     }
 
     async fn opened(&mut self, events: Events, body: Bytes) -> Result<(), Outcome> {
-        self.tell(Incoming::StreamOpened(Box::new(events))).await;
+        self.tell(DriverEvent::StreamOpened(Box::new(events))).await;
         let shared = Arc::clone(&self.shared);
         match shared.legacy.endpoint() {
             Some(endpoint) => self.deliver(endpoint, body).await,
@@ -71,11 +73,11 @@ impl Exchange {
     }
 
     async fn deliver(&mut self, endpoint: &Url, body: Bytes) -> Result<(), Outcome> {
-        let wanted = Wanted { endpoint: Some(endpoint), ..self.wanted(body) };
+        let wanted = HttpRequest { endpoint: Some(endpoint), ..self.wanted(body) };
         let response = self.shared.send(wanted).await.map_err(unanswered)?;
         match response.status() {
             StatusCode::NOT_FOUND => {
-                self.tell(Incoming::SessionLost).await;
+                self.tell(DriverEvent::SessionLost).await;
                 Err(Outcome::SessionLost)
             }
             status if status.is_success() => {

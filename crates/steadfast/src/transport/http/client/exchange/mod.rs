@@ -19,19 +19,19 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
 use super::fetch::{FetchResponse, NoBody, body_of};
-use super::in_flight::delivery::{Passage, Sent};
+use super::in_flight::delivery::{Delivery, SentRequest};
 use super::outgoing::Outgoing;
-use super::request::{NoResponse, Wanted};
+use super::request::{HttpRequest, NoResponse};
 use super::shared::Shared;
-use super::stream::backoff::Pace;
-use super::stream::events::{Events, Heard, is_events};
-use super::task::Carried;
+use super::stream::backoff::StreamBackoff;
+use super::stream::events::{Events, StreamEvent, is_events};
+use super::task::RequestTask;
 use crate::runtime::Task;
 use crate::runtime::timeout::{before, sleep};
 use refusal::{lost, unanswered};
 
 /// What a task tells the driver.
-pub(crate) enum Incoming {
+pub(crate) enum DriverEvent {
     /// A message of the server's.
     Message(Vec<u8>),
     /// A call has ended without one.
@@ -43,7 +43,7 @@ pub(crate) enum Incoming {
     /// It has ended, and with it the connection.
     StreamEnded,
     /// The rest of a response whose answer has come.
-    Lingering(Carried),
+    Lingering(RequestTask),
 }
 
 /// How long a server may take to accept a message that wants no answer.
@@ -53,20 +53,20 @@ const DELIVERING: Duration = Duration::from_secs(30);
 const LINGERING: Duration = Duration::from_secs(1);
 
 /// Carries one message. Dropping it closes the connection that it is on.
-pub(crate) struct Exchange {
+pub(crate) struct MessagePost {
     pub(crate) shared: Arc<Shared>,
     pub(crate) outgoing: Outgoing,
     pub(crate) call: Option<CallKey>,
-    pub(crate) passage: Arc<Passage>,
+    pub(crate) passage: Arc<Delivery>,
     /// Dropped when the server has the message, or never will. It is no word among the others: those may not be taken before.
     pub(crate) delivered: Option<oneshot::Sender<()>>,
-    pub(crate) driver: mpsc::Sender<Incoming>,
+    pub(crate) driver: mpsc::Sender<DriverEvent>,
 }
 
-impl Exchange {
+impl MessagePost {
     /// Carries the message. If it says that a request was given up, it does so behind that request, and not at all if the request
     /// has not left.
-    pub(crate) async fn run(mut self, body: Vec<u8>, given_up: Option<Sent>) {
+    pub(crate) async fn run(mut self, body: Vec<u8>, given_up: Option<SentRequest>) {
         if let Some(request) = given_up
             && !request.give_up(&*self.shared.runtime).await
         {
@@ -77,7 +77,7 @@ impl Exchange {
             None => self.post_in_time(body.into()).await,
         };
         match (self.call, done) {
-            (Some(call), Err(outcome)) => self.tell(Incoming::Ended(call, outcome)).await,
+            (Some(call), Err(outcome)) => self.tell(DriverEvent::Ended(call, outcome)).await,
             (None, Err(outcome)) => {
                 let method = self.outgoing.method.map_or("an answer", Method::name);
                 let why = format!("{method}: {}", words(&outcome));
@@ -88,15 +88,15 @@ impl Exchange {
     }
 
     /// What the driver has to know if this does not come to its end.
-    pub(crate) fn last_word(&self) -> impl FnOnce() -> Option<Incoming> + Send + use<> {
+    pub(crate) fn last_word(&self) -> impl FnOnce() -> Option<DriverEvent> + Send + use<> {
         let (call, passage) = (self.call, Arc::clone(&self.passage));
         move || {
             let why = "what makes the requests failed unexpectedly".to_owned();
-            Some(Incoming::Ended(call?, Outcome::Lost { sent: passage.has_left(), why }))
+            Some(DriverEvent::Ended(call?, Outcome::Lost { sent: passage.has_left(), why }))
         }
     }
 
-    async fn tell(&self, incoming: Incoming) {
+    async fn tell(&self, incoming: DriverEvent) {
         // If the driver is gone, so is whoever waited.
         let _ = self.driver.send(incoming).await;
     }
@@ -133,7 +133,7 @@ impl Exchange {
         }
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
-                self.tell(Incoming::SessionLost).await;
+                self.tell(DriverEvent::SessionLost).await;
                 Err(Outcome::SessionLost)
             }
             status if status.is_success() => {
@@ -145,15 +145,15 @@ impl Exchange {
         }
     }
 
-    fn wanted(&self, body: Bytes) -> Wanted<'_> {
-        Wanted {
+    fn wanted(&self, body: Bytes) -> HttpRequest<'_> {
+        HttpRequest {
             method: http::Method::POST,
             mirrored: self.outgoing.mirrored.as_ref(),
             body: Some(body),
             passage: Some(&self.passage),
             // A call has deadlines of its own.
             timeout: self.call.is_none().then_some(DELIVERING),
-            ..Wanted::default()
+            ..HttpRequest::default()
         }
     }
 
@@ -176,12 +176,12 @@ impl Exchange {
             };
         }
         let said = self.classify(&body);
-        if let Said::Refusal(refused) = said {
+        if let Relation::Refusal(refused) = said {
             return Err(refused);
         }
-        self.tell(Incoming::Message(body)).await;
+        self.tell(DriverEvent::Message(body)).await;
         match said {
-            Said::Other if self.call.is_some() => {
+            Relation::Other if self.call.is_some() => {
                 // What was heard is looked at first: if it holds the answer after all, this is of no effect.
                 Err(Outcome::Unreadable("the response is not an answer to the request".to_owned()))
             }
@@ -193,25 +193,25 @@ impl Exchange {
     async fn read_events(&mut self, response: FetchResponse) -> Result<(), Outcome> {
         let longest = self.shared.longest;
         let mut events = Events::new(response, longest);
-        let mut pace = Pace::of_an_answer();
+        let mut pace = StreamBackoff::of_an_answer();
         loop {
             match events.next().await {
-                Heard::Message(message) => match self.classify(&message) {
-                    Said::Refusal(refused) => return Err(refused),
-                    Said::Answer => {
+                StreamEvent::Message(message) => match self.classify(&message) {
+                    Relation::Refusal(refused) => return Err(refused),
+                    Relation::Answer => {
                         // Whoever waits for it gives up this response when it has come.
                         self.linger(events).await;
-                        self.tell(Incoming::Message(message)).await;
+                        self.tell(DriverEvent::Message(message)).await;
                         return Ok(());
                     }
-                    Said::Other => {
+                    Relation::Other => {
                         pace.note_message();
-                        self.tell(Incoming::Message(message)).await;
+                        self.tell(DriverEvent::Message(message)).await;
                     }
                 },
-                Heard::TooLong => return Err(too_long(longest)),
-                Heard::End(_) if self.call.is_none() => return Ok(()),
-                Heard::End(why) => {
+                StreamEvent::TooLong => return Err(too_long(longest)),
+                StreamEvent::End(_) if self.call.is_none() => return Ok(()),
+                StreamEvent::End(why) => {
                     let next = match events.last_event_id() {
                         Some(last) if self.outgoing.mirrored.is_none() => {
                             self.resume(last, events.retry(), &mut pace).await
@@ -226,18 +226,18 @@ impl Exchange {
     }
 
     /// The rest of a stream that broke off; `None` if the server does not have it, or cannot be reached often enough.
-    async fn resume(&self, last: &str, retry: Option<Duration>, pace: &mut Pace) -> Option<FetchResponse> {
+    async fn resume(&self, last: &str, retry: Option<Duration>, pace: &mut StreamBackoff) -> Option<FetchResponse> {
         let runtime = &*self.shared.runtime;
         loop {
             sleep(runtime, pace.pause(retry, runtime)?).await;
-            let wanted = Wanted { last_event_id: Some(last), ..Wanted::default() };
+            let wanted = HttpRequest { last_event_id: Some(last), ..HttpRequest::default() };
             match self.shared.send(wanted).await {
                 Ok(response) if response.status().is_success() && is_events(&response) => {
                     pace.note_opened(runtime.now());
                     return Some(response);
                 }
                 Ok(response) if response.status() == StatusCode::NOT_FOUND && self.shared.session().id.is_some() => {
-                    self.tell(Incoming::SessionLost).await;
+                    self.tell(DriverEvent::SessionLost).await;
                     return None;
                 }
                 // It will not know better next time.
@@ -257,25 +257,25 @@ impl Exchange {
             let until = runtime.now() + LINGERING;
             // Longer than that, it is not worth it.
             let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
-            let carried = Carried::begin(&*self.shared.runtime, reading, || ());
-            self.tell(Incoming::Lingering(carried)).await;
+            let carried = RequestTask::begin(&*self.shared.runtime, reading, || ());
+            self.tell(DriverEvent::Lingering(carried)).await;
         }
     }
 
     /// What a message is to the one that this carries. One that is too deep is for the engine to judge.
-    fn classify(&self, message: &[u8]) -> Said {
+    fn classify(&self, message: &[u8]) -> Relation {
         match envelope::read(message, self.shared.depth) {
-            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Said::Answer,
+            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Relation::Answer,
             Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) if self.call.is_some() => {
-                serde_json::from_str(error).map_or(Said::Other, |error| Said::Refusal(Outcome::Refused(error)))
+                serde_json::from_str(error).map_or(Relation::Other, |error| Relation::Refusal(Outcome::Refused(error)))
             }
-            _ => Said::Other,
+            _ => Relation::Other,
         }
     }
 }
 
 /// What a message of the server's is to the one that was sent.
-enum Said {
+enum Relation {
     Answer,
     /// An error without an id is the outcome of the request that it answers.
     Refusal(Outcome),

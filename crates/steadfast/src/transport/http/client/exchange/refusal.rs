@@ -8,7 +8,7 @@ use steadfast_proto::connection::Outcome;
 use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::mutant;
 
-use super::{Exchange, Incoming};
+use super::{DriverEvent, MessagePost};
 use crate::error::HTTP_STATUS;
 use crate::transport::http::client::fetch::{FetchResponse, body_of};
 use crate::transport::http::client::request::NoResponse;
@@ -25,7 +25,7 @@ pub(crate) struct Refusal {
     elsewhere: Option<String>,
 }
 
-impl Exchange {
+impl MessagePost {
     /// The server says no, in its own words or with a bare status.
     pub(crate) async fn refused(&self, response: FetchResponse) -> Result<(), Outcome> {
         let refusal = self.read_refusal(response).await;
@@ -49,7 +49,7 @@ impl Exchange {
     pub(crate) async fn end_refused(&self, refusal: Refusal) -> Result<(), Outcome> {
         let Refusal { status, body, is_under_its_id, error, elsewhere } = refusal;
         if is_under_its_id {
-            self.tell(Incoming::Message(body)).await;
+            self.tell(DriverEvent::Message(body)).await;
             return Ok(());
         }
         // It was refused before its id was read; but it is the answer to this request.

@@ -22,7 +22,7 @@ const CONNECTING: Duration = Duration::from_secs(10);
 
 /// What a target says of the way to its server.
 #[derive(Clone, Default)]
-pub(crate) struct Reach {
+pub(crate) struct Network {
     /// Those that are trusted beside the system's.
     certificates: Vec<CertificateDer<'static>>,
     proxy: Proxy,
@@ -37,7 +37,7 @@ enum Proxy {
     Through(Url),
 }
 
-impl Reach {
+impl Network {
     /// Trusts a certificate too: one in DER, or all of a text in PEM.
     pub(crate) fn trust(&mut self, certificate: &[u8]) -> Result<(), String> {
         let in_pem = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
@@ -175,14 +175,14 @@ mod tests {
     fn what_is_no_certificate_is_refused() {
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         for text in ["", "hello", "-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----\n", broken] {
-            assert!(Reach::default().trust(text.as_bytes()).is_err(), "{text}");
+            assert!(Network::default().trust(text.as_bytes()).is_err(), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_proxy_is_refused_without_its_secrets() {
         for url in ["me:s3cret@nowhere", "ftp://me:s3cret@nowhere", "http://me:s3cret@:x"] {
-            let refused = Reach::default().through(url).unwrap_err();
+            let refused = Network::default().through(url).unwrap_err();
             assert!(!refused.contains("s3cret"), "{refused}");
         }
     }

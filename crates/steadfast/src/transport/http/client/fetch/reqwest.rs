@@ -109,11 +109,11 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
-    use crate::transport::http::client::fetch::network::Reach;
+    use crate::transport::http::client::fetch::network::Network;
 
     #[test]
     fn a_url_is_read_again_when_it_is_another() {
-        let fetch = ReqwestFetch::new(Reach::default().client(&Url::parse("http://a.example").unwrap()).unwrap());
+        let fetch = ReqwestFetch::new(Network::default().client(&Url::parse("http://a.example").unwrap()).unwrap());
         for url in ["http://a.example/x", "http://a.example/x", "http://b.example/x", "no URL", "http://a.example/x"] {
             assert_eq!(fetch.read(url), Url::parse(url).ok(), "{url}");
         }
@@ -122,7 +122,7 @@ mod tests {
     #[tokio::test]
     async fn the_error_behind_a_failure_is_kept_without_its_url() {
         let url = Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
-        let client = Reach::default().client(&url).unwrap();
+        let client = Network::default().client(&url).unwrap();
         let error = failed(client.get(url).send().await.unwrap_err());
         assert!(!error.is_sent() && !error.is_unwritable());
         assert!(error.source().is_some_and(<dyn std::error::Error>::is::<reqwest::Error>));

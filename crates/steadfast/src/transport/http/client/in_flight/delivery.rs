@@ -11,14 +11,14 @@ use tokio::sync::watch;
 
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{before, unless};
-use crate::transport::http::client::task::Carried;
+use crate::transport::http::client::task::RequestTask;
 
 /// How long a request may take to arrive before it is said that it was given up. Servers that answer in JSON have nothing to say
 /// before their answer: they are told after this, and those that say that they have it are told at once.
 const ARRIVING: Duration = Duration::from_secs(1);
 
 /// How far one message has come.
-pub(crate) struct Passage(watch::Sender<Stage>);
+pub(crate) struct Delivery(watch::Sender<Stage>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
@@ -30,7 +30,7 @@ enum Stage {
     Arrived,
 }
 
-impl Passage {
+impl Delivery {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(Stage::Here)))
     }
@@ -68,12 +68,12 @@ impl Passage {
 }
 
 /// A request on its way, and how far it has come. Dropping it gives the request up.
-pub(crate) struct Sent {
-    pub(crate) carried: Carried,
-    pub(crate) passage: Arc<Passage>,
+pub(crate) struct SentRequest {
+    pub(crate) carried: RequestTask,
+    pub(crate) passage: Arc<Delivery>,
 }
 
-impl Sent {
+impl SentRequest {
     /// Whether it is not known to have arrived or to have failed, though it may yet.
     pub(crate) fn is_settling(&self, now: Moment) -> bool {
         self.passage.under_way_since().is_some_and(|since| now < since + ARRIVING) && !self.carried.is_over()

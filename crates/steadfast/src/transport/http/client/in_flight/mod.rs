@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use steadfast_model::RequestId;
 use steadfast_proto::connection::CallKey;
 
-use delivery::Sent;
+use delivery::SentRequest;
 
 #[derive(Default)]
-pub(crate) struct Underway {
+pub(crate) struct InFlightCalls {
     calls: BTreeMap<CallKey, Call>,
     keys: BTreeMap<RequestId, CallKey>,
     /// Those that have ended for whoever made them, and may have to go on all the same.
@@ -19,23 +19,27 @@ pub(crate) struct Underway {
 
 struct Call {
     id: Option<RequestId>,
-    sent: Sent,
+    sent: SentRequest,
 }
 
-impl Underway {
-    pub(crate) fn insert(&mut self, key: CallKey, id: Option<RequestId>, sent: Sent) {
+impl InFlightCalls {
+    pub(crate) fn insert(&mut self, key: CallKey, id: Option<RequestId>, sent: SentRequest) {
         self.keys.extend(id.clone().map(|id| (id, key)));
         self.calls.insert(key, Call { id, sent });
     }
 
     /// The request with this id, for what is said of it to go behind it.
-    pub(crate) fn take_out(&mut self, id: &RequestId) -> Option<Sent> {
+    pub(crate) fn take_out(&mut self, id: &RequestId) -> Option<SentRequest> {
         let key = self.keys.get(id).copied()?;
         self.remove(key)
     }
 
     /// Gives up those that have ended, now or before, unless `stays` says that they have to go on.
-    pub(crate) fn give_up(&mut self, ended: impl IntoIterator<Item = CallKey>, stays: impl Fn(CallKey, &Sent) -> bool) {
+    pub(crate) fn give_up(
+        &mut self,
+        ended: impl IntoIterator<Item = CallKey>,
+        stays: impl Fn(CallKey, &SentRequest) -> bool,
+    ) {
         let mut all = std::mem::take(&mut self.ended);
         all.extend(ended);
         all.retain(|key| {
@@ -52,7 +56,7 @@ impl Underway {
         *self = Self::default();
     }
 
-    fn remove(&mut self, key: CallKey) -> Option<Sent> {
+    fn remove(&mut self, key: CallKey) -> Option<SentRequest> {
         let Call { id, sent } = self.calls.remove(&key)?;
         if let Some(id) = id {
             self.keys.remove(&id);
@@ -67,16 +71,16 @@ mod tests {
 
     use super::*;
     use crate::runtime::TokioRuntime;
-    use crate::transport::http::client::in_flight::delivery::Passage;
-    use crate::transport::http::client::task::Carried;
+    use crate::transport::http::client::in_flight::delivery::Delivery;
+    use crate::transport::http::client::task::RequestTask;
 
     /// Calls with their numbers for ids.
-    fn underway(count: u64) -> Underway {
+    fn underway(count: u64) -> InFlightCalls {
         let runtime = TokioRuntime::current().unwrap();
-        let mut underway = Underway::default();
+        let mut underway = InFlightCalls::default();
         for number in 0..count {
-            let carried = Carried::begin(&runtime, std::future::pending(), || ());
-            let sent = Sent { carried, passage: Passage::new() };
+            let carried = RequestTask::begin(&runtime, std::future::pending(), || ());
+            let sent = SentRequest { carried, passage: Delivery::new() };
             underway.insert(CallKey::new(number), Some(id(number)), sent);
         }
         underway
@@ -90,7 +94,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_asked_about_calls_that_go_on() {
         let (mut underway, asked) = (underway(100), Cell::new(0));
-        let stays = |key, _: &Sent| {
+        let stays = |key, _: &SentRequest| {
             asked.set(asked.get() + 1);
             key == CallKey::new(7)
         };

@@ -17,7 +17,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LASTED: Duration = Duration::from_secs(10);
 
 /// How often a stream was opened again, and what came of it.
-pub(crate) struct Pace {
+pub(crate) struct StreamBackoff {
     /// How often in a row a server that cannot be reached is tried.
     most: u32,
     /// No pause grows longer than this by itself.
@@ -30,7 +30,7 @@ pub(crate) struct Pace {
     opened: Option<Moment>,
 }
 
-impl Pace {
+impl StreamBackoff {
     /// For the rest of an answer: somebody waits for it. A server that is gone is given up after pauses of 20 seconds at most, all
     /// together.
     pub(crate) fn of_an_answer() -> Self {
@@ -80,15 +80,15 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::frozen::Still;
+    use crate::runtime::frozen::FrozenRuntime;
 
     fn at(millis: u64) -> Moment {
         Moment::after_origin(Duration::from_millis(millis))
     }
 
     /// With the shortest pauses that there can be.
-    fn shortest(millis: u64) -> Still {
-        Still { now: at(millis), chance: 0 }
+    fn shortest(millis: u64) -> FrozenRuntime {
+        FrozenRuntime { now: at(millis), chance: 0 }
     }
 
     fn millis(pause: Option<Duration>) -> Option<u128> {
@@ -96,24 +96,27 @@ mod tests {
     }
 
     /// The pauses of a server that cannot be reached.
-    fn in_vain(mut pace: Pace, retry: Option<Duration>, chance: u8) -> Vec<Duration> {
-        let still = Still { now: at(0), chance };
+    fn in_vain(mut pace: StreamBackoff, retry: Option<Duration>, chance: u8) -> Vec<Duration> {
+        let still = FrozenRuntime { now: at(0), chance };
         std::iter::from_fn(|| pace.pause(retry, &still)).take(1_000).collect()
     }
 
     #[test]
     fn attempts_in_vain_grow_apart_and_come_to_an_end() {
         let halves = |pauses: &[u64]| pauses.iter().map(|pause| Duration::from_millis(pause / 2)).collect::<Vec<_>>();
-        assert_eq!(in_vain(Pace::of_an_answer(), None, 0), halves(&[500, 500, 1_000, 2_000, 4_000, 6_000, 6_000]));
         assert_eq!(
-            in_vain(Pace::of_the_server(), None, 0),
+            in_vain(StreamBackoff::of_an_answer(), None, 0),
+            halves(&[500, 500, 1_000, 2_000, 4_000, 6_000, 6_000])
+        );
+        assert_eq!(
+            in_vain(StreamBackoff::of_the_server(), None, 0),
             halves(&[500, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000, 10_000])
         );
     }
 
     #[test]
     fn a_call_does_not_wait_long_for_a_server_that_is_gone_whatever_chance_says() {
-        let total = |chance| in_vain(Pace::of_an_answer(), None, chance).iter().sum::<Duration>();
+        let total = |chance| in_vain(StreamBackoff::of_an_answer(), None, chance).iter().sum::<Duration>();
         assert!(total(0) >= Duration::from_secs(5), "{:?}", total(0));
         assert!(total(u8::MAX) <= Duration::from_secs(20), "{:?}", total(u8::MAX));
         assert!(total(0) < total(128) && total(128) < total(u8::MAX), "there is chance in it");
@@ -122,12 +125,12 @@ mod tests {
     #[test]
     fn nobody_comes_back_earlier_than_the_server_says_however_long_that_is() {
         for retry in [0, 1, 700, 60_000, 300_001, 86_400_000, u64::MAX].map(Duration::from_millis) {
-            let mut pace = Pace::of_an_answer();
+            let mut pace = StreamBackoff::of_an_answer();
             assert_eq!(pace.pause(Some(retry), &shortest(0)), Some(retry), "the first time exactly then");
             for pause in in_vain(pace, Some(retry), 0) {
                 assert!(pause >= retry, "{pause:?} of {retry:?}");
             }
-            let mut pace = Pace::of_the_server();
+            let mut pace = StreamBackoff::of_the_server();
             for _ in 0..20 {
                 pace.note_opened(at(0));
                 let pause = pace.pause(Some(retry), &shortest(0));
@@ -145,7 +148,7 @@ mod tests {
             (Some(700), [700, 700, 1_000, 2_000, 3_000, 3_000]),
             (Some(8_000), [8_000; 6]),
         ] {
-            let mut pace = Pace::of_an_answer();
+            let mut pace = StreamBackoff::of_an_answer();
             let mut next = || {
                 pace.note_opened(at(0));
                 millis(pace.pause(retry.map(Duration::from_millis), &shortest(0)))
@@ -159,7 +162,7 @@ mod tests {
     fn a_message_and_a_stream_that_lasted_begin_it_anew() {
         let retry = Some(Duration::from_millis(5));
         for (says, lasted, pause) in [(true, 0, 5), (false, 10_000, 5), (false, 9_999, 1_000)] {
-            let mut pace = Pace::of_the_server();
+            let mut pace = StreamBackoff::of_the_server();
             for _ in 0..3 {
                 pace.note_opened(at(0));
             }
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_reached_again_has_all_its_attempts() {
-        let mut pace = Pace::of_an_answer();
+        let mut pace = StreamBackoff::of_an_answer();
         for _ in 0..7 {
             assert!(pace.pause(None, &shortest(0)).is_some());
         }

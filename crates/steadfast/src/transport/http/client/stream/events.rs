@@ -25,7 +25,7 @@ pub(crate) struct Events {
 }
 
 /// What comes of a stream.
-pub(crate) enum Heard {
+pub(crate) enum StreamEvent {
     Message(Vec<u8>),
     /// A message that is not kept. It is said before its end, which may never come.
     TooLong,
@@ -40,14 +40,14 @@ impl Events {
     }
 
     /// The next message.
-    pub(crate) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> StreamEvent {
         loop {
             match self.event().await {
-                Ok(Decoded::TooLong) => return Heard::TooLong,
+                Ok(Decoded::TooLong) => return StreamEvent::TooLong,
                 // Events without data set the id, and others are of no concern to us.
                 Ok(Decoded::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
-                Ok(Decoded::Message(event)) => return Heard::Message(event.data),
-                Err(why) => return Heard::End(why),
+                Ok(Decoded::Message(event)) => return StreamEvent::Message(event.data),
+                Err(why) => return StreamEvent::End(why),
             }
         }
     }
@@ -152,9 +152,9 @@ mod tests {
             let mut cx = Context::from_waker(Waker::noop());
             let next = std::pin::pin!(events.next()).poll(&mut cx);
             match next {
-                Poll::Ready(Heard::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
-                Poll::Ready(Heard::TooLong) => panic!("too long"),
-                Poll::Ready(Heard::End(_)) => break,
+                Poll::Ready(StreamEvent::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
+                Poll::Ready(StreamEvent::TooLong) => panic!("too long"),
+                Poll::Ready(StreamEvent::End(_)) => break,
                 Poll::Pending => panic!("there was a piece"),
             }
         }
@@ -163,21 +163,21 @@ mod tests {
     }
 
     #[derive(Debug, Clone)]
-    struct Told {
+    struct RecordedTell {
         data: Vec<String>,
         id: Option<String>,
         name: Option<&'static str>,
         comment: bool,
     }
 
-    fn told() -> impl Strategy<Value = Told> {
+    fn told() -> impl Strategy<Value = RecordedTell> {
         let data = proptest::collection::vec("[a-zäß€😀:{}\" ]{0,12}", 0..3);
         let id = proptest::option::of("[a-z0-9]{1,4}");
         let name = proptest::option::of(prop_oneof![Just("message"), Just("endpoint")]);
-        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| Told { data, id, name, comment })
+        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| RecordedTell { data, id, name, comment })
     }
 
-    fn write(told: &[Told], end: &str, mark: bool) -> String {
+    fn write(told: &[RecordedTell], end: &str, mark: bool) -> String {
         let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
         for event in told {
             if event.comment {
@@ -200,7 +200,7 @@ mod tests {
             breaks_off: bool,
             cuts in proptest::collection::vec(any::<usize>(), 0..24),
         ) {
-            let is_one = |event: &&Told| event.name != Some("endpoint") && !event.data.concat().is_empty()
+            let is_one = |event: &&RecordedTell| event.name != Some("endpoint") && !event.data.concat().is_empty()
                 || event.name != Some("endpoint") && event.data.len() > 1;
             let messages: Vec<String> = all.iter().filter(is_one).map(|event| event.data.join("\n")).collect();
             let last = all.iter().rev().find_map(|event| event.id.clone());
@@ -230,9 +230,9 @@ mod tests {
         let mut events = Events::new(http::Response::new(body), 1024);
         let mut cx = Context::from_waker(Waker::noop());
         let mut next = || match std::pin::pin!(events.next()).poll(&mut cx) {
-            Poll::Ready(Heard::TooLong) => "too long".to_owned(),
-            Poll::Ready(Heard::Message(message)) => String::from_utf8(message).unwrap(),
-            Poll::Ready(Heard::End(_)) => "end".to_owned(),
+            Poll::Ready(StreamEvent::TooLong) => "too long".to_owned(),
+            Poll::Ready(StreamEvent::Message(message)) => String::from_utf8(message).unwrap(),
+            Poll::Ready(StreamEvent::End(_)) => "end".to_owned(),
             Poll::Pending => "nothing".to_owned(),
         };
         assert_eq!([next(), next(), next()], ["too long", "a", "end"]);

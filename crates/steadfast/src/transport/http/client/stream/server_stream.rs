@@ -6,35 +6,35 @@ use http::StatusCode;
 use tokio::sync::mpsc;
 use tracing::Level;
 
-use super::backoff::Pace;
-use super::events::{Events, Heard, is_events};
+use super::backoff::StreamBackoff;
+use super::events::{Events, StreamEvent, is_events};
 use crate::runtime::timeout::sleep;
-use crate::transport::http::client::exchange::Incoming;
+use crate::transport::http::client::exchange::DriverEvent;
 use crate::transport::http::client::fetch::FetchResponse;
-use crate::transport::http::client::request::Wanted;
+use crate::transport::http::client::request::HttpRequest;
 use crate::transport::http::client::shared::Shared;
 
 /// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
-pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) {
-    let mut pace = Pace::of_the_server();
+pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent>) {
+    let mut pace = StreamBackoff::of_the_server();
     let mut events: Option<Events> = None;
     loop {
         match open(&shared, events.as_ref().and_then(Events::last_event_id)).await {
-            Opened::Stream(response) => {
+            OpenStreamResult::Stream(response) => {
                 shared.note_audible();
                 pace.note_opened(shared.runtime.now());
                 let stream = going_on(events.take(), response, shared.longest);
-                if read(&shared, events.insert(stream), &mut pace, &driver).await == Read::InVain {
+                if read(&shared, events.insert(stream), &mut pace, &driver).await == ReadEnd::NoReceiver {
                     break;
                 }
             }
-            Opened::SessionLost => {
+            OpenStreamResult::SessionLost => {
                 // If the driver is gone, nobody listens.
-                let _ = driver.send(Incoming::SessionLost).await;
+                let _ = driver.send(DriverEvent::SessionLost).await;
                 break;
             }
-            Opened::Never => break,
-            Opened::NotNow => {}
+            OpenStreamResult::Never => break,
+            OpenStreamResult::NotNow => {}
         }
         let retry = events.as_ref().and_then(Events::retry);
         let Some(pause) = pace.pause(retry, &*shared.runtime) else {
@@ -49,7 +49,7 @@ pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<Incoming>) 
 }
 
 /// What comes of asking for the stream.
-enum Opened {
+enum OpenStreamResult {
     Stream(FetchResponse),
     /// The server does not know the session.
     SessionLost,
@@ -58,18 +58,18 @@ enum Opened {
     NotNow,
 }
 
-async fn open(shared: &Shared, last_event_id: Option<&str>) -> Opened {
-    let wanted = Wanted { last_event_id, ..Wanted::default() };
+async fn open(shared: &Shared, last_event_id: Option<&str>) -> OpenStreamResult {
+    let wanted = HttpRequest { last_event_id, ..HttpRequest::default() };
     let response = match shared.send(wanted).await {
         Ok(response) => response,
-        Err(why) if why.is_final() => return Opened::Never,
-        Err(_) => return Opened::NotNow,
+        Err(why) if why.is_final() => return OpenStreamResult::Never,
+        Err(_) => return OpenStreamResult::NotNow,
     };
     match response.status() {
-        status if status.is_success() && is_events(&response) => Opened::Stream(response),
-        StatusCode::NOT_FOUND if shared.session().id.is_some() => Opened::SessionLost,
-        status if status.is_client_error() || status.is_success() => Opened::Never,
-        _ => Opened::NotNow,
+        status if status.is_success() && is_events(&response) => OpenStreamResult::Stream(response),
+        StatusCode::NOT_FOUND if shared.session().id.is_some() => OpenStreamResult::SessionLost,
+        status if status.is_client_error() || status.is_success() => OpenStreamResult::Never,
+        _ => OpenStreamResult::NotNow,
     }
 }
 
@@ -86,26 +86,31 @@ fn going_on(before: Option<Events>, response: FetchResponse, longest: usize) -> 
 
 /// How the reading of a stream ends.
 #[derive(PartialEq)]
-enum Read {
-    ToItsEnd,
+enum ReadEnd {
+    StreamEnd,
     /// Nobody listens any more.
-    InVain,
+    NoReceiver,
 }
 
-async fn read(shared: &Shared, events: &mut Events, pace: &mut Pace, driver: &mpsc::Sender<Incoming>) -> Read {
+async fn read(
+    shared: &Shared,
+    events: &mut Events,
+    pace: &mut StreamBackoff,
+    driver: &mpsc::Sender<DriverEvent>,
+) -> ReadEnd {
     loop {
         match events.next().await {
-            Heard::Message(message) => {
+            StreamEvent::Message(message) => {
                 pace.note_message();
-                if driver.send(Incoming::Message(message)).await.is_err() {
-                    return Read::InVain;
+                if driver.send(DriverEvent::Message(message)).await.is_err() {
+                    return ReadEnd::NoReceiver;
                 }
             }
-            Heard::TooLong => {
+            StreamEvent::TooLong => {
                 let why = format!("it is longer than {} bytes", shared.longest);
                 shared.log(Level::WARN, "a message of the server was not taken", &why);
             }
-            Heard::End(_) => return Read::ToItsEnd,
+            StreamEvent::End(_) => return ReadEnd::StreamEnd,
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::server::ServerService;
 
 /// Waits for the first message, and answers with JSON if there is no other. While events are streamed, `hangup` is the end of the
 /// client.
-pub(crate) async fn answer(mut running: Box<Running>, hangup: Option<Hangup>) -> Response<HttpBody> {
+pub(crate) async fn answer(mut running: Box<RunningExchange>, hangup: Option<Hangup>) -> Response<HttpBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
         if let Poll::Ready(message) = running.poll_message(cx) {
@@ -58,7 +58,7 @@ pub(crate) async fn answer(mut running: Box<Running>, hangup: Option<Hangup>) ->
 }
 
 /// An exchange with what it needs while it runs. Dropping it cancels the request.
-pub(crate) struct Running {
+pub(crate) struct RunningExchange {
     shared: Arc<Shared>,
     runtime: Arc<dyn Runtime>,
     /// It holds its permit until all that it began has ended.
@@ -69,7 +69,7 @@ pub(crate) struct Running {
     told: bool,
 }
 
-impl Running {
+impl RunningExchange {
     /// Gives an engine of its own the request.
     pub(crate) fn begin(
         shared: Arc<Shared>,

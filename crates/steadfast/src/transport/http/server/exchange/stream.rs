@@ -13,14 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
-use super::Running;
+use super::RunningExchange;
 use crate::runtime::{Runtime, spawn_apart};
 use crate::transport::http::server::keep_alive::KeepAlive;
 use crate::transport::http::server::socket::Hangup;
 
 /// The end of the response.
 pub(crate) struct ExchangeStream {
-    between: Arc<Between>,
+    between: Arc<SharedExchange>,
     /// Messages from before there was a stream.
     ready: VecDeque<Vec<u8>>,
     runtime: Arc<dyn Runtime>,
@@ -30,34 +30,34 @@ pub(crate) struct ExchangeStream {
 
 /// The end of the request.
 struct Serving {
-    between: Arc<Between>,
+    between: Arc<SharedExchange>,
     /// The client is gone, though whoever writes to it has not found out: bytes that nobody has read hide it, and there may be
     /// nothing to write for long.
     hangup: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// What both ends share. Nothing that is called with the lock held runs the other end.
-struct Between(Mutex<Slot>);
+struct SharedExchange(Mutex<CallSlot>);
 
-struct Slot {
+struct CallSlot {
     /// Gone when it is over, or its client is.
-    running: Option<Box<Running>>,
+    running: Option<Box<RunningExchange>>,
     message: Option<Vec<u8>>,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
-impl Between {
-    fn lock(&self) -> MutexGuard<'_, Slot> {
+impl SharedExchange {
+    fn lock(&self) -> MutexGuard<'_, CallSlot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ExchangeStream {
-    pub(crate) fn begin(running: Box<Running>, ready: VecDeque<Vec<u8>>, hangup: Option<Hangup>) -> Self {
+    pub(crate) fn begin(running: Box<RunningExchange>, ready: VecDeque<Vec<u8>>, hangup: Option<Hangup>) -> Self {
         let (runtime, silence) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
-        let slot = Slot { running: Some(running), message: None, reader: None, writer: None };
-        let between = Arc::new(Between(Mutex::new(slot)));
+        let slot = CallSlot { running: Some(running), message: None, reader: None, writer: None };
+        let between = Arc::new(SharedExchange(Mutex::new(slot)));
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
         let serving = Serving { between: Arc::clone(&between), hangup };
         spawn_apart(&*runtime, serving);

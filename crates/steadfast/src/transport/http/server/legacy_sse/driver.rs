@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::session::SseSession;
 use crate::runtime::{Timer, spawn_apart};
-use crate::transport::http::server::load::Stay;
+use crate::transport::http::server::load::LoadGuard;
 use crate::transport::http::server::sessions::Sessions;
 
 /// How many turns it takes before it lets another one on its thread have some.
@@ -19,7 +19,7 @@ pub(crate) struct Driver {
     /// For its idle time.
     timer: Box<dyn Timer>,
     /// A shutdown waits for it.
-    stay: Stay,
+    stay: LoadGuard,
 }
 
 impl Driver {

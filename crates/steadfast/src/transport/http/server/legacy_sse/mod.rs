@@ -29,13 +29,13 @@ pub(crate) use session::SseSession;
 pub(crate) use stream::SseStream;
 
 use super::body::HttpBody;
-use super::incoming::Lines;
+use super::incoming::RequestHeaders;
 use super::post::{Refusal, TOO_MANY as TOO_MANY_REQUESTS, contradiction, ids_of};
 use super::reply;
 use super::service::Shared;
-use super::sessions::{Full, Seat};
+use super::sessions::{SessionLimitReached, SessionSlot};
 use crate::runtime::Runtime;
-use session::Refused;
+use session::SubmitError;
 
 /// What the query calls a session, as servers of that time did.
 const SESSION: &str = "session_id";
@@ -71,7 +71,7 @@ impl Shared {
 
     /// GET: the stream, with a session of its own.
     fn open_events(&self, runtime: Arc<dyn Runtime>, parts: &Parts) -> Response<HttpBody> {
-        if !Accepts::of(&Lines(&parts.headers)).events {
+        if !Accepts::of(&RequestHeaders(&parts.headers)).events {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
         }
         if self.closing.is_closing() {
@@ -84,7 +84,7 @@ impl Shared {
             let error = ErrorObject::internal("the system has no random numbers to name a session with");
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         };
-        if let Err(Full) = self.sessions.enter(Seat::Sse(Arc::clone(&session))) {
+        if let Err(SessionLimitReached) = self.sessions.enter(SessionSlot::Sse(Arc::clone(&session))) {
             return reply::overloaded(TOO_MANY);
         }
         if self.closing.is_closing() {
@@ -100,7 +100,7 @@ impl Shared {
 
     /// POST: a message of the client's.
     async fn take_posted<B: Body>(&self, runtime: &Arc<dyn Runtime>, parts: &Parts, body: B) -> Result<(), Refusal> {
-        let lines = Lines(&parts.headers);
+        let lines = RequestHeaders(&parts.headers);
         let refuse = |status, message| Err(Box::new(reply::refuse(status, message)));
         if !media::is_json(&lines) {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
@@ -146,11 +146,11 @@ fn session_in(query: &str) -> Option<&str> {
     named.next().is_none().then_some(id)
 }
 
-fn refusal(refused: Refused, id: Option<&RequestId>) -> Response<HttpBody> {
+fn refusal(refused: SubmitError, id: Option<&RequestId>) -> Response<HttpBody> {
     match refused {
-        Refused::Gone => gone(id),
-        Refused::Unread => reply::overloaded("too many answers wait on the stream: read them first"),
-        Refused::InFlight => {
+        SubmitError::Gone => gone(id),
+        SubmitError::Unread => reply::overloaded("too many answers wait on the stream: read them first"),
+        SubmitError::InFlight => {
             // Here it cannot be taken for the answer of the first, as it could on the stream.
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             reply::error(StatusCode::BAD_REQUEST, id, &error)

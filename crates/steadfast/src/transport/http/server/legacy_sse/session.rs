@@ -41,7 +41,7 @@ pub(crate) struct State {
 
 /// Why a message was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum SubmitError {
     /// The stream has closed.
     Gone,
     /// Too much waits on the stream.
@@ -91,21 +91,21 @@ impl SseSession {
         message: &[u8],
         ids: &[RequestId],
         permit: Permit,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), SubmitError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let connection = &mut state.engine.connection;
         if state.over || connection.closed().is_some() {
-            return Err(Refused::Gone);
+            return Err(SubmitError::Gone);
         }
         // Answers and cancellations are taken in any case: they make room.
         if !ids.is_empty() && !connection.wants_input() {
-            return Err(Refused::Unread);
+            return Err(SubmitError::Unread);
         }
         if let [id] = ids
             && connection.key_of(id).is_some()
         {
-            return Err(Refused::InFlight);
+            return Err(SubmitError::InFlight);
         }
         let now = self.runtime.now();
         state.used = now;

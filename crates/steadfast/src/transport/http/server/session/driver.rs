@@ -8,7 +8,7 @@ use steadfast_proto::mutant;
 
 use super::Session;
 use crate::runtime::{Timer, spawn_apart};
-use crate::transport::http::server::load::Stay;
+use crate::transport::http::server::load::LoadGuard;
 use crate::transport::http::server::sessions::Sessions;
 
 /// How many turns it takes before it lets another one on its thread have some.
@@ -21,7 +21,7 @@ pub(crate) struct Driver {
     /// For its idle time and the age of its events.
     timer: Box<dyn Timer>,
     /// A shutdown waits for it.
-    stay: Stay,
+    stay: LoadGuard,
 }
 
 impl Driver {

@@ -26,7 +26,7 @@ use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEvent};
 use steadfast_proto::mutant;
 
 pub(crate) use driver::Driver;
-pub(crate) use stream::{Outcome, SessionStream, Waiting};
+pub(crate) use stream::{AnswerWait, PostReply, SessionStream};
 
 use super::load::{Load, Permit};
 use super::service::Shared;
@@ -49,18 +49,18 @@ pub(crate) struct Session {
 }
 
 /// What became of a message.
-pub(crate) enum Submitted {
+pub(crate) enum SubmitResult {
     /// It was taken, and has no answer.
     Taken,
     /// It has no request in it, and is not what it should be: this says so.
     Refused(Vec<u8>),
     /// It has requests.
-    Waiting(Waiting),
+    Waiting(AnswerWait),
 }
 
 /// Why a message was not taken: nothing was begun.
 #[derive(Debug)]
-pub(crate) enum NotTaken {
+pub(crate) enum SubmitError {
     /// The session has ended meanwhile.
     Gone,
     /// A request with its id runs.
@@ -102,7 +102,7 @@ struct State {
 /// One POST with requests in it.
 struct Post {
     keys: Vec<Key>,
-    to: To,
+    to: Destination,
     /// All its requests have ended.
     done: bool,
     /// Its handler has let go of the client.
@@ -115,7 +115,7 @@ struct Post {
 }
 
 /// Where the messages of a POST go.
-enum To {
+enum Destination {
     /// Nowhere yet: it is not decided how it is answered.
     Held(Vec<Vec<u8>>),
     Stream(StreamKey),
@@ -213,18 +213,18 @@ impl Session {
         ids: &[RequestId],
         sweep: bool,
         permit: Permit,
-    ) -> Result<Submitted, NotTaken> {
+    ) -> Result<SubmitResult, SubmitError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if state.over {
-            return Err(NotTaken::Gone);
+            return Err(SubmitError::Gone);
         }
         let now = self.runtime.now();
         state.used = now;
         if let [id] = ids
             && state.engine.connection.key_of(id).is_some()
         {
-            return Err(NotTaken::InFlight);
+            return Err(SubmitError::InFlight);
         }
         state.engine.mailbox.identify(principal);
         let post = state.open_post(permit);
@@ -254,13 +254,13 @@ impl Session {
         state.wake_driver();
         if !ids.is_empty() {
             drop(guard);
-            return Ok(Submitted::Waiting(Waiting::new(Arc::clone(self), post)));
+            return Ok(SubmitResult::Waiting(AnswerWait::new(Arc::clone(self), post)));
         }
         let refusal = match state.posts.remove(&post) {
-            Some(Post { to: To::Held(messages), .. }) => messages.into_iter().next(),
+            Some(Post { to: Destination::Held(messages), .. }) => messages.into_iter().next(),
             _ => None,
         };
-        Ok(refusal.map_or(Submitted::Taken, Submitted::Refused))
+        Ok(refusal.map_or(SubmitResult::Taken, SubmitResult::Refused))
     }
 
     /// A stream of what belongs to no request.
@@ -318,7 +318,7 @@ impl State {
     fn open_post(&mut self, permit: Permit) -> u64 {
         let number = self.next_post;
         self.next_post += 1;
-        let to = To::Held(Vec::new());
+        let to = Destination::Held(Vec::new());
         let post =
             Post { keys: Vec::new(), to, done: false, released: false, withdrawn: false, waker: None, _permit: permit };
         self.posts.insert(number, post);
@@ -342,13 +342,13 @@ impl State {
             let running = transmit.about.map(|key| self.engine.connection.is_open(key));
             let droppable = !asks && running.unwrap_or(number.is_none());
             match number.and_then(|number| self.posts.get_mut(&number)) {
-                Some(Post { to: To::Held(messages), waker, withdrawn, .. }) => {
+                Some(Post { to: Destination::Held(messages), waker, withdrawn, .. }) => {
                     if !*withdrawn && (!droppable || messages.len() < UNREAD) {
                         messages.push(transmit.body);
                     }
                     waker.take().into_iter().for_each(Waker::wake);
                 }
-                Some(Post { to: To::Stream(stream), .. }) => {
+                Some(Post { to: Destination::Stream(stream), .. }) => {
                     let stream = *stream;
                     self.append(now, stream, &transmit.body, droppable);
                 }
@@ -376,12 +376,12 @@ impl State {
                 continue;
             }
             match &mut post.to {
-                To::Held(messages) => {
+                Destination::Held(messages) => {
                     messages.clear();
                     post.withdrawn = true;
                 }
-                To::Stream(stream) => self.log.withdraw(*stream),
-                To::Nobody => {}
+                Destination::Stream(stream) => self.log.withdraw(*stream),
+                Destination::Nobody => {}
             }
         }
     }
@@ -421,15 +421,15 @@ impl State {
         }
         let Some(post) = self.routes.get(&key).and_then(|number| self.posts.get_mut(number)) else { return };
         match post.to {
-            To::Stream(stream) => {
+            Destination::Stream(stream) => {
                 self.log.cut(stream);
                 self.wake_reader(stream);
             }
-            To::Held(_) => {
+            Destination::Held(_) => {
                 post.released = true;
                 post.waker.take().into_iter().for_each(Waker::wake);
             }
-            To::Nobody => {}
+            Destination::Nobody => {}
         }
     }
 
@@ -451,13 +451,13 @@ impl State {
         }
         post.waker.take().into_iter().for_each(Waker::wake);
         match post.to {
-            To::Held(_) => {}
-            To::Stream(stream) => {
+            Destination::Held(_) => {}
+            Destination::Stream(stream) => {
                 self.posts.remove(&number);
                 self.log.close(stream);
                 self.wake_reader(stream);
             }
-            To::Nobody => drop(self.posts.remove(&number)),
+            Destination::Nobody => drop(self.posts.remove(&number)),
         }
     }
 

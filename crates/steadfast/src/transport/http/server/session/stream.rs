@@ -8,12 +8,12 @@ use bytes::Bytes;
 use steadfast_proto::http::resume::{Cursor, Read};
 use steadfast_proto::mutant;
 
-use super::{Post, Session, State, To};
+use super::{Destination, Post, Session, State};
 use crate::runtime::Timer;
 use crate::transport::http::server::keep_alive::KeepAlive;
 
 /// How a POST is answered.
-pub(crate) enum Outcome {
+pub(crate) enum PostReply {
     /// With one message.
     Answer(Vec<u8>),
     /// With events.
@@ -23,37 +23,37 @@ pub(crate) enum Outcome {
 }
 
 /// Waits until it is known how a POST is answered. Dropping it cancels nothing.
-pub(crate) struct Waiting {
+pub(crate) struct AnswerWait {
     session: Arc<Session>,
     post: u64,
     timer: Option<Box<dyn Timer>>,
 }
 
-impl Waiting {
+impl AnswerWait {
     pub(crate) fn new(session: Arc<Session>, post: u64) -> Self {
         session.lock().open += 1;
         Self { session, post, timer: None }
     }
 }
 
-impl Future for Waiting {
-    type Output = Outcome;
+impl Future for AnswerWait {
+    type Output = PostReply;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<PostReply> {
         let waiting = &mut *self;
         let session = Arc::clone(&waiting.session);
         let mut guard = session.lock();
         let state = &mut *guard;
         let over = state.over;
-        let Some(post) = state.posts.get_mut(&waiting.post) else { return Poll::Ready(Outcome::Lost) };
-        let To::Held(messages) = &mut post.to else { return Poll::Ready(Outcome::Lost) };
+        let Some(post) = state.posts.get_mut(&waiting.post) else { return Poll::Ready(PostReply::Lost) };
+        let Destination::Held(messages) = &mut post.to else { return Poll::Ready(PostReply::Lost) };
         if over && !post.done && messages.is_empty() {
-            return Poll::Ready(Outcome::Lost);
+            return Poll::Ready(PostReply::Lost);
         }
         if post.done && messages.len() == 1 {
             let answer = messages.pop().unwrap_or_default();
             state.posts.remove(&waiting.post);
-            return Poll::Ready(Outcome::Answer(answer));
+            return Poll::Ready(PostReply::Answer(answer));
         }
         if !post.done && !post.released && messages.is_empty() {
             post.waker = Some(cx.waker().clone());
@@ -66,18 +66,18 @@ impl Future for Waiting {
             std::task::ready!(timer.poll(cx));
         }
         match state.stream_post(&session, waiting.post) {
-            Some(stream) => Poll::Ready(Outcome::Events(stream)),
-            None => Poll::Ready(Outcome::Lost),
+            Some(stream) => Poll::Ready(PostReply::Events(stream)),
+            None => Poll::Ready(PostReply::Lost),
         }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for AnswerWait {
     fn drop(&mut self) {
         let mut state = self.session.lock();
-        if let Some(Post { to: to @ To::Held(_), done, .. }) = state.posts.get_mut(&self.post) {
+        if let Some(Post { to: to @ Destination::Held(_), done, .. }) = state.posts.get_mut(&self.post) {
             // Its requests go on, and their questions still have to find another way.
-            *to = To::Nobody;
+            *to = Destination::Nobody;
             if *done {
                 state.posts.remove(&self.post);
             }
@@ -93,7 +93,9 @@ impl State {
         let stream = self.log.open();
         self.prime(now, stream, session.timing.retry);
         let post = self.posts.get_mut(&number)?;
-        let To::Held(messages) = std::mem::replace(&mut post.to, To::Stream(stream)) else { return None };
+        let Destination::Held(messages) = std::mem::replace(&mut post.to, Destination::Stream(stream)) else {
+            return None;
+        };
         let (done, released) = (post.done, post.released);
         for message in messages {
             self.append(now, stream, &message, false);
