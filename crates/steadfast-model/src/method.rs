@@ -100,7 +100,7 @@ pub struct Row {
     /// True if it has no answer.
     pub notification: bool,
     /// True if it only asks: nothing is different after it, however often it is made.
-    pub only_asks: bool,
+    pub is_read_only: bool,
     /// True if its result says how long it may be kept (since 2026-07-28).
     pub cacheable: bool,
     /// True if it may be answered with questions, or with a task, in place of its result (since 2026-07-28).
@@ -161,7 +161,7 @@ macro_rules! methods {
                         method: Self::$variant,
                         name: $name,
                         notification: methods!(@notification $kind),
-                        only_asks: methods!(@only_asks $kind),
+                        is_read_only: methods!(@is_read_only $kind),
                         cacheable: false $(|| methods!(@cacheable $mark))*,
                         asks_back: false $(|| methods!(@asks_back $mark))*,
                         capability: $capability,
@@ -173,8 +173,8 @@ macro_rules! methods {
     };
     (@notification Notification) => { true };
     (@notification $request:ident) => { false };
-    (@only_asks Question) => { true };
-    (@only_asks $other:ident) => { false };
+    (@is_read_only Question) => { true };
+    (@is_read_only $other:ident) => { false };
     (@cacheable Cacheable) => { true };
     (@cacheable $other:ident) => { false };
     (@asks_back AsksBack) => { true };
@@ -277,8 +277,8 @@ impl Method {
     }
 
     /// True if it only asks: nothing is different after it, however often it is made.
-    pub const fn only_asks(self) -> bool {
-        self.row().only_asks
+    pub const fn is_read_only(self) -> bool {
+        self.row().is_read_only
     }
 
     /// True if it takes back what an earlier request has begun.
@@ -345,12 +345,15 @@ mod tests {
 
     #[test]
     fn what_changes_something_does_not_only_ask() {
-        let asks: Vec<_> = Method::ALL.iter().filter(|method| method.only_asks()).map(|method| method.name()).collect();
+        let asks: Vec<_> =
+            Method::ALL.iter().filter(|method| method.is_read_only()).map(|method| method.name()).collect();
         assert!(!asks.iter().any(|name| name.starts_with("notifications/")));
         for changes in [Method::Initialize, Method::CallTool, Method::UpdateTask, Method::CancelTask, Method::Elicit] {
-            assert!(!changes.only_asks(), "{changes}");
+            assert!(!changes.is_read_only(), "{changes}");
         }
-        assert!(Method::ReadResource.only_asks() && Method::GetPrompt.only_asks() && Method::GetTask.only_asks());
+        assert!(
+            Method::ReadResource.is_read_only() && Method::GetPrompt.is_read_only() && Method::GetTask.is_read_only()
+        );
         assert_eq!(asks.len(), 13);
     }
 

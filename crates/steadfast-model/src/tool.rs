@@ -311,7 +311,7 @@ impl CallToolResult {
     }
 
     /// True if the tool failed.
-    pub fn failed(&self) -> bool {
+    pub fn is_error(&self) -> bool {
         self.is_error == Some(true)
     }
 }
@@ -348,6 +348,6 @@ mod tests {
     #[test]
     fn a_result_without_content_is_readable() {
         let result: CallToolResult = serde_json::from_str(r#"{"structuredContent":[1]}"#).unwrap();
-        assert!(result.content.is_empty() && !result.failed());
+        assert!(result.content.is_empty() && !result.is_error());
     }
 }

@@ -4,7 +4,7 @@
 //! stage that they are in, and what comes of it: every kind of event, of refusal and of ending. [`take`] gives the counts and
 //! begins again. Without the feature nothing is counted, and nothing of this is in the build.
 
-use crate::connection::{CallRefused, CancelReason, CloseCause, Event, Oddity, Outcome};
+use crate::connection::{CallRefused, CancelReason, CloseCause, Event, Outcome, ProtocolWarning};
 use crate::envelope::RefusalKind;
 
 /// An enum whose variants have names for people, and a list of all of them.
@@ -160,16 +160,16 @@ impl From<&Outcome> for Effect {
     }
 }
 
-impl From<&Oddity> for Effect {
-    fn from(oddity: &Oddity) -> Self {
+impl From<&ProtocolWarning> for Effect {
+    fn from(oddity: &ProtocolWarning) -> Self {
         match oddity {
-            Oddity::Refused { .. } => Self::OddRefused,
-            Oddity::Cancelled { .. } => Self::OddCancelled,
-            Oddity::LateCancel(_) => Self::OddLateCancel,
-            Oddity::MalformedCancel => Self::OddMalformedCancel,
-            Oddity::LateAnswer(_) => Self::OddLateAnswer,
-            Oddity::AnswerToNothing(_) => Self::OddAnswerToNothing,
-            Oddity::UnknownNotification(_) => Self::OddUnknownNotification,
+            ProtocolWarning::Refused { .. } => Self::OddRefused,
+            ProtocolWarning::Cancelled { .. } => Self::OddCancelled,
+            ProtocolWarning::LateCancel(_) => Self::OddLateCancel,
+            ProtocolWarning::MalformedCancel => Self::OddMalformedCancel,
+            ProtocolWarning::LateAnswer(_) => Self::OddLateAnswer,
+            ProtocolWarning::AnswerToNothing(_) => Self::OddAnswerToNothing,
+            ProtocolWarning::UnknownNotification(_) => Self::OddUnknownNotification,
         }
     }
 }

@@ -75,7 +75,7 @@ async fn main() -> Result<(), steadfast::Error> {
     ] {
         let result = client.call_tool("forecast", &arguments).await?;
         let text = result.content.first().and_then(Content::as_text).unwrap_or_default();
-        println!("{arguments}\n  {}: {text}", if result.failed() { "failed" } else { "done" });
+        println!("{arguments}\n  {}: {text}", if result.is_error() { "failed" } else { "done" });
     }
     client.close().await;
     Ok(())

@@ -41,7 +41,7 @@ async fn main() -> Result<(), steadfast::Error> {
     // The tool did it, and the tool failed: both are answers, and a model reads them.
     for thing in ["rope", "gold"] {
         let result = client.call_tool("price", json!({ "thing": thing })).await?;
-        println!("{thing}: {:?}, failed: {}", result.content.first().and_then(Content::as_text), result.failed());
+        println!("{thing}: {:?}, failed: {}", result.content.first().and_then(Content::as_text), result.is_error());
     }
 
     // Everything else is an error that says what is known of the call.

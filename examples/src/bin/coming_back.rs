@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::{Reconnect, Settled};
+use steadfast::client::{CallOutcome, Reconnect};
 use steadfast::prelude::*;
 use steadfast::transport::child::Command;
 use steadfast::{CallToolResult, Error, Outcome};
@@ -76,11 +76,13 @@ async fn visit(book: &Path) -> Result<(), Error> {
     println!("at first: {} is paid", text(&client.call_tool("paid", ()).await?));
 
     // The process dies of this. Nothing is sent twice: the caller has to look, and says what is to be done.
-    match client.call_tool("pay", json!({ "amount": 5 })).settle().await {
-        Settled::Answered(receipt) => println!("{}", text(&receipt)),
-        Settled::NotSent(error) => println!("nothing was paid, and trying again does no harm: {error}"),
-        Settled::Refused(error) | Settled::Unusable(error) | Settled::Cancelled(error) => return Err(error),
-        Settled::Unknown(unknown) => {
+    match client.call_tool("pay", json!({ "amount": 5 })).outcome().await {
+        CallOutcome::Answered(receipt) => println!("{}", text(&receipt)),
+        CallOutcome::NotSent(error) => println!("nothing was paid, and trying again does no harm: {error}"),
+        CallOutcome::Refused(error) | CallOutcome::Unusable(error) | CallOutcome::Cancelled(error) => {
+            return Err(error);
+        }
+        CallOutcome::Unknown(unknown) => {
             println!("paid or not, nobody knows: {}", unknown.error());
             // This call needs a connection, and that is when there is another process.
             let paid = client.call_tool("paid", ()).await?;

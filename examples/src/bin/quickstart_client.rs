@@ -8,7 +8,7 @@ use steadfast::transport::child::Command;
 async fn main() -> Result<(), steadfast::Error> {
     let client = Client::connect(Command::new("quickstart")).await?;
     match client.call_tool("add", json!({ "a": 2, "b": 3 })).await {
-        Ok(answer) if answer.failed() => println!("the tool failed: {:?}", answer.content),
+        Ok(answer) if answer.is_error() => println!("the tool failed: {:?}", answer.content),
         Ok(answer) => answer.content.iter().filter_map(Content::as_text).for_each(|text| println!("{text}")),
         // With what is behind it; and whether the server may have done it.
         Err(error) => println!("{error:?}; what is known of the call: {:?}", error.outcome()),

@@ -13,7 +13,7 @@ use steadfast::{Content, Tool};
 async fn called(tool: &Tool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
     let text: Vec<&str> = result.content.iter().filter_map(Content::as_text).collect();
-    assert!(!result.failed(), "{text:?}");
+    assert!(!result.is_error(), "{text:?}");
     text.join("\n")
 }
 
@@ -21,7 +21,7 @@ async fn called(tool: &Tool, arguments: Value) -> String {
 async fn complaint(tool: &Tool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
     let text: Vec<&str> = result.content.iter().filter_map(Content::as_text).collect();
-    assert!(result.failed(), "{text:?}");
+    assert!(result.is_error(), "{text:?}");
     text.join("\n")
 }
 

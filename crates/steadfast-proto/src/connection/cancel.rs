@@ -5,7 +5,7 @@ use steadfast_model::error::excerpt;
 use steadfast_model::{CancelledParams, Method, RequestId};
 
 use super::Connection;
-use super::event::{CancelReason, Oddity};
+use super::event::{CancelReason, ProtocolWarning};
 use super::handshake::Hello;
 use crate::coverage::{self, Effect};
 use crate::envelope::Params;
@@ -14,10 +14,10 @@ impl Connection {
     pub(super) fn take_cancelled(&mut self, params: &Params<'_>) {
         let cancelled: CancelledParams = serde_json::from_str(params.text()).unwrap_or_default();
         let Some(id) = cancelled.request_id.filter(|id| id.json_length() <= crate::salvage::LONGEST_ID) else {
-            return self.odd(Oddity::MalformedCancel);
+            return self.odd(ProtocolWarning::MalformedCancel);
         };
         if let Some(reason) = cancelled.reason {
-            self.odd(Oddity::Cancelled { id: id.clone(), reason: excerpt(&reason).into_owned() });
+            self.odd(ProtocolWarning::Cancelled { id: id.clone(), reason: excerpt(&reason).into_owned() });
         }
         // A server of 2026-07-28 may end a subscription in this way, and nothing else; older ones cancel what they asked.
         let names_a_call = matches!(*self.hello, Hello::Client(_)) && self.speaks_modern();
@@ -38,7 +38,7 @@ impl Connection {
             #[cfg(mutants)]
             assert!(!crate::mutant!(PanicOnLateCancel), "a cancellation for a request that is not open");
             self.statistics.late_cancels += 1;
-            return self.odd(Oddity::LateCancel(id.clone()));
+            return self.odd(ProtocolWarning::LateCancel(id.clone()));
         };
         if crate::mutant!(AnswerAfterCancel) {
             return self.stop(key, CancelReason::Peer);

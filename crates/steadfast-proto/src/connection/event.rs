@@ -29,7 +29,7 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
-    /// A call of ours was given up, its result matters all the same ([`Call::heeded_late`](super::Call::heeded_late)), and
+    /// A call of ours was given up, its result matters all the same ([`Call::expects_late_answer`](super::Call::expects_late_answer)), and
     /// here it is: its JSON text.
     AnsweredLate(Box<str>),
     /// The peer reports progress on a call of ours.
@@ -51,7 +51,7 @@ pub enum Event {
     /// The handshake of an older revision is done.
     Opened(Arc<Peer>),
     /// Something odd that was ignored or refused: a line for the log.
-    Odd(Oddity),
+    Odd(ProtocolWarning),
     /// The connection has ended; nothing more will happen.
     Closed(CloseCause),
 }
@@ -190,7 +190,7 @@ impl std::fmt::Display for CloseCause {
 /// Something odd that was ignored or refused (law L4): never an error, always worth a line in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Oddity {
+pub enum ProtocolWarning {
     /// A message was refused.
     Refused {
         /// Its id, if it could be read.

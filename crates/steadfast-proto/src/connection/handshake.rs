@@ -12,7 +12,7 @@ use steadfast_model::{
     Method, ProgressToken, RequestId, Revision, ServerCapabilities, SetLevelParams, meta,
 };
 
-use super::event::{Event, Oddity, Peer};
+use super::event::{Event, Peer, ProtocolWarning};
 use super::outbound::Call;
 use super::{CallKey, CallRefused, Connection, Stage};
 use crate::encode::{self, Answer};
@@ -387,7 +387,7 @@ impl Connection {
         let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);
         let known = Method::from_name(name).filter(|method| method.is_notification());
         let Some(method) = known.filter(|method| self.hello.may_receive(*method, revision)) else {
-            return self.odd(Oddity::UnknownNotification(name.chars().take(128).collect()));
+            return self.odd(ProtocolWarning::UnknownNotification(name.chars().take(128).collect()));
         };
         match method {
             Method::Cancelled => self.take_cancelled(params),

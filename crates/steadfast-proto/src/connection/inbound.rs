@@ -18,7 +18,7 @@ use steadfast_model::error::excerpt;
 use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
 
 use super::batch::BatchKey;
-use super::event::{CancelReason, Event, Oddity, Peer, Request};
+use super::event::{CancelReason, Event, Peer, ProtocolWarning, Request};
 use super::handshake::{Hello, Wire};
 use super::key::Key;
 use super::outbox::Ticket;
@@ -66,7 +66,7 @@ impl Connection {
             #[cfg(mutants)]
             assert!(!crate::mutant!(PanicOnLateAnswer), "an answer to a request that is not open");
             self.statistics.late_answers += 1;
-            self.odd(Oddity::LateAnswer(key));
+            self.odd(ProtocolWarning::LateAnswer(key));
             return;
         }
         self.flush_progress(now, key);
@@ -101,13 +101,13 @@ impl Connection {
         if self.ignores_requests() {
             self.statistics.refused += 1;
             let why = format!("a server of this revision sends no requests, and this one sent {}", excerpt(method));
-            return self.odd(Oddity::Refused { id: Some(id), why });
+            return self.odd(ProtocolWarning::Refused { id: Some(id), why });
         }
         if self.inbound.contains_key(&id) && !crate::mutant!(AcceptDuplicateId) {
             coverage::effect(Effect::DuplicateId);
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             self.statistics.refused += 1;
-            self.odd(Oddity::Refused { id: Some(id.clone()), why: error.message.clone().into_owned() });
+            self.odd(ProtocolWarning::Refused { id: Some(id.clone()), why: error.message.clone().into_owned() });
             return self.refuse_without_id(id, error, batch);
         }
         let accepted = self.wire_of(method, params).and_then(|wire| {

@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Takes note of a call that was given up, and whose result matters.
-    pub(super) fn heed_late(&mut self, now: Moment, key: CallKey, waiting: &Waiting) {
+    pub(super) fn expect_late_answer(&mut self, now: Moment, key: CallKey, waiting: &Waiting) {
         if self.stage.is_closed() || crate::mutant!(IgnoreLateTasks) {
             return;
         }

@@ -41,7 +41,7 @@ use std::time::Duration;
 
 use steadfast_model::{LoggingLevel, Method, RequestId};
 
-pub use event::{CancelReason, CloseCause, Event, Oddity, Outcome, Peer, Request};
+pub use event::{CancelReason, CloseCause, Event, Outcome, Peer, ProtocolWarning, Request};
 pub use handshake::{ClientHello, Hello, ServerHello};
 pub use key::{CallKey, Key};
 pub use limits::Limits;
@@ -251,7 +251,7 @@ impl Connection {
             return self.handle_message(now, bytes);
         }
         let why = refusal.error().message.into_owned();
-        self.odd(Oddity::Refused { id: refusal.salvaged.id, why });
+        self.odd(ProtocolWarning::Refused { id: refusal.salvaged.id, why });
     }
 
     /// The same for a message that whoever carries it has read already, within the limits of this connection.
@@ -491,7 +491,7 @@ impl Connection {
         coverage::effect(&refusal.kind);
         let error = refusal.error();
         let id = refusal.salvaged.id;
-        self.odd(Oddity::Refused { id: id.clone(), why: error.message.clone().into_owned() });
+        self.odd(ProtocolWarning::Refused { id: id.clone(), why: error.message.clone().into_owned() });
         if refusal.kind == RefusalKind::BadParams && id.is_none() {
             // A notification is never answered.
             return;
@@ -555,7 +555,7 @@ impl Connection {
         coverage::input(stage, input);
     }
 
-    fn odd(&mut self, oddity: Oddity) {
+    fn odd(&mut self, oddity: ProtocolWarning) {
         // Nobody listens after the end; a handler that was given up may still answer.
         if !self.stage.is_closed() {
             self.events.push_back(Event::Odd(oddity));

@@ -17,7 +17,7 @@ use steadfast_model::{
 };
 
 use super::Connection;
-use super::event::{Event, Oddity, Outcome};
+use super::event::{Event, Outcome, ProtocolWarning};
 use super::handshake::Hello;
 use super::key::{CallKey, Key};
 use super::outbox::Ticket;
@@ -47,7 +47,7 @@ pub struct Call {
     pub cancellable: bool,
     /// Whether its result matters when we have given up: it may say that something goes on at the peer which only we can end.
     /// It comes as an [`Event::AnsweredLate`].
-    pub heeded_late: bool,
+    pub expects_late_answer: bool,
 }
 
 impl Call {
@@ -61,7 +61,7 @@ impl Call {
             total_timeout: None,
             progress_token: None,
             cancellable: true,
-            heeded_late: false,
+            expects_late_answer: false,
         }
     }
 }
@@ -115,7 +115,7 @@ pub(super) struct Waiting {
     pub(super) method: Method,
     pub(super) parent: Option<Key>,
     pub(super) cancellable: bool,
-    heeded_late: bool,
+    expects_late_answer: bool,
     token: Option<RequestId>,
     pub(super) state: Sending,
     timeout: Option<(Duration, Moment)>,
@@ -149,7 +149,7 @@ impl Connection {
     pub fn cancel_call(&mut self, now: Moment, key: CallKey, reason: Option<&str>) {
         self.cover(Input::CancelCall);
         if let Some(given_up) = self.end_given_up(key, reason, |sent| Outcome::Cancelled { sent }) {
-            self.heed_late(now, key, &given_up);
+            self.expect_late_answer(now, key, &given_up);
         }
         self.settle();
     }
@@ -232,11 +232,11 @@ impl Connection {
         if let Some(parent) = call.parent {
             self.outbound.children.insert((parent, key));
         }
-        let Call { method, parent, cancellable, heeded_late, .. } = call;
+        let Call { method, parent, cancellable, expects_late_answer, .. } = call;
         if method.takes_back() {
             *self.outbound.taking_back.entry(method).or_default() += 1;
         }
-        let waiting = Waiting { id, method, parent, cancellable, heeded_late, token, state, timeout, total };
+        let waiting = Waiting { id, method, parent, cancellable, expects_late_answer, token, state, timeout, total };
         self.outbound.calls.insert(key, waiting);
         Ok(())
     }
@@ -267,7 +267,7 @@ impl Connection {
                 return;
             }
             self.statistics.answers_to_nothing += 1;
-            return self.odd(Oddity::AnswerToNothing(id));
+            return self.odd(ProtocolWarning::AnswerToNothing(id));
         };
         let outcome = match body {
             AnswerBody::Result(result) if waiting.method == Method::Initialize => match self.note_initialized(result) {
@@ -322,7 +322,8 @@ impl Connection {
 
     pub(super) fn take_progress(&mut self, now: Moment, params: &Params<'_>) {
         let Ok(progress) = serde_json::from_str::<ProgressParams>(params.text()) else {
-            return self.odd(Oddity::UnknownNotification("notifications/progress that cannot be read".to_owned()));
+            return self
+                .odd(ProtocolWarning::UnknownNotification("notifications/progress that cannot be read".to_owned()));
         };
         let Some(call) = self.outbound.tokens.get(&progress.progress_token.0).copied() else { return };
         if let Some((timeout, when)) = self.outbound.calls.get_mut(&call).and_then(|waiting| waiting.timeout.as_mut()) {
@@ -346,7 +347,7 @@ impl Connection {
             |key: &CallKey| self.outbound.calls.get(key).is_some_and(|waiting| waiting.method == Method::Listen);
         let Some(call) = key.filter(listens) else {
             self.statistics.late_cancels += 1;
-            return self.odd(Oddity::LateCancel(id.clone()));
+            return self.odd(ProtocolWarning::LateCancel(id.clone()));
         };
         self.end_call(call);
         self.events.push_back(Event::CallEnded { call, outcome: Outcome::EndedByPeer });
@@ -362,7 +363,7 @@ impl Connection {
             return;
         }
         if let Some(given_up) = self.end_given_up(call, Some("no answer in time"), |sent| Outcome::TimedOut { sent }) {
-            self.heed_late(now, call, &given_up);
+            self.expect_late_answer(now, call, &given_up);
         }
     }
 
@@ -425,7 +426,7 @@ impl Connection {
         let waiting = self.end_call(call)?;
         let sent = self.give_up(&waiting, reason);
         self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });
-        Some(waiting).filter(|waiting| sent && waiting.heeded_late)
+        Some(waiting).filter(|waiting| sent && waiting.expects_late_answer)
     }
 
     /// Takes the frame of a call back if it has not left. Returns whether the call was sent.

@@ -18,7 +18,7 @@ struct World {
     stopped: Vec<(Key, CancelReason)>,
     ended: Vec<(CallKey, Outcome)>,
     late: Vec<Box<str>>,
-    odd: Vec<Oddity>,
+    odd: Vec<ProtocolWarning>,
     closed: Option<CloseCause>,
 }
 
@@ -143,7 +143,7 @@ fn an_answer_ends_a_request_once() {
     world.respond(key);
     world.respond(key);
     assert_eq!(ids(&world.wire()), [json!(1)]);
-    assert_eq!(world.odd, [Oddity::LateAnswer(key)]);
+    assert_eq!(world.odd, [ProtocolWarning::LateAnswer(key)]);
     world.end(key);
     assert_eq!((world.connection.open_requests(), world.connection.live_executions()), (0, 0));
 }
@@ -170,7 +170,7 @@ fn a_cancellation_after_the_answer_is_nothing() {
     world.cancel(1);
     world.cancel(1);
     assert_eq!(ids(&world.wire()), [json!(1)]);
-    assert_eq!(world.odd, [Oddity::LateCancel(1.into()), Oddity::LateCancel(1.into())]);
+    assert_eq!(world.odd, [ProtocolWarning::LateCancel(1.into()), ProtocolWarning::LateCancel(1.into())]);
     assert_eq!(world.stopped, []);
 }
 
@@ -181,7 +181,7 @@ fn a_cancellation_that_cannot_be_read_is_nothing() {
     for params in [json!({}), json!({"requestId":null}), json!({"requestId":{"a":1}}), json!({"requestId":1.5})] {
         world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":params}));
     }
-    assert_eq!(world.odd, vec![Oddity::MalformedCancel; 4]);
+    assert_eq!(world.odd, vec![ProtocolWarning::MalformedCancel; 4]);
     assert_eq!(world.connection.open_requests(), 1);
 }
 
@@ -194,7 +194,7 @@ fn the_reason_of_a_cancellation_is_worth_a_line_and_a_long_one_its_beginning() {
         world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":params}));
     }
     let said = world.odd.iter().map(|oddity| match oddity {
-        Oddity::Cancelled { id, reason } => (id.clone(), reason.chars().count()),
+        ProtocolWarning::Cancelled { id, reason } => (id.clone(), reason.chars().count()),
         other => panic!("{other:?}"),
     });
     let said: Vec<_> = said.collect();
@@ -639,13 +639,13 @@ fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
         (Some("notifications/cancelled"), &json!(1))
     );
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{}}));
-    assert_eq!(world.odd, [Oddity::AnswerToNothing(Some(1.into()))]);
+    assert_eq!(world.odd, [ProtocolWarning::AnswerToNothing(Some(1.into()))]);
 }
 
 /// Makes a call whose result matters when it has been given up.
 fn heeded(world: &mut World, number: u64, cancellable: bool) {
     let mut call = Call::new(Method::ListRoots, None);
-    (call.heeded_late, call.cancellable, call.timeout) = (true, cancellable, Some(Duration::from_secs(3)));
+    (call.expects_late_answer, call.cancellable, call.timeout) = (true, cancellable, Some(Duration::from_secs(3)));
     world.connection.call(world.now, CallKey::new(number), call).unwrap();
     world.wire();
 }
@@ -666,7 +666,7 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
         }
         assert_eq!(world.ended.len(), 1, "{:?}", world.ended);
         assert_eq!(world.late, [r#"{"roots":[]}"#.into()]);
-        assert_eq!(world.odd, [Oddity::AnswerToNothing(Some(1.into()))], "the second is to nothing");
+        assert_eq!(world.odd, [ProtocolWarning::AnswerToNothing(Some(1.into()))], "the second is to nothing");
     }
 }
 
@@ -986,7 +986,7 @@ fn a_subscription_that_was_not_asked_for_yet_cannot_be_ended() {
     world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     world.cancel(1);
-    assert_eq!((world.ended.len(), &*world.odd), (0, &[Oddity::LateCancel(1.into())][..]));
+    assert_eq!((world.ended.len(), &*world.odd), (0, &[ProtocolWarning::LateCancel(1.into())][..]));
 }
 
 #[test]
@@ -1132,7 +1132,7 @@ fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     world.cancel(1);
     world.cancel(2);
     assert_eq!(world.ended, [(CallKey::new(0), Outcome::EndedByPeer)]);
-    assert_eq!(world.odd, [Oddity::LateCancel(2.into())]);
+    assert_eq!(world.odd, [ProtocolWarning::LateCancel(2.into())]);
 }
 
 #[test]
@@ -1618,7 +1618,7 @@ fn what_is_said_of_an_ignored_request_and_of_a_cancellation_is_short() {
     let mut world = discovering();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}));
     world.say(&json!({"jsonrpc":"2.0","id":"q","method":"m".repeat(1_000_000)}));
-    let Some(Oddity::Refused { why, .. }) = world.odd.last() else { panic!() };
+    let Some(ProtocolWarning::Refused { why, .. }) = world.odd.last() else { panic!() };
     assert!(why.len() < 1_000, "a warning of {} bytes", why.len());
 }
 
@@ -1627,7 +1627,7 @@ fn an_id_in_a_cancellation_is_as_long_as_an_id_can_be() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.cancel("x".repeat(1_000_000));
     let [odd] = world.odd.as_slice() else { panic!("{:?}", world.odd.len()) };
-    let length = if let Oddity::LateCancel(id) = odd { id.to_string().len() } else { 0 };
+    let length = if let ProtocolWarning::LateCancel(id) = odd { id.to_string().len() } else { 0 };
     assert!(length <= 4_096, "a line of {length} bytes");
 }
 

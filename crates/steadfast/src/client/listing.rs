@@ -162,7 +162,7 @@ impl<R: Listing> Items<R> {
     /// Forgets the pages that are kept if the server does not take the cursor of one of them. Returns whether there were any.
     fn forget_pages(&self, error: &Error) -> bool {
         let refused = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
-        self.pages > 0 && refused && self.client.inner.kept().forget_pages(R::METHOD)
+        self.pages > 0 && refused && self.client.inner.cache().forget_pages(R::METHOD)
     }
 
     fn call(&self, params: PaginatedParams) -> Call<R> {
@@ -202,9 +202,9 @@ impl<R: Listing> Stream for Items<R> {
                 items.page = Some(items.call(params).start());
             }
             let Some(page) = &mut items.page else { return Poll::Ready(None) };
-            let (page, course) = std::task::ready!(page.poll_end(cx));
+            let (page, flow) = std::task::ready!(page.poll_end(cx));
             items.page = None;
-            items.bytes = items.bytes.saturating_add(course.map_or(0, |course| course.answer_bytes()));
+            items.bytes = items.bytes.saturating_add(flow.map_or(0, |flow| flow.answer_bytes()));
             if let Err(error) = page.and_then(|page| items.take(page)) {
                 items.fetched.clear();
                 return Poll::Ready(Some(Err(error)));

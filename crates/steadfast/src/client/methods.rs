@@ -172,8 +172,16 @@ impl Client {
     /// Tells the server that the roots have changed, if it was declared that this is told. Since 2026-07-28 there is nothing
     /// to tell: a server asks when it needs them.
     pub fn roots_changed(&self) {
-        if self.inner.line.opener.capabilities.roots.as_ref().is_some_and(|roots| roots.list_changed == Some(true)) {
-            PendingNotifications::new(&self.inner.line.link().mailbox, None).post(Method::RootsListChanged, None);
+        if self
+            .inner
+            .connection
+            .opener
+            .capabilities
+            .roots
+            .as_ref()
+            .is_some_and(|roots| roots.list_changed == Some(true))
+        {
+            PendingNotifications::new(&self.inner.connection.live().mailbox, None).post(Method::RootsListChanged, None);
         }
     }
 

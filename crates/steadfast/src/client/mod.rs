@@ -29,15 +29,15 @@ use steadfast_proto::connection::Peer;
 pub use cache::ResponseCache;
 pub use call::Call;
 pub use call::canceller::Canceller;
+pub use call::outcome::{CallOutcome, UnknownOutcome};
 pub use call::pending::PendingResult;
-pub use call::progress::{Progress, Underway};
-pub use call::settled::{Settled, Unknown};
+pub use call::progress::{Progress, RunningCall};
 pub use connection::connect::Connecting;
 pub use connection::opening::Era;
 pub use connection::reconnect::Reconnect;
 #[cfg(feature = "http-client")]
 pub use connection::target::ViaHttp;
-pub use connection::target::{Target, ViaChild, ViaFunction, ViaMemory, ViaTransport, Way};
+pub use connection::target::{Connector, Target, ViaChild, ViaFunction, ViaMemory, ViaTransport};
 pub use handlers::server_request::ServerRequest;
 pub use listing::{Items, Listing};
 pub use notifications::changes::{Change, Changes};
@@ -45,7 +45,7 @@ pub use notifications::logs::Logs;
 
 pub use crate::validation::form::check as check_form;
 
-pub(crate) use call::outcome::result_of;
+pub(crate) use call::result::result_of;
 
 use crate::runtime::Runtime;
 use cache::{ClientCache, Wire};
@@ -77,7 +77,7 @@ pub struct Client {
 }
 
 struct Inner {
-    line: Arc<ReconnectingConnection>,
+    connection: Arc<ReconnectingConnection>,
     over_http: bool,
     /// The server is believed what it says of its tools.
     trusts_annotations: bool,
@@ -87,7 +87,7 @@ struct Inner {
 
 impl Inner {
     fn runtime(&self) -> &Arc<dyn Runtime> {
-        &self.line.opener.runtime
+        &self.connection.opener.runtime
     }
 
     fn next_token(&self) -> ProgressToken {
@@ -100,16 +100,16 @@ impl Inner {
     }
 
     /// What the client keeps of what the server said.
-    fn kept(&self) -> &Arc<ClientCache> {
-        &self.line.opener.kept
+    fn cache(&self) -> &Arc<ClientCache> {
+        &self.connection.opener.cache
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         // What is being closed is closed when its tasks are cancelled.
-        if !self.line.is_closing() {
-            self.line.close();
+        if !self.connection.is_closing() {
+            self.connection.close();
         }
     }
 }
@@ -126,17 +126,17 @@ impl Client {
 
     /// The revision that is spoken, or was last.
     pub fn revision(&self) -> Revision {
-        self.inner.line.link().peer.revision
+        self.inner.connection.live().peer.revision
     }
 
     /// What the server said of itself when it was last connected to.
     pub fn server(&self) -> Arc<Peer> {
-        Arc::clone(&self.inner.line.link().peer)
+        Arc::clone(&self.inner.connection.live().peer)
     }
 
     /// How to use the server, for a model.
     pub fn instructions(&self) -> Option<String> {
-        self.inner.line.link().instructions.clone()
+        self.inner.connection.live().instructions.clone()
     }
 }
 
@@ -150,14 +150,14 @@ impl Client {
     /// Closes the client for good, and waits until its connection is closed and a child process is gone. Calls that wait end,
     /// and nothing is opened again. Tasks that are followed are cancelled first; the server has two seconds to hear of that.
     pub async fn close(self) {
-        tasks::cancel::cancel_all(&self, self.inner.line.begin_close());
-        self.inner.line.wait_until_over().await;
+        tasks::cancel::cancel_all(&self, self.inner.connection.begin_close());
+        self.inner.connection.wait_until_over().await;
     }
 
     /// Completes when the connection that there is now is closed, by whichever side. A client that comes back opens another
     /// when it is needed.
     pub async fn closed(&self) {
-        let closed = self.inner.line.link().closed();
+        let closed = self.inner.connection.live().closed();
         connection::live::wait_until_closed(closed).await;
     }
 }

@@ -11,7 +11,7 @@ use steadfast_model::RequestId;
 #[cfg(feature = "http-client")]
 use steadfast_model::error::excerpt;
 use steadfast_proto::Moment;
-use steadfast_proto::connection::Oddity;
+use steadfast_proto::connection::ProtocolWarning;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
@@ -29,7 +29,7 @@ pub(crate) struct RateLimitedLog {
 /// What there is to say.
 pub(crate) enum PeerLogRecord {
     /// The core found a message odd.
-    Odd(Oddity),
+    Odd(ProtocolWarning),
     /// Something went wrong with what carries messages.
     #[cfg(feature = "http-client")]
     Carrying {
@@ -41,19 +41,19 @@ pub(crate) enum PeerLogRecord {
 }
 
 struct LogLine {
-    provoked: PeerLogRecord,
+    record: PeerLogRecord,
     dropped: u64,
 }
 
 impl RateLimitedLog {
-    pub(crate) fn note(&mut self, now: Moment, provoked: PeerLogRecord) {
-        if provoked.level() > LevelFilter::current() {
+    pub(crate) fn note(&mut self, now: Moment, record: PeerLogRecord) {
+        if record.level() > LevelFilter::current() {
             return;
         }
         if now.since(self.second) >= Duration::from_secs(1) {
             (self.second, self.lines) = (now, 0);
         }
-        let line = LogLine { provoked, dropped: self.dropped };
+        let line = LogLine { record, dropped: self.dropped };
         if self.lines >= LINES || sender().is_none_or(|sender| sender.try_send(line).is_err()) {
             self.dropped += 1;
             return;
@@ -95,7 +95,7 @@ fn write(line: &LogLine) {
     if dropped > 0 {
         tracing::warn!(dropped, "lines about what a peer did were left out");
     }
-    match &line.provoked {
+    match &line.record {
         PeerLogRecord::Odd(oddity) => write_odd(oddity),
         #[cfg(feature = "http-client")]
         PeerLogRecord::Carrying { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
@@ -106,16 +106,18 @@ fn write(line: &LogLine) {
     }
 }
 
-fn write_odd(oddity: &Oddity) {
+fn write_odd(oddity: &ProtocolWarning) {
     let text = |id: &Option<RequestId>| id.as_ref().map_or_else(|| "unknown".to_owned(), RequestId::to_string);
     match oddity {
-        Oddity::Refused { id, why } => tracing::warn!(request = %text(id), "refused a message: {why}"),
-        Oddity::Cancelled { id, reason } => tracing::debug!(request = %id, reason, "cancelled by the peer"),
-        Oddity::LateCancel(id) => tracing::debug!(request = %id, "a cancellation of a request that is not open"),
-        Oddity::MalformedCancel => tracing::warn!("a cancellation that names no request"),
-        Oddity::LateAnswer(key) => tracing::debug!(%key, "a handler answered a request that had ended"),
-        Oddity::AnswerToNothing(id) => tracing::warn!(call = %text(id), "an answer to nothing that waits"),
-        Oddity::UnknownNotification(method) => {
+        ProtocolWarning::Refused { id, why } => tracing::warn!(request = %text(id), "refused a message: {why}"),
+        ProtocolWarning::Cancelled { id, reason } => tracing::debug!(request = %id, reason, "cancelled by the peer"),
+        ProtocolWarning::LateCancel(id) => {
+            tracing::debug!(request = %id, "a cancellation of a request that is not open")
+        }
+        ProtocolWarning::MalformedCancel => tracing::warn!("a cancellation that names no request"),
+        ProtocolWarning::LateAnswer(key) => tracing::debug!(%key, "a handler answered a request that had ended"),
+        ProtocolWarning::AnswerToNothing(id) => tracing::warn!(call = %text(id), "an answer to nothing that waits"),
+        ProtocolWarning::UnknownNotification(method) => {
             tracing::debug!(method, "a notification that this revision does not have");
         }
         _ => tracing::debug!(?oddity, "something odd"),
@@ -162,7 +164,7 @@ mod tests {
     #[test]
     fn the_reason_of_a_cancellation_is_written_with_its_request() {
         let heard = Heard::default();
-        let oddity = Oddity::Cancelled { id: RequestId::from(7), reason: "no longer needed".to_owned() };
+        let oddity = ProtocolWarning::Cancelled { id: RequestId::from(7), reason: "no longer needed".to_owned() };
         tracing::subscriber::with_default(heard.clone(), || write_odd(&oddity));
         let text = heard.0.lock().unwrap();
         assert!(text.contains("request=7") && text.contains("no longer needed"), "{text}");

@@ -40,7 +40,7 @@ pub(crate) use connection::exchange::Exchange;
 #[cfg(feature = "http")]
 pub(crate) use connection::exchange::ExchangeGuard;
 pub(crate) use connection::mailbox::{DriverCommand, Mailbox};
-pub(crate) use connection::notices::PendingNotifications;
+pub(crate) use connection::notifications::PendingNotifications;
 pub(crate) use handler::execution::{Execution, Shielded};
 pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
 #[cfg(feature = "http-client")]

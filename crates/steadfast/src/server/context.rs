@@ -333,15 +333,17 @@ impl Context {
         name: &str,
         future: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let Some(asks) = self.execution.as_ref().and_then(|execution| execution.asks()) else { return future.await };
-        if let Some(value) = asks.remembered(name) {
+        let Some(input_rounds) = self.execution.as_ref().and_then(|execution| execution.input_rounds()) else {
+            return future.await;
+        };
+        if let Some(value) = input_rounds.remembered(name) {
             let unreadable = |error| {
                 Error::internal(format!("what was remembered as `{name}` is something else")).with_source(error)
             };
             return serde_json::from_value(value).map_err(unreadable).map_err(E::from);
         }
         let value = future.await?;
-        asks.remember(name, serde_json::to_value(&value).map_err(Error::encode)?);
+        input_rounds.remember(name, serde_json::to_value(&value).map_err(Error::encode)?);
         Ok(value)
     }
 

@@ -18,13 +18,13 @@ fn text(result: &CallToolResult) -> &str {
 
 async fn called(tool: &Tool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
-    assert!(!result.failed(), "{result:?}");
+    assert!(!result.is_error(), "{result:?}");
     text(&result).to_owned()
 }
 
 async fn complaint(tool: &Tool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
-    assert!(result.failed(), "{result:?}");
+    assert!(result.is_error(), "{result:?}");
     text(&result).to_owned()
 }
 
@@ -134,7 +134,7 @@ async fn results_are_checked_against_an_output_schema_written_by_hand() {
         },
     );
     assert!(tool.call(json!({ "how": "well" })).await.is_ok());
-    assert!(tool.call(json!({ "how": "failing" })).await.unwrap().failed());
+    assert!(tool.call(json!({ "how": "failing" })).await.unwrap().is_error());
     for how in ["badly", "unstructured"] {
         let error = tool.call(json!({ "how": how })).await.unwrap_err();
         assert_eq!(error.object().code, code::INTERNAL_ERROR);

@@ -59,7 +59,7 @@ pub trait Transport: Send + 'static {
     /// Completes when it is known how the peer ended, in words for people: the exit status of a process and the last that it
     /// said, for one. `None` if there is nothing to tell, or if it was this side that ended it. Asked when the connection
     /// ends. It becomes the cause of errors, which no peer is shown.
-    fn poll_obituary(&mut self, _cx: &mut Context<'_>) -> Poll<Option<String>> {
+    fn poll_exit_reason(&mut self, _cx: &mut Context<'_>) -> Poll<Option<String>> {
         Poll::Ready(None)
     }
 
@@ -105,8 +105,8 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
         (**self).poll_gone(cx)
     }
 
-    fn poll_obituary(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
-        (**self).poll_obituary(cx)
+    fn poll_exit_reason(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        (**self).poll_exit_reason(cx)
     }
 
     fn leave_runtime(&mut self) -> bool {

@@ -170,8 +170,8 @@ impl Transport for Observed {
         self.0.poll_gone(cx)
     }
 
-    fn poll_obituary(&mut self, cx: &mut Polling<'_>) -> Poll<Option<String>> {
-        self.0.poll_obituary(cx)
+    fn poll_exit_reason(&mut self, cx: &mut Polling<'_>) -> Poll<Option<String>> {
+        self.0.poll_exit_reason(cx)
     }
 
     fn leave_runtime(&mut self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use steadfast::client::{Era, Settled};
+use steadfast::client::{CallOutcome, Era};
 use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use steadfast::{
@@ -99,10 +99,10 @@ async fn a_call_that_was_asked_back_and_not_answered_is_settled_as_unknown_and_i
         .on::<request::ListRoots, _, _>(|_| async { Err::<ListRootsResult, _>(Error::internal("not today")) })
         .await
         .unwrap();
-    let settled = soon(client.call_tool("pay", json!({"amount": 5})).settle()).await;
-    let Settled::Unknown(unknown) = settled else { panic!("{settled:?}") };
+    let settled = soon(client.call_tool("pay", json!({"amount": 5})).outcome()).await;
+    let CallOutcome::Unknown(unknown) = settled else { panic!("{settled:?}") };
     assert_eq!(unknown.error().kind(), ErrorKind::Unanswered);
-    assert!(matches!(soon(unknown.call_again().settle()).await, Settled::Answered(_)));
+    assert!(matches!(soon(unknown.call_again().outcome()).await, CallOutcome::Answered(_)));
     let requests = requests.lock().unwrap();
     assert_eq!(requests[1]["params"]["arguments"], json!({"amount": 5}));
     assert!(requests[1]["params"].get("inputResponses").is_none());

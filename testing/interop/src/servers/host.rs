@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use steadfast::transport::child;
 
 use super::peer::Peer;
-use super::way::Way;
+use super::transport::TransportKind;
 use crate::Result;
 use crate::install::{Installed, NOT_KEPT};
 use crate::process::last_lines;
@@ -40,15 +40,20 @@ pub(crate) enum Reached {
 }
 
 impl<'a> Host<'a> {
-    pub(crate) fn new(peer: &'static Peer, installed: &'a Installed, way: Way, folder: &Path) -> Result<Self> {
+    pub(crate) fn new(
+        peer: &'static Peer,
+        installed: &'a Installed,
+        transport: TransportKind,
+        folder: &Path,
+    ) -> Result<Self> {
         let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
         if folder.exists() {
             fs::remove_dir_all(folder).map_err(fail)?;
         }
         fs::create_dir_all(folder).map_err(fail)?;
         let mut host = Self { peer, installed, folder: folder.to_owned(), listening: None };
-        if way != Way::Stdio {
-            host.listening = Some(host.listen(way)?);
+        if transport != TransportKind::Stdio {
+            host.listening = Some(host.listen(transport)?);
         }
         Ok(host)
     }
@@ -69,7 +74,7 @@ impl<'a> Host<'a> {
         let said = self.said();
         let mut log = OpenOptions::new().create(true).append(true).open(&said).map_err(|error| error.to_string())?;
         let command = child::Command::new(self.installed.program())
-            .args(self.arguments(Way::Stdio))
+            .args(self.arguments(TransportKind::Stdio))
             .envs(self.installed.variables())
             .env("CLEANUP_LOG", self.cleanup_log())
             .env_remove(NOT_KEPT)
@@ -88,17 +93,17 @@ impl<'a> Host<'a> {
         self.folder.join("server")
     }
 
-    fn arguments(&self, way: Way) -> Vec<PathBuf> {
+    fn arguments(&self, transport: TransportKind) -> Vec<PathBuf> {
         let first = self.peer.loaded_first().map(|script| [PathBuf::from("--import"), self.installed.path(script)]);
-        let rest = [self.installed.path(self.peer.script), PathBuf::from(way.word(self.peer.package))];
+        let rest = [self.installed.path(self.peer.script), PathBuf::from(transport.word(self.peer.package))];
         first.into_iter().flatten().chain(rest).collect()
     }
 
     /// Starts the server on a port that the system chooses, and waits for it to say which.
-    fn listen(&self, way: Way) -> Result<Listening> {
+    fn listen(&self, transport: TransportKind) -> Result<Listening> {
         let log = File::create(self.said()).map_err(|error| error.to_string())?;
         let process = std::process::Command::new(self.installed.program())
-            .args(self.arguments(way))
+            .args(self.arguments(transport))
             .envs(self.installed.variables())
             .env("CLEANUP_LOG", self.cleanup_log())
             .env("PORT", "0")

@@ -1,21 +1,21 @@
 //! Faults of servers that are known. What they break is counted apart, and has to stay broken: a fault that is mended is
 //! taken out of this list.
 
-use super::way::Way;
+use super::transport::TransportKind;
 
 /// A check that a server cannot pass.
 struct Known {
     peer: &'static str,
     check: &'static str,
     /// Where it shows.
-    applies: fn(Way, &str) -> bool,
+    applies: fn(TransportKind, &str) -> bool,
     reason: &'static str,
 }
 
 const ALL: &[Known] = &[];
 
 /// Why a check cannot pass, if that is known.
-pub(crate) fn fault(peer: &str, check: &str, way: Way, revision: &str) -> Option<&'static str> {
-    let known = |known: &&Known| known.peer == peer && known.check == check && (known.applies)(way, revision);
+pub(crate) fn fault(peer: &str, check: &str, transport: TransportKind, revision: &str) -> Option<&'static str> {
+    let known = |known: &&Known| known.peer == peer && known.check == check && (known.applies)(transport, revision);
     ALL.iter().find(known).map(|known| known.reason)
 }

@@ -12,7 +12,7 @@ use super::host::Host;
 use super::known;
 use super::peer::Peer;
 use super::session::{self, Session};
-use super::way::Way;
+use super::transport::TransportKind;
 use crate::Result;
 use crate::install::Installed;
 use crate::package::Package;
@@ -24,14 +24,14 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What is done with one server.
 pub(crate) struct Line {
     peer: &'static Peer,
-    way: Way,
+    transport: TransportKind,
     revision: &'static str,
     checks: Vec<&'static Check>,
 }
 
 impl Line {
-    pub(crate) fn new(peer: &'static Peer, way: Way, revision: &'static str) -> Self {
-        let mut line = Self { peer, way, revision, checks: Vec::new() };
+    pub(crate) fn new(peer: &'static Peer, transport: TransportKind, revision: &'static str) -> Self {
+        let mut line = Self { peer, transport, revision, checks: Vec::new() };
         line.checks = peer.checks.iter().filter(|check| line.missing(check.name).is_none()).collect();
         line
     }
@@ -65,19 +65,19 @@ impl Line {
         };
         Row {
             peer: self.peer.name(),
-            wire: self.way.name(),
+            wire: self.transport.name(),
             revision: self.revision,
             cells: check::ALL.iter().map(cell).collect(),
         }
     }
 
     fn name(&self) -> String {
-        format!("servers/{}/{}/{}", self.peer.name(), self.way.name(), self.revision)
+        format!("servers/{}/{}/{}", self.peer.name(), self.transport.name(), self.revision)
     }
 
     /// Why a check is not among its own, if there is a reason.
     fn missing(&self, check: &str) -> Option<&'static str> {
-        check::missing(check, self.revision).or_else(|| self.peer.missing(check, self.way, self.revision))
+        check::missing(check, self.revision).or_else(|| self.peer.missing(check, self.transport, self.revision))
     }
 
     fn fail_all(&self, words: &str) -> Vec<Verdict> {
@@ -88,7 +88,7 @@ impl Line {
     fn run(&self, installed: &Installed, base: &Path) -> Vec<Verdict> {
         static RUNTIME: LazyLock<std::io::Result<Runtime>> = LazyLock::new(Runtime::new);
         let folder = base.join("runs").join(self.name().replace('/', "-"));
-        let host = Host::new(self.peer, installed, self.way, &folder);
+        let host = Host::new(self.peer, installed, self.transport, &folder);
         match (&*RUNTIME, host) {
             (Ok(runtime), Ok(host)) => runtime.block_on(self.run_with(&host)),
             (Err(error), _) => self.fail_all(&error.to_string()),
@@ -137,7 +137,7 @@ impl Line {
     }
 
     fn verdict(&self, check: &Check, judged: Result) -> Verdict {
-        let fault = known::fault(self.peer.name(), check.name, self.way, self.revision);
+        let fault = known::fault(self.peer.name(), check.name, self.transport, self.revision);
         match (judged, fault) {
             (Ok(()), None) => Verdict::passed(),
             (Ok(()), Some(reason)) => Verdict::failed(format!("passes, and should not: {reason}")),

@@ -14,7 +14,7 @@ mod line;
 mod lists;
 mod peer;
 mod session;
-mod way;
+mod transport;
 
 pub(crate) use line::Line;
 
@@ -28,7 +28,7 @@ pub(crate) fn columns() -> Vec<&'static str> {
 /// Everything that could be done, in the order of the table.
 pub(crate) fn lines(revisions: fn(&str) -> bool) -> impl Iterator<Item = Line> {
     Peer::EVERY.iter().flat_map(move |peer| {
-        peer.ways.iter().flat_map(move |&way| {
+        peer.transports.iter().flat_map(move |&way| {
             let carried = move |revision: &&&str| way.carries(revision) && revisions(revision);
             peer.revisions.iter().filter(carried).map(move |&revision| Line::new(peer, way, revision))
         })

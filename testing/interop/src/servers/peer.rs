@@ -2,7 +2,7 @@
 
 use super::check::{self, Check};
 use super::everything;
-use super::way::Way;
+use super::transport::TransportKind;
 use crate::package::{self, Package, Registry};
 use crate::revision::{ALL, OLD};
 
@@ -11,23 +11,23 @@ pub(crate) struct Peer {
     pub(crate) package: &'static Package,
     /// The program, beside the packages.
     pub(crate) script: &'static str,
-    pub(crate) ways: &'static [Way],
+    pub(crate) transports: &'static [TransportKind],
     pub(crate) revisions: &'static [&'static str],
     /// What is done with it.
     pub(crate) checks: &'static [Check],
     /// Why there is nothing to check, for the checks for which it offers nothing on a transport in a revision.
-    lacks: fn(&str, Way, &str) -> Option<&'static str>,
+    lacks: fn(&str, TransportKind, &str) -> Option<&'static str>,
 }
 
-const BOTH: &[Way] = &[Way::Stdio, Way::Http];
-const EACH: &[Way] = &[Way::Stdio, Way::Http, Way::Sse];
+const BOTH: &[TransportKind] = &[TransportKind::Stdio, TransportKind::Http];
+const EACH: &[TransportKind] = &[TransportKind::Stdio, TransportKind::Http, TransportKind::Sse];
 
 impl Peer {
     pub(crate) const EVERY: &'static [Peer] = &[
         Peer {
             package: &package::MCP_1,
             script: "mcp1_server.py",
-            ways: EACH,
+            transports: EACH,
             revisions: OLD,
             checks: check::ALL,
             lacks: nothing,
@@ -35,7 +35,7 @@ impl Peer {
         Peer {
             package: &package::MCP_2,
             script: "mcp2_server.py",
-            ways: EACH,
+            transports: EACH,
             revisions: ALL,
             checks: check::ALL,
             lacks: nothing,
@@ -43,7 +43,7 @@ impl Peer {
         Peer {
             package: &package::FASTMCP_4,
             script: "fastmcp4_server.py",
-            ways: EACH,
+            transports: EACH,
             revisions: ALL,
             checks: check::ALL,
             lacks: |check, _, revision| match check {
@@ -55,7 +55,7 @@ impl Peer {
         Peer {
             package: &package::SDK_1,
             script: "sdk1_server.mjs",
-            ways: EACH,
+            transports: EACH,
             revisions: OLD,
             checks: check::ALL,
             lacks: nothing,
@@ -63,7 +63,7 @@ impl Peer {
         Peer {
             package: &package::SERVER_2,
             script: "server2.mjs",
-            ways: BOTH,
+            transports: BOTH,
             revisions: ALL,
             checks: check::ALL,
             lacks: nothing,
@@ -71,13 +71,15 @@ impl Peer {
         Peer {
             package: &package::EVERYTHING,
             script: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
-            ways: EACH,
+            transports: EACH,
             revisions: OLD,
             checks: everything::ALL,
-            lacks: |check, way, _| match check {
+            lacks: |check, transport, _| match check {
                 "cancel" => Some("what it does for long does not look whether it was cancelled"),
                 "log" => Some("it logs by itself, at moments of its own"),
-                "kill" if way == Way::Http => Some("its streams can be resumed, and the client tries for a minute"),
+                "kill" if transport == TransportKind::Http => {
+                    Some("its streams can be resumed, and the client tries for a minute")
+                }
                 _ if everything::ALL.iter().any(|offered| offered.name == check) => None,
                 _ => Some("its lists change only when a client has connected"),
             },
@@ -89,8 +91,8 @@ impl Peer {
     }
 
     /// Why there is nothing to check, if there is not.
-    pub(crate) fn missing(&self, check: &str, way: Way, revision: &str) -> Option<&'static str> {
-        (self.lacks)(check, way, revision)
+    pub(crate) fn missing(&self, check: &str, transport: TransportKind, revision: &str) -> Option<&'static str> {
+        (self.lacks)(check, transport, revision)
     }
 
     /// What Node has to load first, to say where the server listens.
@@ -105,6 +107,6 @@ impl Peer {
 }
 
 /// It offers all there is.
-fn nothing(_check: &str, _way: Way, _revision: &str) -> Option<&'static str> {
+fn nothing(_check: &str, _transport: TransportKind, _revision: &str) -> Option<&'static str> {
     None
 }

@@ -98,8 +98,8 @@ mod tests {
         map.insert('b', 2, 1);
         assert_eq!(map.get(&'a'), Some(&1));
         map.insert('c', 3, 1);
-        let kept = ['a', 'b', 'c'].map(|key| map.get(&key).copied());
-        assert_eq!(kept, [Some(1), None, Some(3)]);
+        let cache = ['a', 'b', 'c'].map(|key| map.get(&key).copied());
+        assert_eq!(cache, [Some(1), None, Some(3)]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl OutputSchema {
     /// Whether the answer is what the schema says. Called where the call is awaited: it may take its time.
     pub(crate) fn check(&self, tool: &str, answer: &CallToolResult) -> Result<(), Error> {
         // A failure is for the model to read, and looks as it likes.
-        if answer.failed() {
+        if answer.is_error() {
             return Ok(());
         }
         let validator = self.compiled().map_err(|why| Error::invalid_output(tool, why))?;

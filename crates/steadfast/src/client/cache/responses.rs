@@ -240,7 +240,7 @@ mod tests {
         Moment::after_origin(Duration::from_millis(milliseconds))
     }
 
-    fn kept(cache: &ResponseCache, uri: &str, reader: u64, now: u64) -> Option<Arc<str>> {
+    fn lookup(cache: &ResponseCache, uri: &str, reader: u64, now: u64) -> Option<Arc<str>> {
         cache.find(&read(uri), reader, at(now))
     }
 
@@ -248,8 +248,8 @@ mod tests {
     fn an_answer_is_fresh_until_its_time_is_over_and_not_at_that_moment() {
         let cache = ResponseCache::new();
         cache.fetch(read("a"), 1, at(500)).keep("x", PUBLIC);
-        assert_eq!(kept(&cache, "a", 1, 1_499).as_deref(), Some("x"));
-        assert_eq!(kept(&cache, "a", 1, 1_500), None);
+        assert_eq!(lookup(&cache, "a", 1, 1_499).as_deref(), Some("x"));
+        assert_eq!(lookup(&cache, "a", 1, 1_500), None);
         assert!(cache.is_empty());
     }
 
@@ -258,11 +258,11 @@ mod tests {
         let cache = ResponseCache::new();
         cache.fetch(read("a"), 1, at(0)).keep("x", PRIVATE);
         cache.fetch(read("b"), 1, at(0)).keep("y", PUBLIC);
-        assert_eq!(kept(&cache, "a", 1, 0).as_deref(), Some("x"));
-        assert_eq!(kept(&cache, "a", 2, 0), None);
-        assert_eq!(kept(&cache, "b", 2, 0).as_deref(), Some("y"));
+        assert_eq!(lookup(&cache, "a", 1, 0).as_deref(), Some("x"));
+        assert_eq!(lookup(&cache, "a", 2, 0), None);
+        assert_eq!(lookup(&cache, "b", 2, 0).as_deref(), Some("y"));
         cache.forget(1);
-        assert_eq!((kept(&cache, "a", 1, 0), cache.len()), (None, 1));
+        assert_eq!((lookup(&cache, "a", 1, 0), cache.len()), (None, 1));
     }
 
     #[test]
@@ -273,9 +273,9 @@ mod tests {
         let later = cache.fetch(read("a"), 1, at(0));
         one.keep("old", PUBLIC);
         other.keep("y", PUBLIC);
-        assert_eq!((kept(&cache, "a", 1, 0), kept(&cache, "b", 1, 0).as_deref()), (None, Some("y")));
+        assert_eq!((lookup(&cache, "a", 1, 0), lookup(&cache, "b", 1, 0).as_deref()), (None, Some("y")));
         later.keep("new", PUBLIC);
-        assert_eq!(kept(&cache, "a", 1, 0).as_deref(), Some("new"));
+        assert_eq!(lookup(&cache, "a", 1, 0).as_deref(), Some("new"));
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         let (older, newer) = (cache.fetch(read("a"), 1, at(0)), cache.fetch(read("a"), 1, at(0)));
         newer.keep("new", PUBLIC);
         older.keep("old", PUBLIC);
-        assert_eq!(kept(&cache, "a", 1, 0).as_deref(), Some("new"));
+        assert_eq!(lookup(&cache, "a", 1, 0).as_deref(), Some("new"));
     }
 
     #[test]
@@ -313,8 +313,8 @@ mod tests {
         for uri in ["a", "b", "c"] {
             cache.fetch(read(uri), 1, at(0)).keep("x", PUBLIC);
         }
-        assert_eq!((cache.len(), kept(&cache, "a", 1, 0)), (2, None));
+        assert_eq!((cache.len(), lookup(&cache, "a", 1, 0)), (2, None));
         cache.fetch(read("d"), 1, at(0)).keep(&"x".repeat(100), PUBLIC);
-        assert_eq!(kept(&cache, "d", 1, 0), None);
+        assert_eq!(lookup(&cache, "d", 1, 0), None);
     }
 }

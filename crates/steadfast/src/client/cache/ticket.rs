@@ -15,7 +15,7 @@ use crate::error::Error;
 
 /// Goes along with a call: made before it is sent, and told of its answer where it is awaited.
 pub(crate) struct CacheTicket {
-    kept: Arc<ClientCache>,
+    cache: Arc<ClientCache>,
     /// Set if the answer may be kept.
     fetch: Option<PendingFetch>,
     /// How often the list of tools had changed when the call was made.
@@ -27,36 +27,36 @@ pub(crate) struct CacheTicket {
 impl CacheTicket {
     /// The text of the answer, if that is kept, for a call that need not be made then.
     pub(crate) fn found<R: Request>(
-        kept: &Arc<ClientCache>,
+        cache: &Arc<ClientCache>,
         revision: Revision,
         params: &R::Params,
         now: Moment,
     ) -> Option<(Self, Arc<str>)> {
-        let answers = kept.answers.as_ref()?;
+        let answers = cache.answers.as_ref()?;
         let asked = RequestKey::of::<R>(revision, params)?;
-        let generation = kept.tools.generation();
+        let generation = cache.tools.generation();
         let text = answers.find(asked, now)?;
-        Some((Self { kept: Arc::clone(kept), fetch: None, generation, called: None }, text))
+        Some((Self { cache: Arc::clone(cache), fetch: None, generation, called: None }, text))
     }
 
     /// For a request that is about to be made. The error is the call's, which is not to be made: of a tool that says
     /// something of itself that nobody can act by.
     pub(crate) fn begin<R: Request>(
-        kept: &Arc<ClientCache>,
+        cache: &Arc<ClientCache>,
         over: Wire,
         params: &R::Params,
         now: Moment,
     ) -> Result<Self, Error> {
-        let generation = kept.tools.generation();
+        let generation = cache.tools.generation();
         let called = match R::subject(params) {
-            Subject::Tool { name, .. } => kept.tools.call(over, name)?,
+            Subject::Tool { name, .. } => cache.tools.call(over, name)?,
             _ => None,
         };
-        let fetch = kept.answers.as_ref().and_then(|answers| {
+        let fetch = cache.answers.as_ref().and_then(|answers| {
             let asked = RequestKey::of::<R>(over.revision, params)?;
             Some(answers.fetch(asked, now))
         });
-        Ok(Self { kept: Arc::clone(kept), fetch, generation, called })
+        Ok(Self { cache: Arc::clone(cache), fetch, generation, called })
     }
 
     /// The server has asked back: what it answers then depends on more than what was asked for.
@@ -68,12 +68,12 @@ impl CacheTicket {
     pub(crate) fn take<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
         self.check::<R>(result)?;
         if let (Some(answers), Some(fetch), Some(Some(said))) =
-            (&self.kept.answers, self.fetch.take(), result.caching())
+            (&self.cache.answers, self.fetch.take(), result.caching())
         {
             answers.keep(&fetch, text, said);
         }
         if let News::Tools(listed) = R::news(result) {
-            self.kept.tools.note(self.generation, listed);
+            self.cache.tools.note(self.generation, listed);
         }
         Ok(())
     }
@@ -82,7 +82,7 @@ impl CacheTicket {
     pub(crate) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
         match (&self.called, R::news(result)) {
             // If the list has changed since, nobody knows what the tool promised when it answered.
-            (Some(called), News::Called(answer)) if self.generation == self.kept.tools.generation() => {
+            (Some(called), News::Called(answer)) if self.generation == self.cache.tools.generation() => {
                 called.check(answer)
             }
             _ => Ok(()),

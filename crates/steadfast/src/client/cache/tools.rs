@@ -240,14 +240,14 @@ mod tests {
             let annotations = ToolAnnotations::new().with_title(long());
             Tool::new(number.to_string()).with_annotations(annotations)
         };
-        for (tools, kept) in [
+        for (tools, cache) in [
             ((0..4).map(named).collect::<Vec<_>>(), 1),
             ((0..4).map(mirroring).collect(), 2),
             // Nothing is kept of what a tool is called in annotations.
             ((0..4).map(titled).collect(), 4),
         ] {
             let known = known(&tools);
-            assert_eq!(tools.iter().filter(|tool| known.get(&tool.name).is_some()).count(), kept);
+            assert_eq!(tools.iter().filter(|tool| known.get(&tool.name).is_some()).count(), cache);
         }
     }
 

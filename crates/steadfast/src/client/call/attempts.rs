@@ -2,7 +2,7 @@
 
 use steadfast_proto::mutant;
 
-use super::outcome::{CallLoss, LossKind};
+use super::result::{CallLoss, LossKind};
 use crate::error::Outcome;
 
 /// How often one call was made, and whether it may be made again.

@@ -17,8 +17,8 @@ use steadfast_proto::{Moment, mutant};
 use super::attempts::Attempts;
 use super::canceller::Canceller;
 use super::header_lookup::{HeaderLookup, look_up};
-use super::outcome::{CallLoss, LossKind, complete, text_of};
 use super::request::InFlightRequest;
+use super::result::{CallLoss, LossKind, complete, text_of};
 use super::rounds::Rounds;
 use super::{Call, Settings};
 use crate::client::Client;
@@ -37,19 +37,19 @@ pub(crate) struct CallFlow<R: Request> {
     /// Keeps the connection open while the call waits.
     client: Client,
     /// What the last request went over, and when.
-    link: Arc<LiveConnection>,
+    live: Arc<LiveConnection>,
     asked: Moment,
     params: R::Params,
     settings: Settings,
     token: Option<ProgressToken>,
-    bounds: WaitLimits,
+    limits: WaitLimits,
     rounds: Rounds,
     lookup: HeaderLookup,
     attempts: Attempts,
     /// The tasks that the last request may become.
     tasks: Option<Tasks>,
     /// What the last request has to do with what the client keeps.
-    keeping: Option<CacheTicket>,
+    ticket: Option<CacheTicket>,
     /// How long the last answer was.
     answer_bytes: usize,
 }
@@ -89,15 +89,20 @@ impl<R: Request> CallFlow<R> {
     pub(crate) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
         let Call { client, settings, .. } = call;
         let inner = &client.inner;
-        let trusted = inner.trusts_annotations && inner.kept().may_repeat::<R>(&params);
-        let harmless = settings.idempotent || trusted || R::METHOD.only_asks();
+        let trusted = inner.trusts_annotations && inner.cache().may_repeat::<R>(&params);
+        let harmless = settings.idempotent || trusted || R::METHOD.is_read_only();
         let runtime = Arc::clone(inner.runtime());
         let asked = runtime.now();
         let end = settings.total_timeout.map(|total| asked + total);
         Self {
-            link: inner.line.link(),
-            attempts: Attempts::new(inner.line.policy().most(), harmless),
-            bounds: WaitLimits { canceller: Canceller::default(), end, line: Arc::clone(&inner.line), runtime },
+            live: inner.connection.live(),
+            attempts: Attempts::new(inner.connection.policy().most(), harmless),
+            limits: WaitLimits {
+                canceller: Canceller::default(),
+                end,
+                connection: Arc::clone(&inner.connection),
+                runtime,
+            },
             client,
             asked,
             params,
@@ -106,67 +111,67 @@ impl<R: Request> CallFlow<R> {
             rounds: Rounds::default(),
             lookup: HeaderLookup::default(),
             tasks: None,
-            keeping: None,
+            ticket: None,
             answer_bytes: 0,
         }
     }
 
     /// What cancels it.
     pub(crate) fn canceller(&self) -> Canceller {
-        self.bounds.canceller.clone()
+        self.limits.canceller.clone()
     }
 
     /// The answer, if it is kept and nobody insists on another.
-    pub(crate) fn kept(&mut self) -> Option<Arc<str>> {
+    pub(crate) fn cache(&mut self) -> Option<Arc<str>> {
         if self.settings.fresh {
             return None;
         }
-        let (kept, revision) = (self.client.inner.kept(), self.link.peer.revision);
-        let (keeping, text) = CacheTicket::found::<R>(kept, revision, &self.params, self.asked)?;
-        self.keeping = Some(keeping);
+        let (cache, revision) = (self.client.inner.cache(), self.live.peer.revision);
+        let (ticket, text) = CacheTicket::found::<R>(cache, revision, &self.params, self.asked)?;
+        self.ticket = Some(ticket);
         Some(text)
     }
 
     /// Makes the next request.
     pub(crate) fn request(&mut self) -> Result<InFlightRequest<R>, Error> {
         // The connection of a client that is being closed is there for taking back what goes on.
-        if self.bounds.line.is_closing() && !R::METHOD.takes_back() {
+        if self.limits.connection.is_closing() && !R::METHOD.takes_back() {
             return Err(Error::closed(Outcome::NotSent));
         }
-        self.tasks = Tasks::of::<R>(&self.client, &self.link.peer, &self.params)?;
+        self.tasks = Tasks::of::<R>(&self.client, &self.live.peer, &self.params)?;
         let params = self.params_text()?;
-        self.asked = self.bounds.runtime.now();
+        self.asked = self.limits.runtime.now();
         let inner = &self.client.inner;
-        let over = inner.over(self.link.peer.revision);
-        let mut keeping = CacheTicket::begin::<R>(inner.kept(), over, &self.params, self.asked)?;
+        let over = inner.over(self.live.peer.revision);
+        let mut ticket = CacheTicket::begin::<R>(inner.cache(), over, &self.params, self.asked)?;
         if self.rounds.is_later() {
-            keeping.note_round();
+            ticket.note_round();
         }
-        self.keeping = Some(keeping);
+        self.ticket = Some(ticket);
         let options = CallOptions {
             timeout: self.settings.timeout,
-            total_timeout: self.bounds.end.map(|end| end.since(self.asked)),
+            total_timeout: self.limits.end.map(|end| end.since(self.asked)),
             progress: self.token.clone().zip(self.settings.on_progress.take()),
-            heeded_late: self.tasks.is_some() && takes_cancellations(&self.link.peer),
+            expects_late_answer: self.tasks.is_some() && takes_cancellations(&self.live.peer),
             // In 2025-11-25 what is to become a task is taken back as one.
             keep_when_given_up: self.tasks == Some(Tasks::Experiment),
             ..CallOptions::default()
         };
-        let request = PendingCall::new(&self.link.mailbox, R::METHOD, Some(params), options);
-        self.bounds.canceller.follow(&request);
+        let request = PendingCall::new(&self.live.mailbox, R::METHOD, Some(params), options);
+        self.limits.canceller.follow(&request);
         Ok(InFlightRequest::new(self.client.clone(), request, self.tasks))
     }
 
     /// The parameters, as the server's revision has them.
     fn params_text(&self) -> Result<Box<str>, Error> {
-        let revision = self.link.peer.revision;
-        let decoration = self.client.inner.kept().logs.decorate(&self.client.inner.line.opener.decoration);
+        let revision = self.live.peer.revision;
+        let decoration = self.client.inner.cache().logs.decorate(&self.client.inner.connection.opener.decoration);
         let decoration = match &self.token {
             Some(token) => Cow::Owned(decoration.into_owned().with_progress_token(token)),
             None => decoration,
         };
         let text = era::params_text(revision, &self.params, &decoration).map_err(Error::encode)?;
-        let text = self.rounds.dress(text, revision)?;
+        let text = self.rounds.add_input_responses(text, revision)?;
         match self.tasks {
             Some(tasks) => tasks.ask_for::<R>(text, &self.params),
             None => Ok(text),
@@ -189,7 +194,7 @@ impl<R: Request> CallFlow<R> {
         if let Some(loss) = loss
             && self.attempts.allow(loss)
         {
-            let failed = LostConnection { link: Arc::clone(&self.link), at: self.asked, lost: loss.of };
+            let failed = LostConnection { live: Arc::clone(&self.live), at: self.asked, lost: loss.of };
             return Step::On(Next::Retry(failed));
         }
         match text_of(ending, R::METHOD.name()) {
@@ -212,7 +217,7 @@ impl<R: Request> CallFlow<R> {
         {
             return self.follow(tasks, task);
         }
-        let may_ask = R::METHOD.may_ask_back_in(self.link.peer.revision);
+        let may_ask = R::METHOD.may_ask_back_in(self.live.peer.revision);
         let answer = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match answer {
             Ok(AnyResult::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
@@ -232,12 +237,12 @@ impl<R: Request> CallFlow<R> {
 
     /// Takes note of a result, and checks it.
     fn keep(&mut self, text: &str, result: R::Result) -> Result<R::Result, Error> {
-        self.keeping.take().map_or(Ok(()), |mut keeping| keeping.take::<R>(text, &result)).map(|()| result)
+        self.ticket.take().map_or(Ok(()), |mut ticket| ticket.take::<R>(text, &result)).map(|()| result)
     }
 
     /// Checks a result that did not come as the answer.
     fn check(&self, result: R::Result) -> Result<R::Result, Error> {
-        self.keeping.as_ref().map_or(Ok(()), |keeping| keeping.check::<R>(&result)).map(|()| result)
+        self.ticket.as_ref().map_or(Ok(()), |ticket| ticket.check::<R>(&result)).map(|()| result)
     }
 
     /// What was not sent now may have been before.
@@ -272,25 +277,25 @@ impl<R: Request> CallFlow<R> {
         match next {
             Next::Retry(failed) => {
                 let known = if self.rounds.is_later() { Outcome::Unknown } else { self.attempts.known() };
-                let another = self.bounds.during(known, self.client.inner.line.another(failed)).await?;
-                self.link = another.map_err(|error| error.with_outcome(known))?;
+                let another = self.limits.during(known, self.client.inner.connection.another(failed)).await?;
+                self.live = another.map_err(|error| error.with_outcome(known))?;
             }
             Next::Answer(asked) => {
                 // The server has not done it, and may have begun to before it asked.
                 let answering = self.rounds.answer(&self.client, asked);
-                let answered = self.bounds.during(Outcome::Unknown, answering).await?;
+                let answered = self.limits.during(Outcome::Unknown, answering).await?;
                 answered.map_err(|error| self.with_what_is_known(error))?;
             }
-            Next::LookUp => self.bounds.during(Outcome::Refused, look_up(self.client.clone())).await?,
+            Next::LookUp => self.limits.during(Outcome::Refused, look_up(self.client.clone())).await?,
             Next::Follow(following) => {
-                let result = self.bounds.during(Outcome::Unknown, following).await??;
+                let result = self.limits.during(Outcome::Unknown, following).await??;
                 return Ok(Continuation::Result(Value::Object(result)));
             }
             Next::AwaitExitReason(error) => {
                 let error = self.with_what_is_known(error);
-                let obituary = self.client.inner.line.obituary_of(&self.link);
-                let obituary = self.bounds.during(error.outcome(), obituary).await.ok().flatten();
-                return Err(error.explained_by(obituary));
+                let exit_reason = self.client.inner.connection.obituary_of(&self.live);
+                let exit_reason = self.limits.during(error.outcome(), exit_reason).await.ok().flatten();
+                return Err(error.explained_by(exit_reason));
             }
         }
         let request = self.request().map_err(|error| self.with_what_is_known(error))?;
@@ -310,7 +315,7 @@ struct WaitLimits {
     /// When the call has taken long enough, over all that it takes.
     end: Option<Moment>,
     /// Nothing is waited for any more when this is closed.
-    line: Arc<ReconnectingConnection>,
+    connection: Arc<ReconnectingConnection>,
     runtime: Arc<dyn Runtime>,
 }
 
@@ -318,7 +323,7 @@ impl WaitLimits {
     /// What the work comes to, unless the call is ended before: then with an error that says this.
     async fn during<T>(&self, known: Outcome, work: impl Future<Output = T>) -> Result<T, Error> {
         let bounded = before(&*self.runtime, self.end.filter(|_| !mutant!(ForgetTotal)), work);
-        let open = unless(self.line.wait_until_closing(), bounded);
+        let open = unless(self.connection.wait_until_closing(), bounded);
         match unless(self.canceller.cancelled(), open).await {
             Some(Some(Some(done))) => Ok(done),
             Some(Some(None)) => Err(Error::timed_out(known).saying("the total time of the call was up")),

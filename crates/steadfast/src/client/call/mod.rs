@@ -8,8 +8,8 @@ pub(crate) mod outcome;
 pub(crate) mod pending;
 pub(crate) mod progress;
 pub(crate) mod request;
+pub(crate) mod result;
 pub(crate) mod rounds;
-pub(crate) mod settled;
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use super::Client;
 use crate::error::Error;
 use crate::runtime::OnProgress;
 use flow::CallFlow;
+use outcome::CallOutcome;
 use pending::PendingResult;
-use settled::Settled;
 
 /// How long a call may take unless told: tools run for minutes.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -109,9 +109,9 @@ impl<R: Request> Call<R> {
         PendingResult::begin(Box::new(CallFlow::new(self, params, token)))
     }
 
-    /// Makes the call, and says what became of it in a way that has to be looked at: see [`Settled`].
-    pub async fn settle(self) -> Settled<R> {
-        self.start().settle().await
+    /// Makes the call, and says what became of it in a way that has to be looked at: see [`CallOutcome`].
+    pub async fn outcome(self) -> CallOutcome<R> {
+        self.start().outcome().await
     }
 }
 

@@ -8,8 +8,8 @@ use steadfast_model::request::Request;
 
 use super::canceller::Canceller;
 use super::flow::{CallFlow, Step};
+use super::outcome::CallOutcome;
 use super::request::InFlightRequest;
-use super::settled::Settled;
 use crate::error::Error;
 
 /// A call that was made, and waits for its end. What it takes beyond one request is done while it is polled.
@@ -38,14 +38,14 @@ type CallEnd<R> = (Result<<R as Request>::Result, Error>, Box<CallFlow<R>>);
 pub(crate) type CallEndOrFailure<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> PendingResult<R> {
-    pub(crate) fn begin(mut course: Box<CallFlow<R>>) -> Self {
-        let canceller = course.canceller();
-        if let Some(kept) = course.kept() {
-            return Self { state: State::Kept(kept, course), canceller };
+    pub(crate) fn begin(mut flow: Box<CallFlow<R>>) -> Self {
+        let canceller = flow.canceller();
+        if let Some(cache) = flow.cache() {
+            return Self { state: State::Kept(cache, flow), canceller };
         }
-        let state = match course.request() {
-            Ok(request) => State::Waiting(request, course),
-            Err(error) => State::Failed(error, Some(course)),
+        let state = match flow.request() {
+            Ok(request) => State::Waiting(request, flow),
+            Err(error) => State::Failed(error, Some(flow)),
         };
         Self { state, canceller }
     }
@@ -59,9 +59,9 @@ impl<R: Request> PendingResult<R> {
         self.canceller.clone()
     }
 
-    /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`Settled`].
-    pub async fn settle(mut self) -> Settled<R> {
-        settled(std::future::poll_fn(|cx| self.poll_end(cx)).await)
+    /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`CallOutcome`].
+    pub async fn outcome(mut self) -> CallOutcome<R> {
+        outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
     pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallEndOrFailure<R>> {
@@ -69,30 +69,30 @@ impl<R: Request> PendingResult<R> {
             match &mut self.state {
                 State::Waiting(request, _) => {
                     let ending = std::task::ready!(Pin::new(request).poll(cx));
-                    let State::Waiting(mut request, mut course) = self.end() else { return Poll::Pending };
-                    course.take_back(&mut request);
-                    let step = course.read(ending);
+                    let State::Waiting(mut request, mut flow) = self.end() else { return Poll::Pending };
+                    flow.take_back(&mut request);
+                    let step = flow.read(ending);
                     drop(request);
                     match step {
-                        Step::Over(result) => return Poll::Ready((result, Some(course))),
-                        Step::On(next) => self.state = State::Going(Box::pin(course.go(next))),
+                        Step::Over(result) => return Poll::Ready((result, Some(flow))),
+                        Step::On(next) => self.state = State::Going(Box::pin(flow.go(next))),
                     }
                 }
                 State::Kept(..) => {
-                    let State::Kept(text, mut course) = self.end() else { return Poll::Pending };
-                    match course.take_answer(&text) {
-                        Step::Over(result) => return Poll::Ready((result, Some(course))),
-                        Step::On(next) => self.state = State::Going(Box::pin(course.go(next))),
+                    let State::Kept(text, mut flow) = self.end() else { return Poll::Pending };
+                    match flow.take_answer(&text) {
+                        Step::Over(result) => return Poll::Ready((result, Some(flow))),
+                        Step::On(next) => self.state = State::Going(Box::pin(flow.go(next))),
                     }
                 }
                 State::Going(going) => {
-                    let (result, course) = std::task::ready!(going.as_mut().poll(cx));
+                    let (result, flow) = std::task::ready!(going.as_mut().poll(cx));
                     self.state = State::Over;
-                    return Poll::Ready((result, Some(course)));
+                    return Poll::Ready((result, Some(flow)));
                 }
                 State::Failed(..) => {
-                    let State::Failed(error, course) = self.end() else { return Poll::Pending };
-                    return Poll::Ready((Err(error), course));
+                    let State::Failed(error, flow) = self.end() else { return Poll::Pending };
+                    return Poll::Ready((Err(error), flow));
                 }
                 // Polled after its end, as no future should be: it stays pending, rather than panic.
                 State::Over => return Poll::Pending,
@@ -106,8 +106,8 @@ impl<R: Request> PendingResult<R> {
 }
 
 /// What became of a call that has ended.
-pub(crate) fn settled<R: Request>((ended, course): CallEndOrFailure<R>) -> Settled<R> {
-    Settled::of(ended, course.map(|course| course.into_call()))
+pub(crate) fn outcome_of<R: Request>((ended, flow): CallEndOrFailure<R>) -> CallOutcome<R> {
+    CallOutcome::of(ended, flow.map(|flow| flow.into_call()))
 }
 
 // Nothing in it is pinned in place.

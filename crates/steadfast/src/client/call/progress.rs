@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 
 use super::Call;
 use super::canceller::Canceller;
-use super::pending::{CallEndOrFailure, settled};
-use super::settled::Settled;
+use super::outcome::CallOutcome;
+use super::pending::{CallEndOrFailure, outcome_of};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Backlog, progress_bytes};
 
@@ -24,8 +24,8 @@ impl<R: Request> Call<R> {
     /// Makes the call and asks for progress, which comes as a stream beside the result.
     ///
     /// The stream ends when the call does, and each may be awaited without the other: the call goes on by itself. Dropping
-    /// the stream changes nothing; dropping the result takes the call back. It can be [cancelled](Underway::canceller) and
-    /// [settled](Underway::settle) as any call.
+    /// the stream changes nothing; dropping the result takes the call back. It can be [cancelled](RunningCall::canceller) and
+    /// [settled](RunningCall::settle) as any call.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
@@ -36,7 +36,7 @@ impl<R: Request> Call<R> {
     /// println!("{:?}", result.await?.content);
     /// # Ok(()) }
     /// ```
-    pub fn with_progress(self) -> (Progress, Underway<R>) {
+    pub fn with_progress(self) -> (Progress, RunningCall<R>) {
         let backlog = Arc::new(Backlog::new(UNSEEN, UNSEEN_BYTES));
         let (told, end) = (Arc::clone(&backlog), Closing(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
@@ -61,7 +61,7 @@ impl<R: Request> Call<R> {
                 let _ = done.send(ended);
             }
         }));
-        (Progress(backlog), Underway { result, canceller })
+        (Progress(backlog), RunningCall { result, canceller })
     }
 }
 
@@ -95,20 +95,20 @@ impl Stream for Progress {
 
 /// A call that goes on by itself: await it for its result. Dropping it takes the call back.
 #[must_use = "dropping this takes the call back"]
-pub struct Underway<R: Request> {
+pub struct RunningCall<R: Request> {
     result: oneshot::Receiver<CallEndOrFailure<R>>,
     canceller: Canceller,
 }
 
-impl<R: Request> Underway<R> {
+impl<R: Request> RunningCall<R> {
     /// What cancels the call from elsewhere.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }
 
-    /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`Settled`].
-    pub async fn settle(mut self) -> Settled<R> {
-        settled(std::future::poll_fn(|cx| self.poll_end(cx)).await)
+    /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`CallOutcome`].
+    pub async fn outcome(mut self) -> CallOutcome<R> {
+        outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallEndOrFailure<R>> {
@@ -118,7 +118,7 @@ impl<R: Request> Underway<R> {
     }
 }
 
-impl<R: Request> Future for Underway<R> {
+impl<R: Request> Future for RunningCall<R> {
     type Output = Result<R::Result, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -132,7 +132,7 @@ impl std::fmt::Debug for Progress {
     }
 }
 
-impl<R: Request> std::fmt::Debug for Underway<R> {
+impl<R: Request> std::fmt::Debug for RunningCall<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Underway").field("method", &R::METHOD).finish_non_exhaustive()
     }

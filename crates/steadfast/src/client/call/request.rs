@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
 
-use super::outcome::text_of;
+use super::result::text_of;
 use crate::client::Client;
 use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel;
@@ -32,7 +32,7 @@ pub(crate) struct InFlightRequest<R: Request> {
 impl<R: Request> InFlightRequest<R> {
     /// `tasks`: what it may become.
     pub(crate) fn new(client: Client, request: PendingCall, tasks: Option<Tasks>) -> Self {
-        let followed = &client.inner.line.opener.followed;
+        let followed = &client.inner.connection.opener.followed;
         let tasks = tasks.map(|tasks| (tasks, followed.enter_asking(Arc::clone(request.slot()), tasks)));
         Self { client, request, tasks, reading: None, of: PhantomData }
     }
@@ -49,7 +49,7 @@ impl<R: Request> Future for InFlightRequest<R> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
         std::task::ready!(self.request.poll_ended(cx));
         // Nobody finds the answer where it was from here on: whoever closes the client waits until this is dropped.
-        self.reading = self.tasks.as_ref().and_then(|(_, place)| place.leave());
+        self.reading = self.tasks.as_ref().and_then(|(_, entry)| entry.leave());
         self.request.take_ending()
     }
 }
@@ -60,7 +60,7 @@ impl<R: Request> Drop for InFlightRequest<R> {
         if self.request.has_ended() {
             return;
         }
-        let left = self.tasks.as_ref().and_then(|(tasks, place)| Some((tasks, place.leave()?)));
+        let left = self.tasks.as_ref().and_then(|(tasks, entry)| Some((tasks, entry.leave()?)));
         if let Some(ending) = self.request.abandon()
             && let Some((tasks, cancelling)) = left
             && let Ok(text) = text_of(ending, R::METHOD.name())

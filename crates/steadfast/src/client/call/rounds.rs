@@ -46,7 +46,7 @@ impl Rounds {
         if requests.is_empty() && asked.request_state.is_none() {
             return Err(Error::unanswerable("the server asked back without a question"));
         }
-        let questions = Questions::put(&client.inner.line.opener.handlers, requests)?;
+        let questions = Questions::put(&client.inner.connection.opener.handlers, requests)?;
         if questions.is_empty() {
             let pause = doubled(PAUSE, self.put_off, LONGEST_PAUSE);
             self.put_off += 1;
@@ -68,7 +68,7 @@ impl Rounds {
     }
 
     /// The parameters of this round, from those of the first.
-    pub(crate) fn dress(&self, params: Box<str>, revision: Revision) -> Result<Box<str>, Error> {
+    pub(crate) fn add_input_responses(&self, params: Box<str>, revision: Revision) -> Result<Box<str>, Error> {
         let Some(more) = &self.more else { return Ok(params) };
         if !revision.is_modern() {
             // Another server has taken the place of the one that asked.

@@ -16,7 +16,7 @@ use steadfast_proto::connection::Limits;
 use super::opening::{Era, Opener};
 use super::reconnect::Reconnect;
 use super::reconnecting::ReconnectingConnection;
-use super::target::{Target, Way};
+use super::target::{Connector, Target};
 use crate::client::cache::{ClientCache, ResponseCache};
 use crate::client::handlers::Handlers;
 use crate::client::handlers::capabilities::declared;
@@ -32,7 +32,7 @@ const OPENING: Duration = Duration::from_secs(20);
 /// A client about to connect: await it. Nothing is opened before.
 #[must_use = "nothing is opened until this is awaited"]
 pub struct Connecting {
-    way: Way,
+    connector: Connector,
     info: Implementation,
     capabilities: ClientCapabilities,
     /// What the handlers stand for, where `capabilities` says nothing.
@@ -54,7 +54,7 @@ pub struct Connecting {
 impl Connecting {
     pub(crate) fn new<Via>(target: impl Target<Via>) -> Self {
         Self {
-            way: target.way(),
+            connector: target.connector(),
             info: Implementation::new("steadfast", env!("CARGO_PKG_VERSION")),
             capabilities: ClientCapabilities::new(),
             implied: ClientCapabilities::new(),
@@ -249,13 +249,13 @@ impl Connecting {
             Some(runtime) => runtime,
             None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
         };
-        let over_http = self.way.is_http();
+        let over_http = self.connector.is_http();
         let policy =
             self.reconnect.unwrap_or_else(|| if over_http { Reconnect::default() } else { Reconnect::never() });
-        let comes_back = policy.most() > 0 && self.way.opens_again();
+        let comes_back = policy.most() > 0 && self.connector.opens_again();
         let opener = Opener {
-            kept: ClientCache::new(self.cache, self.checks_output, comes_back),
-            way: self.way,
+            cache: ClientCache::new(self.cache, self.checks_output, comes_back),
+            connector: self.connector,
             decoration: Decoration::of_client(&self.info, &capabilities),
             info: self.info,
             handlers: self.handlers.declaring(capabilities.clone()),
@@ -268,10 +268,11 @@ impl Connecting {
             runtime,
             apart,
         };
-        let link = opener.open(None, opener.deadline(), drop).await?;
-        let (line, trusts_annotations) = (ReconnectingConnection::new(opener, link, policy), self.trust_annotations);
+        let live = opener.open(None, opener.deadline(), drop).await?;
+        let (connection, trusts_annotations) =
+            (ReconnectingConnection::new(opener, live, policy), self.trust_annotations);
         let next_token = AtomicI64::new(1);
-        Ok(Client { inner: Arc::new(Inner { line, over_http, trusts_annotations, next_token }) })
+        Ok(Client { inner: Arc::new(Inner { connection, over_http, trusts_annotations, next_token }) })
     }
 }
 

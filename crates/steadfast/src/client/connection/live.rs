@@ -54,7 +54,7 @@ pub(crate) struct DrivenConnection {
     closed: watch::Receiver<bool>,
     refuses_calls: watch::Receiver<bool>,
     audible: watch::Receiver<bool>,
-    obituary: watch::Receiver<ExitReason>,
+    exit_reason: watch::Receiver<ExitReason>,
 }
 
 impl DrivenConnection {
@@ -62,23 +62,23 @@ impl DrivenConnection {
     #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP may fail to begin"))]
     pub(crate) fn begin(opener: &Opener, carrier: OpenTransport, apart: Option<&Handle>) -> io::Result<Self> {
         let told = ChangeListeners::new(opener.limits.calls);
-        let kept = Arc::clone(&opener.kept);
+        let cache = Arc::clone(&opener.cache);
         let serving = ClientService {
             handlers: Arc::clone(&opener.handlers),
             told: told.clone(),
-            kept: Arc::clone(&kept),
+            cache: Arc::clone(&cache),
             decoration: opener.decoration.clone(),
             followed: Arc::clone(&opener.followed),
         };
         let (close, closed) = watch::channel(false);
-        let close = ClosedSignal { closed: close, told: told.clone(), kept: Arc::clone(&kept) };
+        let close = ClosedSignal { closed: close, told: told.clone(), cache: Arc::clone(&cache) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
-        let (mailbox, refuses_calls, audible, obituary, driven): (_, _, _, _, Task) = match carrier {
+        let (mailbox, refuses_calls, audible, exit_reason, driven): (_, _, _, _, Task) = match carrier {
             OpenTransport::Bytes(transport) => {
                 let mut driver = Driver::new(transport, |_| serving, hello, limits, runtime);
                 let (_, audible) = watch::channel(true);
                 let refuses_calls = driver.refuses_calls();
-                let obituary = driver.obituary();
+                let exit_reason = driver.exit_reason();
                 let mailbox = Arc::clone(driver.mailbox());
                 let driven: Task = match opener.runtime.tokio().filter(|_| apart.is_some()) {
                     Some(workers) => {
@@ -89,19 +89,19 @@ impl DrivenConnection {
                     }
                     None => Box::pin(drive(driver, close)),
                 };
-                (mailbox, refuses_calls, audible, obituary, driven)
+                (mailbox, refuses_calls, audible, exit_reason, driven)
             }
             #[cfg(feature = "http-client")]
             OpenTransport::Http(target) => {
-                let mut driver = HttpDriver::new(*target, kept, |_| serving, hello, limits, runtime)?;
-                let (_, obituary) = watch::channel(ExitReason::Written(None));
+                let mut driver = HttpDriver::new(*target, cache, |_| serving, hello, limits, runtime)?;
+                let (_, exit_reason) = watch::channel(ExitReason::Written(None));
                 let (mailbox, refuses_calls, audible) =
                     (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
-                (mailbox, refuses_calls, audible, obituary, Box::pin(drive(driver, close)))
+                (mailbox, refuses_calls, audible, exit_reason, Box::pin(drive(driver, close)))
             }
         };
         // From here on, dropping this closes the connection.
-        let begun = Self { mailbox, told, closed, refuses_calls, audible, obituary };
+        let begun = Self { mailbox, told, closed, refuses_calls, audible, exit_reason };
         match apart {
             Some(handle) => drop(handle.spawn(driven)),
             None => opener.runtime.spawn(driven),
@@ -125,12 +125,12 @@ impl DrivenConnection {
     }
 
     /// How the server ended, if that is known, or will be before long.
-    pub(crate) async fn obituary(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
-        let mut obituary = self.obituary.clone();
-        let written = obituary.wait_for(|obituary| matches!(obituary, ExitReason::Written(_)));
+    pub(crate) async fn exit_reason(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
+        let mut exit_reason = self.exit_reason.clone();
+        let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, ExitReason::Written(_)));
         // An error means that nobody is left to write one.
         match before(runtime, Some(runtime.now() + MOURNING), written).await?.ok()?.clone() {
-            ExitReason::Written(obituary) => obituary,
+            ExitReason::Written(exit_reason) => exit_reason,
             ExitReason::Unwritten => None,
         }
     }
@@ -176,7 +176,7 @@ async fn drive(driver: impl Future, closing: ClosedSignal) {
 struct ClosedSignal {
     closed: watch::Sender<bool>,
     told: ChangeListeners,
-    kept: Arc<ClientCache>,
+    cache: Arc<ClientCache>,
 }
 
 impl Drop for ClosedSignal {
@@ -184,6 +184,6 @@ impl Drop for ClosedSignal {
         // If nobody waits for it, nobody is told.
         let _ = self.closed.send(true);
         self.told.close();
-        self.kept.note_lost();
+        self.cache.note_lost();
     }
 }

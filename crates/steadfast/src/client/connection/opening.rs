@@ -18,9 +18,9 @@ use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending,
 use tokio::sync::watch;
 
 use super::live::{DrivenConnection, LiveConnection, wait_until_closed};
-use super::target::Way;
+use super::target::Connector;
 use crate::client::cache::ClientCache;
-use crate::client::call::outcome::result_of;
+use crate::client::call::result::result_of;
 use crate::client::handlers::Handlers;
 use crate::client::tasks::registry::TaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
@@ -43,12 +43,12 @@ pub enum Era {
 
 /// What it takes to open a connection, as often as it is needed.
 pub(crate) struct Opener {
-    pub(crate) way: Way,
+    pub(crate) connector: Connector,
     pub(crate) info: Implementation,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) decoration: Decoration,
     pub(crate) handlers: Arc<Handlers>,
-    pub(crate) kept: Arc<ClientCache>,
+    pub(crate) cache: Arc<ClientCache>,
     /// The tasks that are followed, over whichever connection.
     pub(crate) followed: Arc<TaskRegistry>,
     pub(crate) era: Era,
@@ -82,7 +82,7 @@ impl Opener {
         let apart = self.apart.then(io_handle).transpose().map_err(unsent)?;
         let mut known = known;
         loop {
-            let carrier = before(&*self.runtime, Some(deadline), self.way.open()).await;
+            let carrier = before(&*self.runtime, Some(deadline), self.connector.open()).await;
             let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
             let driven = DrivenConnection::begin(self, carrier, apart).map_err(unsent)?;
             begun(driven.closed());
@@ -103,7 +103,7 @@ impl Opener {
     /// refuse it.
     fn may_have_hung_up_on_the_probe(&self, error: &Error) -> bool {
         let hung_up = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
-        hung_up && self.era == Era::Any && self.way.opens_again() && !self.way.is_http()
+        hung_up && self.era == Era::Any && self.connector.opens_again() && !self.connector.is_http()
     }
 
     fn join(&self, driven: DrivenConnection, opened: Negotiation) -> LiveConnection {
@@ -121,7 +121,7 @@ impl Opener {
         if error.kind() == ErrorKind::TimedOut {
             return Error::not_opened_within(self.timeout);
         }
-        error.of_opening().explained_by(driven.obituary(&*self.runtime).await)
+        error.of_opening().explained_by(driven.exit_reason(&*self.runtime).await)
     }
 
     /// Who the client is.
@@ -216,12 +216,12 @@ impl Opener {
 
     /// Asks on a connection that is open whether the server is still there: any answer says so. Half of the time is left to open
     /// another if it has forgotten this one.
-    pub(crate) async fn probe(&self, link: &LiveConnection, deadline: Moment) -> CallEnding {
+    pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnding {
         let deadline = self.halfway_to(deadline);
-        let asked = if link.peer.revision.is_modern() {
-            self.ask_who_is_there(&link.mailbox, deadline)
+        let asked = if live.peer.revision.is_modern() {
+            self.ask_who_is_there(&live.mailbox, deadline)
         } else {
-            Ok(PendingCall::new(&link.mailbox, Method::Ping, None, self.options(deadline)))
+            Ok(PendingCall::new(&live.mailbox, Method::Ping, None, self.options(deadline)))
         };
         match asked {
             Ok(asked) => asked.await,

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::live::{LiveConnection, wait_until_closed};
 use super::opening::{Opener, is_final};
 use super::reconnect::{FailureStreak, Reconnect};
-use crate::client::call::outcome::{CallLoss, LossKind, text_of};
+use crate::client::call::result::{CallLoss, LossKind, text_of};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::runtime::timeout::sleep_until;
 
@@ -33,7 +33,7 @@ pub(crate) struct ReconnectingConnection {
 
 struct State {
     /// The newest.
-    link: Arc<LiveConnection>,
+    live: Arc<LiveConnection>,
     /// When it was found to work, until it fails somebody.
     good_since: Option<Moment>,
     /// Set while somebody comes back.
@@ -49,7 +49,7 @@ type ReconnectResult = Result<Arc<LiveConnection>, Arc<Error>>;
 
 /// A link that has failed somebody.
 pub(crate) struct LostConnection {
-    pub(crate) link: Arc<LiveConnection>,
+    pub(crate) live: Arc<LiveConnection>,
     /// When it was asked for what it failed at.
     pub(crate) at: Moment,
     pub(crate) lost: LossKind,
@@ -57,12 +57,12 @@ pub(crate) struct LostConnection {
 
 impl ReconnectingConnection {
     /// A line over a first link.
-    pub(crate) fn new(opener: Opener, link: LiveConnection, policy: Reconnect) -> Arc<Self> {
-        let policy = if opener.way.opens_again() { policy } else { Reconnect::never() };
+    pub(crate) fn new(opener: Opener, live: LiveConnection, policy: Reconnect) -> Arc<Self> {
+        let policy = if opener.connector.opens_again() { policy } else { Reconnect::never() };
         let state = State {
-            good_since: Some(link.since),
-            ends: vec![link.closed()],
-            link: Arc::new(link),
+            good_since: Some(live.since),
+            ends: vec![live.closed()],
+            live: Arc::new(live),
             returning: None,
             streak: FailureStreak::default(),
             closed: false,
@@ -71,8 +71,8 @@ impl ReconnectingConnection {
     }
 
     /// The newest link, whether it lives or not.
-    pub(crate) fn link(&self) -> Arc<LiveConnection> {
-        Arc::clone(&self.lock().link)
+    pub(crate) fn live(&self) -> Arc<LiveConnection> {
+        Arc::clone(&self.lock().live)
     }
 
     /// How it comes back.
@@ -83,7 +83,7 @@ impl ReconnectingConnection {
     /// A link in the place of one that has failed: the same, if it turns out to work.
     pub(crate) async fn another(self: &Arc<Self>, failed: LostConnection) -> Result<Arc<LiveConnection>, Error> {
         let mut returned = match self.begin_return(failed) {
-            Ok(link) => return link,
+            Ok(live) => return live,
             Err(returned) => returned,
         };
         let returned = returned.wait_for(Option::is_some).await;
@@ -107,8 +107,8 @@ impl ReconnectingConnection {
         }
         // Somebody has been there since.
         let good_again = failed.lost == LossKind::Call && state.good_since.is_some_and(|since| since > failed.at);
-        if !Arc::ptr_eq(&state.link, &failed.link) || good_again {
-            return Ok(Ok(Arc::clone(&state.link)));
+        if !Arc::ptr_eq(&state.live, &failed.live) || good_again {
+            return Ok(Ok(Arc::clone(&state.live)));
         }
         // It is lost once, however often it is found to be.
         if let Some(since) = state.good_since.take() {
@@ -120,7 +120,7 @@ impl ReconnectingConnection {
         let left = state.streak.allowance(&self.policy);
         drop(state);
         let returning =
-            ReconnectAttempt { line: Arc::clone(self), sender, failed, left, trying: AtomicBool::new(false) };
+            ReconnectAttempt { connection: Arc::clone(self), sender, failed, left, trying: AtomicBool::new(false) };
         self.opener.runtime.spawn(Box::pin(returning.run()));
         Err(receiver)
     }
@@ -134,11 +134,11 @@ impl ReconnectingConnection {
     pub(crate) fn begin_close(&self) -> LastConnection {
         let mut state = self.lock();
         state.closed = true;
-        let link = Arc::clone(&state.link);
+        let live = Arc::clone(&state.live);
         drop(state);
         self.closing.send_replace(true);
-        self.opener.kept.close();
-        LastConnection(link)
+        self.opener.cache.close();
+        LastConnection(live)
     }
 
     /// Whether it is being closed, or is.
@@ -174,8 +174,8 @@ impl ReconnectingConnection {
     }
 
     /// How the server at the end of a link ended. Whoever closes the line knows why a link ends.
-    pub(crate) async fn obituary_of(&self, link: &LiveConnection) -> Option<Arc<str>> {
-        if self.lock().closed { None } else { link.obituary(&*self.opener.runtime).await }
+    pub(crate) async fn obituary_of(&self, live: &LiveConnection) -> Option<Arc<str>> {
+        if self.lock().closed { None } else { live.exit_reason(&*self.opener.runtime).await }
     }
 
     fn note_begun(&self, end: watch::Receiver<bool>) {
@@ -200,7 +200,7 @@ impl Drop for LastConnection {
 
 /// Somebody on the way back. When it is dropped, everyone who waits is told.
 struct ReconnectAttempt {
-    line: Arc<ReconnectingConnection>,
+    connection: Arc<ReconnectingConnection>,
     sender: Arc<watch::Sender<Option<ReconnectResult>>>,
     failed: LostConnection,
     /// How many attempts there are.
@@ -211,8 +211,8 @@ struct ReconnectAttempt {
 
 impl ReconnectAttempt {
     async fn run(mut self) {
-        let line = Arc::clone(&self.line);
-        let mut closing = line.closing.subscribe();
+        let connection = Arc::clone(&self.connection);
+        let mut closing = connection.closing.subscribe();
         loop {
             let returned = tokio::select! {
                 biased;
@@ -224,19 +224,19 @@ impl ReconnectAttempt {
                 None => {
                     if self.trying.swap(false, Ordering::SeqCst) {
                         // Impatience is no way around the pauses.
-                        line.lock().streak.failed(line.opener.runtime.now());
+                        connection.lock().streak.failed(connection.opener.runtime.now());
                     }
                     // It begins again for whoever comes next.
                     if self.leave_unwanted() {
                         return;
                     }
                 }
-                Some(Ok(link)) => return self.arrive(link),
+                Some(Ok(live)) => return self.arrive(live),
                 Some(Err(error)) => {
                     self.trying.store(false, Ordering::SeqCst);
-                    line.lock().streak.failed(line.opener.runtime.now());
+                    connection.lock().streak.failed(connection.opener.runtime.now());
                     self.left = self.left.saturating_sub(1);
-                    if self.left == 0 || is_final(&error) || *line.closing.borrow() {
+                    if self.left == 0 || is_final(&error) || *connection.closing.borrow() {
                         return self.tell(Err(Arc::new(error)));
                     }
                 }
@@ -246,18 +246,18 @@ impl ReconnectAttempt {
 
     /// One attempt, when its time has come.
     async fn attempt(&self) -> Result<Arc<LiveConnection>, Error> {
-        let opener = &self.line.opener;
-        let when = self.line.lock().streak.next(&self.line.policy, &*opener.runtime);
+        let opener = &self.connection.opener;
+        let when = self.connection.lock().streak.next(&self.connection.policy, &*opener.runtime);
         sleep_until(&*opener.runtime, when).await;
         self.trying.store(true, Ordering::SeqCst);
-        let failed = &self.failed.link;
-        if !opener.way.is_http() {
+        let failed = &self.failed.live;
+        if !opener.connector.is_http() {
             // One process at a time: the next may need what the last one holds, or one that was begun in vain.
             failed.shut_down();
-            self.line.wait_for_ends().await;
+            self.connection.wait_for_ends().await;
         }
         let deadline = opener.deadline();
-        if self.failed.lost == LossKind::Call && opener.way.is_http() {
+        if self.failed.lost == LossKind::Call && opener.connector.is_http() {
             let ending = opener.probe(failed, deadline).await;
             let gone = CallLoss::of(&ending).is_some_and(|loss| loss.of != LossKind::Call);
             match text_of(ending, "ping") {
@@ -269,9 +269,9 @@ impl ReconnectAttempt {
         }
         failed.shut_down();
         let revision = failed.peer.revision;
-        let opened = opener.open(Some(revision), deadline, |end| self.line.note_begun(end)).await?;
-        opener.kept.begin_anew();
-        opener.kept.logs.restore(&opened, opener);
+        let opened = opener.open(Some(revision), deadline, |end| self.connection.note_begun(end)).await?;
+        opener.cache.begin_anew();
+        opener.cache.logs.restore(&opened, opener);
         Ok(Arc::new(opened))
     }
 
@@ -282,7 +282,7 @@ impl ReconnectAttempt {
 
     /// Ends it if nobody waits, and nobody can begin to.
     fn leave_unwanted(&self) -> bool {
-        let mut state = self.line.lock();
+        let mut state = self.connection.lock();
         let unwanted = self.sender.receiver_count() == 0;
         if unwanted {
             state.returning = None;
@@ -290,22 +290,22 @@ impl ReconnectAttempt {
         unwanted
     }
 
-    fn arrive(&self, link: Arc<LiveConnection>) {
-        let mut state = self.line.lock();
+    fn arrive(&self, live: Arc<LiveConnection>) {
+        let mut state = self.connection.lock();
         if state.closed {
             drop(state);
-            link.shut_down();
+            live.shut_down();
             return self.tell(Err(Arc::new(Error::closed(Outcome::NotSent))));
         }
-        state.link = Arc::clone(&link);
-        state.good_since = Some(self.line.opener.runtime.now());
+        state.live = Arc::clone(&live);
+        state.good_since = Some(self.connection.opener.runtime.now());
         drop(state);
-        self.tell(Ok(link));
+        self.tell(Ok(live));
     }
 
     /// Tells everyone how it went, once.
     fn tell(&self, returned: ReconnectResult) {
-        let mut state = self.line.lock();
+        let mut state = self.connection.lock();
         if state.returning.as_ref().is_some_and(|returning| Arc::ptr_eq(returning, &self.sender)) {
             state.returning = None;
         }

@@ -39,11 +39,11 @@ const MEMORY: usize = 256 * 1024;
 )]
 pub trait Target<Via> {
     /// The way to it. Nothing is opened yet.
-    fn way(self) -> Way;
+    fn connector(self) -> Connector;
 }
 
 /// The way to a server.
-pub struct Way(Kind);
+pub struct Connector(Kind);
 
 enum Kind {
     /// Until it is taken.
@@ -62,7 +62,7 @@ pub(crate) enum OpenTransport {
     Http(Box<HttpTarget>),
 }
 
-impl Way {
+impl Connector {
     /// A way that can be opened again and again.
     pub fn again<F, A, T>(open: F) -> Self
     where
@@ -114,13 +114,13 @@ impl Way {
     }
 }
 
-impl<T: Transport> From<T> for Way {
+impl<T: Transport> From<T> for Connector {
     fn from(transport: T) -> Self {
         Self(Kind::Once(Mutex::new(Some(Box::new(transport)))))
     }
 }
 
-impl std::fmt::Debug for Way {
+impl std::fmt::Debug for Connector {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match &self.0 {
             Kind::Once(_) => "Way(a stream of bytes)",
@@ -149,9 +149,9 @@ pub struct ViaChild;
 pub struct ViaHttp;
 
 impl<T: IntoServer> Target<ViaMemory> for T {
-    fn way(self) -> Way {
+    fn connector(self) -> Connector {
         let server = self.into_server();
-        Way::again(move || {
+        Connector::again(move || {
             let server = server.clone();
             async move {
                 let (here, there) = memory::pair(MEMORY);
@@ -166,7 +166,7 @@ impl<T: IntoServer> Target<ViaMemory> for T {
 }
 
 impl<T: Transport> Target<ViaTransport> for T {
-    fn way(self) -> Way {
+    fn connector(self) -> Connector {
         self.into()
     }
 }
@@ -177,15 +177,15 @@ where
     A: Future<Output = io::Result<T>> + Send + 'static,
     T: Transport,
 {
-    fn way(self) -> Way {
-        Way::again(self)
+    fn connector(self) -> Connector {
+        Connector::again(self)
     }
 }
 
 impl Target<ViaChild> for Command {
-    fn way(self) -> Way {
+    fn connector(self) -> Connector {
         let command = Arc::new(Mutex::new(self));
-        Way::again(move || {
+        Connector::again(move || {
             let command = Arc::clone(&command);
             async move { command.lock().unwrap_or_else(PoisonError::into_inner).spawn() }
         })
@@ -195,23 +195,23 @@ impl Target<ViaChild> for Command {
 /// One pool of connections, however often it is opened.
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for HttpTarget {
-    fn way(self) -> Way {
-        Way(Kind::Http(Box::new(self)))
+    fn connector(self) -> Connector {
+        Connector(Kind::Http(Box::new(self)))
     }
 }
 
 /// The server's URL.
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for &str {
-    fn way(self) -> Way {
-        HttpTarget::new(self).way()
+    fn connector(self) -> Connector {
+        HttpTarget::new(self).connector()
     }
 }
 
 /// The server's URL.
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for String {
-    fn way(self) -> Way {
-        HttpTarget::new(self).way()
+    fn connector(self) -> Connector {
+        HttpTarget::new(self).connector()
     }
 }

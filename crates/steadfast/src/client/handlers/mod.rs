@@ -44,7 +44,7 @@ pub(crate) struct Handlers {
 pub(crate) struct ClientService {
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) told: ChangeListeners,
-    pub(crate) kept: Arc<ClientCache>,
+    pub(crate) cache: Arc<ClientCache>,
     /// Of what the client says by itself.
     pub(crate) decoration: Decoration,
     pub(crate) followed: Arc<TaskRegistry>,
@@ -132,7 +132,7 @@ impl Service for ClientService {
     }
 
     fn overheard(&mut self, method: Method, params: &OwnedParams) {
-        self.kept.overhear(method, params);
+        self.cache.overhear(method, params);
     }
 }
 

@@ -67,7 +67,7 @@ impl Client {
                 over: false,
             };
         }
-        let (hearer, lowest) = self.inner.kept().logs.add(level);
+        let (hearer, lowest) = self.inner.cache().logs.add(level);
         let asking = (!self.revision().is_modern()).then(|| self.set_log_level(lowest).start());
         Logs { client: self.clone(), hearer, asking, failed: None, over: false }
     }
@@ -193,12 +193,12 @@ impl LogListeners {
 
     /// A client has come back to a server that was told a level before: it is told again. Nobody waits for that: those who
     /// listen hear what the server has to say, or nothing.
-    pub(crate) fn restore(&self, link: &LiveConnection, opener: &Opener) {
-        let Some(level) = self.lowest().filter(|_| !link.peer.revision.is_modern()) else { return };
+    pub(crate) fn restore(&self, live: &LiveConnection, opener: &Opener) {
+        let Some(level) = self.lowest().filter(|_| !live.peer.revision.is_modern()) else { return };
         let params = SetLevelParams::new(level);
-        let Ok(text) = era::params_text(link.peer.revision, &params, &Decoration::none()) else { return };
+        let Ok(text) = era::params_text(live.peer.revision, &params, &Decoration::none()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
-        let call = PendingCall::new(&link.mailbox, Method::SetLevel, Some(text), options);
+        let call = PendingCall::new(&live.mailbox, Method::SetLevel, Some(text), options);
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
 

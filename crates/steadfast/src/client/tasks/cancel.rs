@@ -26,7 +26,7 @@ const LEAVING: Duration = Duration::from_secs(2);
 
 /// Has a task cancelled, over whichever connection there is.
 pub(crate) fn cancel(client: &Client, task_id: &str, cancelling: PendingCancellation) {
-    if !takes_cancellations(&client.inner.line.link().peer) {
+    if !takes_cancellations(&client.inner.connection.live().peer) {
         return;
     }
     let call = client.call::<request::CancelTask>(TaskParams::new(task_id));
@@ -47,12 +47,13 @@ pub(crate) fn cancel_late(
     if !takes_cancellations(peer) {
         return;
     }
-    let way = TaskCanceller { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), decoration: decoration.clone() };
+    let connector =
+        TaskCanceller { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), decoration: decoration.clone() };
     let (cancelling, workers) = (followed.begin_cancelling(), Arc::clone(runtime));
     runtime.spawn(Box::pin(async move {
-        let tasks = if are_fetched(&way.peer) { Tasks::Experiment } else { Tasks::Extension };
+        let tasks = if are_fetched(&connector.peer) { Tasks::Experiment } else { Tasks::Extension };
         if let Some(task) = tasks.begun_by(&result) {
-            in_turn(&workers, cancelling, move || way.cancel(&task.task_id));
+            in_turn(&workers, cancelling, move || connector.cancel(&task.task_id));
         }
     }));
 }
@@ -60,18 +61,18 @@ pub(crate) fn cancel_late(
 /// Has all tasks cancelled that there are, as their client is about to leave. Its last link is let go when the server has heard
 /// of these, and of those before them, or has had the time to, whether anybody waits for that or not.
 pub(crate) fn cancel_all(client: &Client, last: LastConnection) {
-    let line = Arc::clone(&client.inner.line);
+    let connection = Arc::clone(&client.inner.connection);
     let runtime = Arc::clone(client.inner.runtime());
-    let followed = Arc::clone(&line.opener.followed);
+    let followed = Arc::clone(&connection.opener.followed);
     if mutant!(LeaveTasks) {
         return;
     }
-    let link = line.link();
+    let live = connection.live();
     for (task_id, cancelling) in followed.take_all() {
-        let (mailbox, peer) = (Arc::clone(&link.mailbox), Arc::clone(&link.peer));
-        let way = TaskCanceller { mailbox, peer, decoration: line.opener.decoration.clone() };
-        if takes_cancellations(&way.peer) {
-            in_turn(&runtime, cancelling, move || way.cancel(&task_id));
+        let (mailbox, peer) = (Arc::clone(&live.mailbox), Arc::clone(&live.peer));
+        let connector = TaskCanceller { mailbox, peer, decoration: connection.opener.decoration.clone() };
+        if takes_cancellations(&connector.peer) {
+            in_turn(&runtime, cancelling, move || connector.cancel(&task_id));
         }
     }
     if !followed.is_cancelling() {

@@ -55,7 +55,7 @@ impl Tasks {
             return Ok(None);
         }
         let runs = peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.covers("tools", "call"));
-        match client.inner.kept().tool(name).map(|tool| tool.task_support()) {
+        match client.inner.cache().tool(name).map(|tool| tool.task_support()) {
             Some(TaskSupport::Required) if runs => Ok(Some(Self::Experiment)),
             Some(TaskSupport::Optional) | None if runs && as_task => Ok(Some(Self::Experiment)),
             _ if as_task => Err(Error::unsupported(format!("the server does not run the tool `{name}` as a task"))),
@@ -89,7 +89,7 @@ impl Tasks {
 
 /// Whether the client has said that it takes tasks for results.
 fn are_taken(client: &Client) -> bool {
-    client.inner.line.opener.capabilities.has_extension(TASKS_EXTENSION)
+    client.inner.connection.opener.capabilities.has_extension(TASKS_EXTENSION)
 }
 
 /// Whether the results of tasks are fetched there, if there are tasks.
@@ -105,9 +105,9 @@ pub(crate) fn follow(
     task: Task,
     timeout: Option<Duration>,
 ) -> impl Future<Output = Result<JsonObject, Error>> {
-    let place = client.inner.line.opener.followed.enter(&task.task_id);
+    let entry = client.inner.connection.opener.followed.enter(&task.task_id);
     let answered = AnsweredKeys::default();
-    let mut following = TaskFollower { client, tasks, method, task, timeout, place, answered, over: false };
+    let mut following = TaskFollower { client, tasks, method, task, timeout, entry, answered, over: false };
     async move { following.until_the_end().await }
 }
 
@@ -118,7 +118,7 @@ struct TaskFollower {
     task: Task,
     /// How long to wait for each answer.
     timeout: Option<Duration>,
-    place: TaskEntry,
+    entry: TaskEntry,
     answered: AnsweredKeys,
     /// The task has ended.
     over: bool,
@@ -144,7 +144,7 @@ impl TaskFollower {
             self.task.poll_interval_ms = task.poll_interval_ms.or(self.task.poll_interval_ms);
             self.over = task.status.is_final();
             if self.over {
-                drop(self.place.leave());
+                drop(self.entry.leave());
             }
             match (self.tasks, task.status) {
                 (_, TaskStatus::Working) => {}
@@ -195,7 +195,7 @@ impl TaskFollower {
             return Ok(());
         }
         self.answered.note(new.keys())?;
-        let responses = Questions::put(&self.client.inner.line.opener.handlers, new)?.await?;
+        let responses = Questions::put(&self.client.inner.connection.opener.handlers, new)?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }
@@ -204,8 +204,8 @@ impl TaskFollower {
     /// takes no more calls before it is closed, if the server does not read the last of what it was told.
     async fn pause(&self) {
         let pace = self.task.poll_interval_ms.map_or(PACE, Duration::from_millis);
-        let link = self.client.inner.line.link();
-        let (refuses_calls, closed) = (link.refuses_calls(), link.closed());
+        let live = self.client.inner.connection.live();
+        let (refuses_calls, closed) = (live.refuses_calls(), live.closed());
         let lost = async move {
             if mutant!(SleepOn) {
                 return std::future::pending().await;
@@ -248,7 +248,7 @@ impl AnsweredKeys {
 /// Has the task cancelled when nobody waits for it any more.
 impl Drop for TaskFollower {
     fn drop(&mut self) {
-        if let Some(cancelling) = self.place.leave()
+        if let Some(cancelling) = self.entry.leave()
             && !self.over
             && !mutant!(KeepDroppedTasks)
         {

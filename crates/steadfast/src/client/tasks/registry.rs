@@ -67,15 +67,15 @@ impl TaskRegistry {
     pub(crate) fn enter(self: &Arc<Self>, task_id: &str) -> TaskEntry {
         let mut state = self.lock();
         let known = state.taken.contains(task_id);
-        self.place(&mut state, (!known).then(|| RegisteredWork::Task(task_id.to_owned())))
+        self.entry(&mut state, (!known).then(|| RegisteredWork::Task(task_id.to_owned())))
     }
 
     /// A call is made that may become a task.
     pub(crate) fn enter_asking(self: &Arc<Self>, slot: Arc<CallSlot>, tasks: Tasks) -> TaskEntry {
-        self.place(&mut self.lock(), Some(RegisteredWork::Asking(slot, tasks)))
+        self.entry(&mut self.lock(), Some(RegisteredWork::Asking(slot, tasks)))
     }
 
-    fn place(self: &Arc<Self>, state: &mut State, what: Option<RegisteredWork>) -> TaskEntry {
+    fn entry(self: &Arc<Self>, state: &mut State, what: Option<RegisteredWork>) -> TaskEntry {
         state.next = state.next.wrapping_add(1);
         let number = state.next;
         if let Some(what) = what {

@@ -30,7 +30,7 @@ pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 pub(crate) struct CallSlot {
     state: Mutex<State>,
     /// Its result matters also if nobody looks at it.
-    heeded_late: bool,
+    expects_late_answer: bool,
 }
 
 struct State {
@@ -40,7 +40,7 @@ struct State {
     /// Progress that the caller has not seen.
     progress: BoundedQueue<ProgressParams>,
     /// What a subscription was told and has not seen.
-    notices: BoundedQueue<(Method, OwnedParams)>,
+    notifications: BoundedQueue<(Method, OwnedParams)>,
     waker: Option<Waker>,
 }
 
@@ -59,7 +59,7 @@ impl Default for State {
             ending: None,
             abandoned: false,
             progress: BoundedQueue::new(UNSEEN, UNSEEN_BYTES),
-            notices: BoundedQueue::new(UNSEEN_NOTICES, UNSEEN_BYTES),
+            notifications: BoundedQueue::new(UNSEEN_NOTICES, UNSEEN_BYTES),
             waker: None,
         }
     }
@@ -82,7 +82,7 @@ impl CallSlot {
     pub(crate) fn end(&self, ending: CallEnding) -> Option<Box<str>> {
         let mut unseen = None;
         self.change(|state| match ending {
-            CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.heeded_late => {
+            CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.expects_late_answer => {
                 unseen = Some(result);
             }
             ending => state.ending = Some(ending),
@@ -105,7 +105,7 @@ impl CallSlot {
 
     pub(crate) fn notice(&self, method: Method, params: OwnedParams) {
         let bytes = params.text().len();
-        self.change(|state| state.notices.push((method, params), bytes));
+        self.change(|state| state.notifications.push((method, params), bytes));
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -131,7 +131,7 @@ pub(crate) struct CallOptions {
     /// The probe of the era is not taken back, nor is what is taken back in another way.
     pub(crate) keep_when_given_up: bool,
     /// Its result matters when it has been given up: see [`Service::answered_late`](crate::runtime::Service::answered_late).
-    pub(crate) heeded_late: bool,
+    pub(crate) expects_late_answer: bool,
 }
 
 /// A call that waits for its end.
@@ -161,7 +161,7 @@ impl PendingCall {
     fn post(
         mailbox: &Arc<Mailbox>,
         options: CallOptions,
-        letter: impl FnOnce(CallKey, Call, Arc<CallSlot>) -> DriverCommand,
+        command: impl FnOnce(CallKey, Call, Arc<CallSlot>) -> DriverCommand,
     ) -> Self {
         let mut call = Call::new(Method::Ping, None);
         call.parent = options.parent;
@@ -170,13 +170,13 @@ impl PendingCall {
             call.total_timeout = options.total_timeout;
         }
         call.cancellable = !options.keep_when_given_up;
-        call.heeded_late = options.heeded_late;
+        call.expects_late_answer = options.expects_late_answer;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;
-        let slot = Arc::new(CallSlot { state: Mutex::default(), heeded_late: options.heeded_late });
+        let slot = Arc::new(CallSlot { state: Mutex::default(), expects_late_answer: options.expects_late_answer });
         let key = mailbox.next_call();
         mailbox.callers().into_iter().for_each(Callers::note);
-        if mailbox.post(letter(key, call, Arc::clone(&slot))).is_err() {
+        if mailbox.post(command(key, call, Arc::clone(&slot))).is_err() {
             slot.end(CallEnding::Refused(CallRefused::Closed));
         }
         Self { key, slot, mailbox: Arc::clone(mailbox), on_progress, ended: false }
@@ -187,7 +187,7 @@ impl PendingCall {
     /// What a subscription is told; `Err` at its end.
     pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnding>> {
         let mut state = self.slot.lock();
-        if let Some(notice) = state.notices.pop() {
+        if let Some(notice) = state.notifications.pop() {
             return Poll::Ready(Ok(notice));
         }
         let Some(ending) = state.ending.take() else {

@@ -63,7 +63,7 @@ pub(crate) struct Driver<T, S> {
     busy: bool,
     /// The peer has said something.
     heard: bool,
-    obituary: watch::Sender<ExitReason>,
+    exit_reason: watch::Sender<ExitReason>,
 }
 
 /// How a peer ended.
@@ -110,7 +110,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             closed: false,
             busy: false,
             heard: false,
-            obituary: watch::Sender::default(),
+            exit_reason: watch::Sender::default(),
         }
     }
 
@@ -120,8 +120,8 @@ impl<T: Transport, S: Service> Driver<T, S> {
     }
 
     /// Tells how the peer ended, once that is known.
-    pub(crate) fn obituary(&self) -> watch::Receiver<ExitReason> {
-        self.obituary.subscribe()
+    pub(crate) fn exit_reason(&self) -> watch::Receiver<ExitReason> {
+        self.exit_reason.subscribe()
     }
 
     /// Tells when the connection takes no more calls.
@@ -258,9 +258,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
 
     /// Takes down how the peer ended, as soon as the transport knows.
     fn write_obituary(&mut self, cx: &mut Context<'_>) {
-        let unwritten = matches!(*self.obituary.borrow(), ExitReason::Unwritten);
-        if unwritten && let Poll::Ready(obituary) = self.transport.poll_obituary(cx) {
-            self.obituary.send_replace(ExitReason::Written(obituary.map(Arc::from)));
+        let unwritten = matches!(*self.exit_reason.borrow(), ExitReason::Unwritten);
+        if unwritten && let Poll::Ready(exit_reason) = self.transport.poll_exit_reason(cx) {
+            self.exit_reason.send_replace(ExitReason::Written(exit_reason.map(Arc::from)));
         }
     }
 

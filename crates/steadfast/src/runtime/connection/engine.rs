@@ -84,7 +84,7 @@ pub(crate) struct Engine<S> {
     pub(crate) timer: Box<dyn Timer>,
     executions: BTreeMap<Key, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<CallSlot>>,
-    letters: Vec<DriverCommand>,
+    commands: Vec<DriverCommand>,
     log: RateLimitedLog,
     ended: Option<ConnectionEnd>,
     /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
@@ -113,7 +113,7 @@ impl<S: Service> Engine<S> {
             runtime,
             executions: BTreeMap::new(),
             calls: BTreeMap::new(),
-            letters: Vec::new(),
+            commands: Vec::new(),
             log: RateLimitedLog::default(),
             ended: None,
             released_streams: None,
@@ -173,14 +173,14 @@ impl<S: Service> Engine<S> {
 
     /// Takes the letters. Returns whether there were any.
     pub(crate) fn collect(&mut self) -> bool {
-        let mut letters = std::mem::take(&mut self.letters);
-        self.mailbox.collect(&mut letters);
-        let any = !letters.is_empty();
+        let mut commands = std::mem::take(&mut self.commands);
+        self.mailbox.collect(&mut commands);
+        let any = !commands.is_empty();
         let now = self.runtime.now();
-        for letter in letters.drain(..) {
-            self.open_letter(now, letter);
+        for command in commands.drain(..) {
+            self.open_letter(now, command);
         }
-        self.letters = letters;
+        self.commands = commands;
         any
     }
 
@@ -253,8 +253,8 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    fn open_letter(&mut self, now: Moment, letter: DriverCommand) {
-        match letter {
+    fn open_letter(&mut self, now: Moment, command: DriverCommand) {
+        match command {
             DriverCommand::Answer { key, answer } => {
                 self.fetch_progress(now, key);
                 self.connection.respond(now, key, answer);
@@ -283,7 +283,7 @@ impl<S: Service> Engine<S> {
             DriverCommand::SpeakModern(peer) => self.connection.speak_modern(*peer),
             // Whoever still waits for it learns whether it was sent.
             DriverCommand::CancelCall(call) => self.connection.cancel_call(now, call, None),
-            DriverCommand::Notices(notices) => notices.hand_over(&mut self.connection),
+            DriverCommand::Notices(notifications) => notifications.hand_over(&mut self.connection),
             DriverCommand::ReleaseStream { key } => {
                 if let Some(released) = &mut self.released_streams {
                     released.push(key);
@@ -347,8 +347,8 @@ impl<S> Engine<S> {
         for slot in std::mem::take(&mut self.calls).into_values() {
             slot.end(CallEnding::Ended(Outcome::Closed { sent: true }));
         }
-        for letter in self.mailbox.close() {
-            if let DriverCommand::Call { slot, .. } | DriverCommand::Initialize { slot, .. } = letter {
+        for command in self.mailbox.close() {
+            if let DriverCommand::Call { slot, .. } | DriverCommand::Initialize { slot, .. } = command {
                 slot.end(CallEnding::Refused(CallRefused::Closed));
             }
         }

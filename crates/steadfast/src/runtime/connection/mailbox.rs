@@ -10,7 +10,7 @@ use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
 use steadfast_proto::encode::Answer;
 
 use super::calls::CallSlot;
-use super::notices::PendingNotifications;
+use super::notifications::PendingNotifications;
 use crate::runtime::handler::output_budget::OutputBudget;
 use crate::runtime::threads::driver_migration::Callers;
 
@@ -45,7 +45,7 @@ pub(crate) enum DriverCommand {
 /// The way to one driver.
 pub(crate) struct Mailbox {
     state: Mutex<State>,
-    room: OutputBudget,
+    budget: OutputBudget,
     next_call: AtomicU64,
     /// Resources and tasks that one subscription of the connection may name.
     pub(crate) subscribed: usize,
@@ -68,7 +68,7 @@ const SPARES: usize = 8;
 
 #[derive(Default)]
 struct State {
-    letters: Vec<DriverCommand>,
+    commands: Vec<DriverCommand>,
     driver: Option<Waker>,
     closed: bool,
 }
@@ -78,7 +78,7 @@ impl Mailbox {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
-            room: OutputBudget::new(limits.outbox_bytes, limits.in_flight_bytes),
+            budget: OutputBudget::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
             subscribed: limits.subscribed,
             principal: OnceLock::new(),
@@ -90,15 +90,15 @@ impl Mailbox {
     }
 
     /// Puts a letter in. Gives it back if the connection is closed.
-    pub(crate) fn post(&self, letter: DriverCommand) -> Result<(), DriverCommand> {
+    pub(crate) fn post(&self, command: DriverCommand) -> Result<(), DriverCommand> {
         let mut state = self.lock();
         if state.closed {
-            return Err(letter);
+            return Err(command);
         }
-        if let DriverCommand::Answer { answer, .. } | DriverCommand::Finished { answer, .. } = &letter {
-            self.room.post(answer.len());
+        if let DriverCommand::Answer { answer, .. } | DriverCommand::Finished { answer, .. } = &command {
+            self.budget.post(answer.len());
         }
-        state.letters.push(letter);
+        state.commands.push(command);
         let driver = state.driver.take();
         drop(state);
         if let Some(driver) = driver {
@@ -175,30 +175,30 @@ impl Mailbox {
     }
 
     /// The room for answers.
-    pub(crate) fn room(&self) -> &OutputBudget {
-        &self.room
+    pub(crate) fn budget(&self) -> &OutputBudget {
+        &self.budget
     }
 
-    /// Swaps what is there for `letters`, which is empty.
-    pub(crate) fn collect(&self, letters: &mut Vec<DriverCommand>) {
-        std::mem::swap(&mut self.lock().letters, letters);
-        let bytes = letters.iter().map(|letter| match letter {
+    /// Swaps what is there for `commands`, which is empty.
+    pub(crate) fn collect(&self, commands: &mut Vec<DriverCommand>) {
+        std::mem::swap(&mut self.lock().commands, commands);
+        let bytes = commands.iter().map(|command| match command {
             DriverCommand::Answer { answer, .. } | DriverCommand::Finished { answer, .. } => answer.len(),
             _ => 0,
         });
-        self.room.collect(bytes.sum());
+        self.budget.collect(bytes.sum());
     }
 
     /// Whether letters wait to be collected.
     pub(crate) fn has_letters(&self) -> bool {
-        !self.lock().letters.is_empty()
+        !self.lock().commands.is_empty()
     }
 
     /// Has the driver woken by the next letter. Returns whether there is one already. Done last before the driver sleeps:
     /// a driver that is awake need not be woken, and waking it is what costs.
     pub(crate) fn listen(&self, cx: &mut Context<'_>) -> bool {
         let mut state = self.lock();
-        if !state.letters.is_empty() {
+        if !state.commands.is_empty() {
             return true;
         }
         if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(cx.waker())) {
@@ -209,7 +209,7 @@ impl Mailbox {
 
     /// The driver holds this many bytes. Returns whether handlers still wait although there is room.
     pub(crate) fn update_room(&self, held: usize) -> bool {
-        self.room.update(held)
+        self.budget.update(held)
     }
 
     /// The connection is closed: letters that are there, and those that come, are given back.
@@ -217,10 +217,10 @@ impl Mailbox {
         let mut state = self.lock();
         state.closed = true;
         state.driver = None;
-        let letters = std::mem::take(&mut state.letters);
+        let commands = std::mem::take(&mut state.commands);
         drop(state);
-        self.room.open();
-        letters
+        self.budget.open();
+        commands
     }
 
     fn spares(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {

@@ -7,4 +7,4 @@ pub(crate) mod engine;
 pub(crate) mod exchange;
 pub(crate) mod heartbeat;
 pub(crate) mod mailbox;
-pub(crate) mod notices;
+pub(crate) mod notifications;

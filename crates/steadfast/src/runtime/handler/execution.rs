@@ -34,7 +34,7 @@ pub(crate) struct Execution {
     pub(crate) runtime: Arc<dyn Runtime>,
     wants_progress: bool,
     /// What it asks of its client in several rounds, where that is how clients are asked.
-    asks: Option<Box<InputRounds>>,
+    input_rounds: Option<Box<InputRounds>>,
     /// Zero while it runs, then the reason.
     stop: AtomicU8,
     state: Mutex<State>,
@@ -62,7 +62,7 @@ impl Execution {
         request: &Request,
         mailbox: Arc<Mailbox>,
         runtime: Arc<dyn Runtime>,
-        asks: Option<Box<InputRounds>>,
+        input_rounds: Option<Box<InputRounds>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             key: request.key,
@@ -72,15 +72,15 @@ impl Execution {
             mailbox,
             runtime,
             wants_progress: request.progress_token.is_some(),
-            asks,
+            input_rounds,
             stop: AtomicU8::new(0),
             state: Mutex::default(),
         })
     }
 
     /// What it asks of its client in several rounds; `None` where clients are not asked like that.
-    pub(crate) fn asks(&self) -> Option<&InputRounds> {
-        self.asks.as_deref()
+    pub(crate) fn input_rounds(&self) -> Option<&InputRounds> {
+        self.input_rounds.as_deref()
     }
 
     /// Why it is to stop, if it is.

@@ -71,7 +71,7 @@ struct State {
     /// The handler is being polled.
     polled: bool,
     /// Woken when somebody asks outside of the handler's poll.
-    fence: Option<Waker>,
+    task: Option<Waker>,
     /// The handler is a plain function, which cannot be suspended.
     blocking: bool,
     /// The handler has ended or was suspended.
@@ -124,10 +124,10 @@ impl InputRounds {
             return Err(Error::usage("a plain `fn` cannot wait for the client: make it an `async fn`"));
         }
         state.pending.push(Pending { key: key.clone(), request: request.clone(), digest, waker: waker.clone() });
-        let fence = if state.polled { None } else { state.fence.take() };
+        let task = if state.polled { None } else { state.task.take() };
         drop(state);
-        if let Some(fence) = fence {
-            fence.wake();
+        if let Some(task) = task {
+            task.wake();
         }
         Ok(InputStatus::Waiting(key))
     }
@@ -177,11 +177,11 @@ impl InputRounds {
     }
 
     /// The handler is about to be polled by a fence with this waker.
-    pub(crate) fn enter(&self, fence: &Waker) {
+    pub(crate) fn enter(&self, task: &Waker) {
         let mut state = self.lock();
         state.polled = true;
-        if !state.fence.as_ref().is_some_and(|known| known.will_wake(fence)) {
-            state.fence = Some(fence.clone());
+        if !state.task.as_ref().is_some_and(|known| known.will_wake(task)) {
+            state.task = Some(task.clone());
         }
     }
 
@@ -296,17 +296,17 @@ mod tests {
 
     fn round(memory: RoundState, responses: Value) -> InputRounds {
         let responses = responses.as_object().cloned().unwrap_or_default();
-        let asks = InputRounds::new(Box::new(Cell { memory, responses }));
-        asks.open().unwrap();
-        asks
+        let input_rounds = InputRounds::new(Box::new(Cell { memory, responses }));
+        input_rounds.open().unwrap();
+        input_rounds
     }
 
     fn question(message: &str) -> InputRequest {
         InputRequest::Elicit(ElicitParams::form(message, FormSchema::new()))
     }
 
-    fn ask(asks: &InputRounds, key: Option<&str>, message: &str) -> Result<InputStatus, Error> {
-        asks.ask(key, "elicit", &question(message), Waker::noop())
+    fn ask(input_rounds: &InputRounds, key: Option<&str>, message: &str) -> Result<InputStatus, Error> {
+        input_rounds.ask(key, "elicit", &question(message), Waker::noop())
     }
 
     fn waiting(key: &str) -> InputStatus {
@@ -314,20 +314,20 @@ mod tests {
     }
 
     /// What the next round begins with.
-    fn suspended(asks: &InputRounds) -> RoundState {
-        let mut memory = asks.lock().memory.clone();
+    fn suspended(input_rounds: &InputRounds) -> RoundState {
+        let mut memory = input_rounds.lock().memory.clone();
         memory.waiting =
-            asks.lock().pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
+            input_rounds.lock().pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
         memory
     }
 
     #[test]
     fn questions_have_keys_by_their_order() {
-        let asks = round(RoundState::default(), json!({}));
-        assert_eq!(ask(&asks, None, "a").unwrap(), waiting("elicit-1"));
-        assert_eq!(ask(&asks, Some("own"), "b").unwrap(), waiting("own"));
-        assert_eq!(ask(&asks, None, "c").unwrap(), waiting("elicit-2"));
-        assert!(asks.leave());
+        let input_rounds = round(RoundState::default(), json!({}));
+        assert_eq!(ask(&input_rounds, None, "a").unwrap(), waiting("elicit-1"));
+        assert_eq!(ask(&input_rounds, Some("own"), "b").unwrap(), waiting("own"));
+        assert_eq!(ask(&input_rounds, None, "c").unwrap(), waiting("elicit-2"));
+        assert!(input_rounds.leave());
     }
 
     #[test]
@@ -353,40 +353,40 @@ mod tests {
 
     #[test]
     fn answers_without_a_memory_are_taken_by_their_keys() {
-        let asks = round(RoundState::default(), json!({"k": 7}));
-        assert_eq!(ask(&asks, Some("k"), "a").unwrap(), InputStatus::Answered("k".to_owned(), json!(7)));
+        let input_rounds = round(RoundState::default(), json!({"k": 7}));
+        assert_eq!(ask(&input_rounds, Some("k"), "a").unwrap(), InputStatus::Answered("k".to_owned(), json!(7)));
     }
 
     #[test]
     fn one_key_is_for_one_question() {
-        let asks = round(RoundState::default(), json!({}));
-        ask(&asks, Some("k"), "a").unwrap();
-        assert!(ask(&asks, Some("k"), "a").is_err());
+        let input_rounds = round(RoundState::default(), json!({}));
+        ask(&input_rounds, Some("k"), "a").unwrap();
+        assert!(ask(&input_rounds, Some("k"), "a").is_err());
     }
 
     #[test]
     fn a_question_that_is_dropped_is_not_asked() {
-        let asks = round(RoundState::default(), json!({}));
-        ask(&asks, Some("k"), "a").unwrap();
-        asks.withdraw("k");
-        assert!(!asks.leave());
+        let input_rounds = round(RoundState::default(), json!({}));
+        ask(&input_rounds, Some("k"), "a").unwrap();
+        input_rounds.withdraw("k");
+        assert!(!input_rounds.leave());
     }
 
     #[test]
     fn after_the_end_nobody_waits() {
-        let asks = round(RoundState::default(), json!({}));
-        ask(&asks, Some("k"), "a").unwrap();
-        asks.wait("k", Waker::noop()).unwrap();
-        asks.end();
-        assert!(asks.wait("k", Waker::noop()).is_err());
-        assert!(ask(&asks, None, "b").is_err());
+        let input_rounds = round(RoundState::default(), json!({}));
+        ask(&input_rounds, Some("k"), "a").unwrap();
+        input_rounds.wait("k", Waker::noop()).unwrap();
+        input_rounds.end();
+        assert!(input_rounds.wait("k", Waker::noop()).is_err());
+        assert!(ask(&input_rounds, None, "b").is_err());
     }
 
     #[test]
     fn a_plain_function_is_given_answers_but_cannot_wait() {
-        let asks = round(RoundState::default(), json!({"k": 7}));
-        asks.set_blocking();
-        assert!(matches!(ask(&asks, Some("k"), "a").unwrap(), InputStatus::Answered(..)));
-        assert!(ask(&asks, None, "b").unwrap_err().to_string().contains("async fn"));
+        let input_rounds = round(RoundState::default(), json!({"k": 7}));
+        input_rounds.set_blocking();
+        assert!(matches!(ask(&input_rounds, Some("k"), "a").unwrap(), InputStatus::Answered(..)));
+        assert!(ask(&input_rounds, None, "b").unwrap_err().to_string().contains("async fn"));
     }
 }

@@ -143,21 +143,21 @@ mod tests {
     /// Room is taken and freed while somebody asks for it: whoever is told to wait is in the queue, or was woken.
     #[test]
     fn whoever_waits_has_a_place_however_the_room_changes_meanwhile() {
-        let room = OutputBudget::new(1, 0);
+        let budget = OutputBudget::new(1, 0);
         let mut told_to_wait = 0;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
                 for turn in 0..4_000_000 {
-                    room.held.store(turn % 2, Ordering::SeqCst);
+                    budget.held.store(turn % 2, Ordering::SeqCst);
                 }
             });
             while !driver.is_finished() {
                 let mut place = BudgetQueueEntry::default();
-                if room.poll(&mut place, &mut Context::from_waker(Waker::noop())).is_pending() {
+                if budget.poll(&mut place, &mut Context::from_waker(Waker::noop())).is_pending() {
                     told_to_wait += 1;
                     assert!(place.0.is_some(), "told to wait without a place in the queue: nobody would wake it");
                 }
-                room.leave(&mut place);
+                budget.leave(&mut place);
             }
         });
         assert!(told_to_wait > 0);

@@ -39,34 +39,34 @@ impl SuspendDetector {
     /// Polls a handler that may ask, by `poll`.
     pub(crate) fn poll<T, E>(
         &mut self,
-        asks: &InputRounds,
+        input_rounds: &InputRounds,
         runtime: &dyn Runtime,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Result<Poll<T>, E>,
     ) -> Result<HandlerPoll<T>, E> {
-        asks.enter(cx.waker());
+        input_rounds.enter(cx.waker());
         if let Some(probe) = &self.probe {
             probe.pass_on_to(cx.waker());
             if !probe.is_woken() {
                 // It was not the handler that was woken.
-                let over = asks.leave() && self.timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
+                let over = input_rounds.leave() && self.timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
                 return Ok(if over { HandlerPoll::Suspend } else { HandlerPoll::Pending });
             }
         } else {
             if let Poll::Ready(value) = poll(cx)? {
                 return Ok(HandlerPoll::Ready(value));
             }
-            if !asks.leave() {
+            if !input_rounds.leave() {
                 return Ok(HandlerPoll::Pending);
             }
-            asks.enter(cx.waker());
+            input_rounds.enter(cx.waker());
         }
-        self.poll_with_probe(asks, runtime, cx, poll)
+        self.poll_with_probe(input_rounds, runtime, cx, poll)
     }
 
     fn poll_with_probe<T, E>(
         &mut self,
-        asks: &InputRounds,
+        input_rounds: &InputRounds,
         runtime: &dyn Runtime,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Result<Poll<T>, E>,
@@ -76,13 +76,13 @@ impl SuspendDetector {
         if let Poll::Ready(value) = poll(&mut Context::from_waker(&waker))? {
             return Ok(HandlerPoll::Ready(value));
         }
-        if !asks.leave() {
+        if !input_rounds.leave() {
             // Whatever it waits for now holds the probe, which wakes as well as any waker.
             (self.probe, self.timer) = (None, None);
             return Ok(HandlerPoll::Pending);
         }
         // The two that are held here, and those of the questions.
-        if probe.holders() <= 2 + asks.holders(&waker) && !probe.is_woken() {
+        if probe.holders() <= 2 + input_rounds.holders(&waker) && !probe.is_woken() {
             return Ok(HandlerPoll::Suspend);
         }
         let mut timer = runtime.timer();

@@ -99,7 +99,7 @@ struct ParkedAnswer {
 
 impl Drop for ParkedAnswer {
     fn drop(&mut self) {
-        self.execution.mailbox.room().unpark(self.bytes);
+        self.execution.mailbox.budget().unpark(self.bytes);
     }
 }
 
@@ -114,36 +114,36 @@ where
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let fence = &mut *self;
-        let execution = Arc::clone(&fence.execution);
+        let task = &mut *self;
+        let execution = Arc::clone(&task.execution);
         execution.watch(cx.waker());
         loop {
             if execution.is_abandoned() {
-                let stage = std::mem::replace(&mut fence.stage, Stage::Over);
+                let stage = std::mem::replace(&mut task.stage, Stage::Over);
                 drop_quietly(stage);
                 stop_asking(&execution);
                 execution.release();
                 return Poll::Ready(());
             }
-            let stage = std::mem::replace(&mut fence.stage, Stage::Over);
-            fence.stage = match stage {
+            let stage = std::mem::replace(&mut task.stage, Stage::Over);
+            task.stage = match stage {
                 Stage::Gate(job) if execution.stopping().is_some() => {
                     drop_quietly(job);
                     Stage::Ending(None)
                 }
                 Stage::Gate(job) => {
-                    if execution.mailbox.room().poll(&mut fence.place, cx).is_pending() {
-                        fence.stage = Stage::Gate(job);
+                    if execution.mailbox.budget().poll(&mut task.place, cx).is_pending() {
+                        task.stage = Stage::Gate(job);
                         return Poll::Pending;
                     }
-                    match (job, fence.encode.take()) {
+                    match (job, task.encode.take()) {
                         (Job::Future(future), encode) => {
-                            fence.encode = encode;
+                            task.encode = encode;
                             match open(&execution) {
                                 Ok(()) => Stage::Running(future),
                                 Err(refusal) => {
                                     drop_quietly(future);
-                                    fence.deliver(refusal)
+                                    task.deliver(refusal)
                                 }
                             }
                         }
@@ -154,39 +154,39 @@ where
                         (Job::Blocking(_), None) => Stage::Ending(None),
                     }
                 }
-                Stage::Running(future) if fence.must_stop(cx) => {
+                Stage::Running(future) if task.must_stop(cx) => {
                     drop_quietly(future);
                     stop_asking(&execution);
                     Stage::Ending(None)
                 }
-                Stage::Running(mut future) => match fence.turn(future.as_mut(), cx) {
+                Stage::Running(mut future) => match task.turn(future.as_mut(), cx) {
                     Ok(HandlerPoll::Ready(value)) => {
                         drop_quietly(future);
                         stop_asking(&execution);
-                        fence.answer(value)
+                        task.answer(value)
                     }
                     Ok(HandlerPoll::Pending) => {
-                        fence.stage = Stage::Running(future);
+                        task.stage = Stage::Running(future);
                         return Poll::Pending;
                     }
-                    Ok(HandlerPoll::Suspend) => fence.suspend(future),
+                    Ok(HandlerPoll::Suspend) => task.suspend(future),
                     Err(Panic) => {
                         drop_quietly(future);
                         stop_asking(&execution);
-                        fence.answer_panic()
+                        task.answer_panic()
                     }
                 },
                 Stage::Parked(_) if execution.stopping().is_some() => Stage::Ending(None),
                 Stage::Parked(mut parked) => {
-                    if execution.mailbox.room().poll(&mut fence.place, cx).is_pending() {
-                        fence.stage = Stage::Parked(parked);
+                    if execution.mailbox.budget().poll(&mut task.place, cx).is_pending() {
+                        task.stage = Stage::Parked(parked);
                         return Poll::Pending;
                     }
                     parked.answer.take().map_or(Stage::Ending(None), |answer| finish(&execution, answer))
                 }
                 Stage::Ending(cleanup) => {
-                    if let Some(ending) = fence.end(cleanup, cx) {
-                        fence.stage = ending;
+                    if let Some(ending) = task.end(cleanup, cx) {
+                        task.stage = ending;
                         return Poll::Pending;
                     }
                     post(&execution, DriverCommand::Ended { key: execution.key });
@@ -245,8 +245,8 @@ where
             drop_quietly(function);
             return self.deliver(refusal);
         }
-        if let Some(asks) = self.execution.asks() {
-            asks.set_blocking();
+        if let Some(input_rounds) = self.execution.input_rounds() {
+            input_rounds.set_blocking();
         }
         let called = catch_unwind(AssertUnwindSafe(function)).map_err(Panic::new);
         stop_asking(&self.execution);
@@ -264,8 +264,8 @@ where
     ) -> Result<HandlerPoll<T>, Panic> {
         let execution = &self.execution;
         let mut poll = |cx: &mut Context<'_>| poll_watched(execution, future.as_mut(), cx);
-        match execution.asks() {
-            Some(asks) => self.lull.poll(asks, &*execution.runtime, cx, poll),
+        match execution.input_rounds() {
+            Some(input_rounds) => self.lull.poll(input_rounds, &*execution.runtime, cx, poll),
             None => poll(cx).map(|poll| match poll {
                 Poll::Ready(value) => HandlerPoll::Ready(value),
                 Poll::Pending => HandlerPoll::Pending,
@@ -277,7 +277,7 @@ where
     /// comes back. That is no cancellation, so nothing is cleaned up.
     fn suspend(&mut self, future: Pin<Box<dyn Future<Output = T> + Send>>) -> Stage<T> {
         // First, because a question that is dropped is not asked.
-        let answer = self.execution.asks().map(super::input_rounds::InputRounds::suspend);
+        let answer = self.execution.input_rounds().map(super::input_rounds::InputRounds::suspend);
         drop_quietly(future);
         match answer.filter(|_| self.execution.stopping().is_none()) {
             Some(answer) => self.deliver(answer),
@@ -302,12 +302,12 @@ where
     /// Posts an answer, now or when there is room.
     fn deliver(&mut self, answer: Answer) -> Stage<T> {
         let execution = &self.execution;
-        if execution.mailbox.room().is_free() {
+        if execution.mailbox.budget().is_free() {
             execution.drop_cleanups();
             return finish(execution, answer);
         }
         let bytes = answer.len();
-        if execution.mailbox.room().park(bytes) {
+        if execution.mailbox.budget().park(bytes) {
             return Stage::Parked(ParkedAnswer { answer: Some(answer), bytes, execution: Arc::clone(execution) });
         }
         let error = ErrorObject::internal("too many answers wait to be read, so this one was dropped");
@@ -352,7 +352,7 @@ where
 /// A fence that is dropped with its runtime, or unwound by a log subscriber that panics, still says that it is over.
 impl<T, E> Drop for HandlerTask<T, E> {
     fn drop(&mut self) {
-        self.execution.mailbox.room().leave(&mut self.place);
+        self.execution.mailbox.budget().leave(&mut self.place);
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         if matches!(stage, Stage::Over) {
             return;
@@ -383,21 +383,21 @@ fn panic_answer(execution: &Execution) -> Answer {
     Answer::error(&execution.id, &ErrorObject::internal("the handler failed unexpectedly"))
 }
 
-fn post(execution: &Execution, letter: DriverCommand) {
+fn post(execution: &Execution, command: DriverCommand) {
     // If the connection is closed, nobody waits for it.
-    let _ = execution.mailbox.post(letter);
+    let _ = execution.mailbox.post(command);
 }
 
 /// Reads the answers that came with the request, before its handler runs; an answer if they cannot be.
 fn open(execution: &Execution) -> Result<(), Answer> {
-    let opened = execution.asks().map_or(Ok(()), super::input_rounds::InputRounds::open);
+    let opened = execution.input_rounds().map_or(Ok(()), super::input_rounds::InputRounds::open);
     opened.map_err(|error| Answer::error(&execution.id, &error))
 }
 
 /// The handler is gone: a task of its own that still asks will not be answered.
 fn stop_asking(execution: &Execution) {
-    if let Some(asks) = execution.asks() {
-        asks.end();
+    if let Some(input_rounds) = execution.input_rounds() {
+        input_rounds.end();
     }
 }
 
@@ -418,23 +418,23 @@ where
 {
     let runtime = Arc::clone(&execution.runtime);
     // Dropped without being run, because no thread could be started, the fence says that the request is over.
-    let fence = HandlerTask::new(execution, Stage::Gate(Job::Blocking(function)), encode, None);
-    runtime.spawn_thread(Box::new(move || run_on_thread(fence)));
+    let task = HandlerTask::new(execution, Stage::Gate(Job::Blocking(function)), encode, None);
+    runtime.spawn_thread(Box::new(move || run_on_thread(task)));
 }
 
 /// The fence around a plain function. What it cannot do without waiting goes on as a task.
-fn run_on_thread<T, E>(mut fence: HandlerTask<T, E>)
+fn run_on_thread<T, E>(mut task: HandlerTask<T, E>)
 where
     T: Send + 'static,
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,
 {
-    let ready = fence.execution.stopping().is_none() && fence.execution.mailbox.room().is_free();
-    if let (Stage::Gate(_), true) = (&fence.stage, ready)
-        && let Stage::Gate(Job::Blocking(function)) = std::mem::replace(&mut fence.stage, Stage::Ending(None))
+    let ready = task.execution.stopping().is_none() && task.execution.mailbox.budget().is_free();
+    if let (Stage::Gate(_), true) = (&task.stage, ready)
+        && let Stage::Gate(Job::Blocking(function)) = std::mem::replace(&mut task.stage, Stage::Ending(None))
     {
-        fence.stage = fence.call(function);
+        task.stage = task.call(function);
     }
-    if !matches!(fence.stage, Stage::Over) {
-        fence.spawn();
+    if !matches!(task.stage, Stage::Over) {
+        task.spawn();
     }
 }

@@ -36,7 +36,7 @@ type StartAsk<A> = Box<dyn FnOnce(AskOptions) -> Answering<A> + Send>;
 /// Several may be asked at the same time, with `join!` for example; a client of 2026-07-28 gets them together.
 #[must_use = "nothing is asked until this is awaited"]
 pub struct Ask<A> {
-    manner: AskOptions,
+    options: AskOptions,
     begin: Option<StartAsk<A>>,
     running: Option<Answering<A>>,
 }
@@ -53,21 +53,21 @@ impl<A: 'static> Ask<A> {
         F: FnOnce(AskOptions) -> T + Send + 'static,
         T: Future<Output = Result<A, Error>> + Send + 'static,
     {
-        let manner = AskOptions { key: None, timeout: CALL_TIMEOUT };
-        Self { manner, begin: Some(Box::new(move |manner| Box::pin(begin(manner)))), running: None }
+        let options = AskOptions { key: None, timeout: CALL_TIMEOUT };
+        Self { options, begin: Some(Box::new(move |options| Box::pin(begin(options)))), running: None }
     }
 
     /// The key that the question has in a result of 2026-07-28, and its answer in the next round. Unless told it is made of
     /// what is asked and of how many were asked before. Each question of a request needs one of its own.
     pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.manner.key = Some(key.into());
+        self.options.key = Some(key.into());
         self
     }
 
     /// How long the answer may take, where the client is called (up to 2025-11-25). Ten minutes unless told. Since
     /// 2026-07-28 nothing waits here: see [`StateKeys::lifetime`](crate::server::StateKeys::lifetime).
     pub fn within(mut self, timeout: Duration) -> Self {
-        self.manner.timeout = timeout;
+        self.options.timeout = timeout;
         self
     }
 }
@@ -77,9 +77,9 @@ impl<A> Future for Ask<A> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         if let Some(begin) = self.begin.take() {
-            let timeout = self.manner.timeout;
-            let manner = std::mem::replace(&mut self.manner, AskOptions { key: None, timeout });
-            self.running = Some(begin(manner));
+            let timeout = self.options.timeout;
+            let options = std::mem::replace(&mut self.options, AskOptions { key: None, timeout });
+            self.running = Some(begin(options));
         }
         // Polled after its end, as no future should be: it stays pending, rather than panic.
         let Some(running) = &mut self.running else { return Poll::Pending };
@@ -91,7 +91,7 @@ impl<A> Future for Ask<A> {
 
 impl<A> fmt::Debug for Ask<A> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Ask").field("key", &self.manner.key).finish_non_exhaustive()
+        formatter.debug_struct("Ask").field("key", &self.options.key).finish_non_exhaustive()
     }
 }
 
@@ -191,10 +191,10 @@ impl Context {
     /// ```
     pub fn elicit<T: Form>(&self, message: impl Into<String>) -> Elicit<T> {
         let (ctx, message) = (self.clone(), message.into());
-        Elicit(Ask::new(move |manner| async move {
+        Elicit(Ask::new(move |options| async move {
             let (form, shape) = form::of::<T>()?;
             let params = ElicitParams::form(message, form.clone());
-            let told = put::<request::Elicit>(&ctx, Need::Elicitation, params, manner).await?;
+            let told = put::<request::Elicit>(&ctx, Need::Elicitation, params, options).await?;
             let content = told.result.content.clone().unwrap_or_default();
             elicited(&told, || form::read(shape, &form, content))
         }))
@@ -211,7 +211,7 @@ impl Context {
     /// ```
     pub fn elicit_with(&self, params: ElicitParams) -> Ask<ElicitResult> {
         let ctx = self.clone();
-        Ask::new(move |manner| async move {
+        Ask::new(move |options| async move {
             let (params, need, form) = match params {
                 ElicitParams::Form(params) => {
                     let form = Some(params.requested_schema.clone());
@@ -220,7 +220,7 @@ impl Context {
                 ElicitParams::Url(params) => (ElicitParams::Url(visit(&ctx, params)?), Need::ElicitationUrl, None),
                 other => (other, Need::ElicitationUrl, None),
             };
-            let mut told = put::<request::Elicit>(&ctx, need, params, manner).await?;
+            let mut told = put::<request::Elicit>(&ctx, need, params, options).await?;
             if let (Some(form), ElicitAction::Accept) = (form, told.result.action) {
                 let mut content = told.result.content.take().unwrap_or_default();
                 form_check::check(&form, &mut content).map_err(|complaint| told.unfit(&complaint))?;
@@ -236,9 +236,9 @@ impl Context {
     /// hold anything secret, and whoever comes there has to be checked to be the same user.
     pub fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Elicit<()> {
         let (ctx, message, url) = (self.clone(), message.into(), url.into());
-        Elicit(Ask::new(move |manner| async move {
+        Elicit(Ask::new(move |options| async move {
             let params = visit(&ctx, ElicitUrlParams::new(message, url))?;
-            let told = put::<request::Elicit>(&ctx, Need::ElicitationUrl, ElicitParams::Url(params), manner).await?;
+            let told = put::<request::Elicit>(&ctx, Need::ElicitationUrl, ElicitParams::Url(params), options).await?;
             elicited(&told, || Ok(()))
         }))
     }
@@ -288,19 +288,19 @@ impl Context {
     /// ```
     pub fn sample(&self, params: impl Into<CreateMessageParams>) -> Ask<CreateMessageResult> {
         let (ctx, params) = (self.clone(), params.into());
-        Ask::new(move |manner| async move {
+        Ask::new(move |options| async move {
             check_tool_uses(&params.messages)?;
             let tools = !params.tools.is_empty() || params.tool_choice.is_some();
             let need = if tools { Need::SamplingTools } else { Need::Sampling };
-            Ok(put::<request::CreateMessage>(&ctx, need, params, manner).await?.result)
+            Ok(put::<request::CreateMessage>(&ctx, need, params, options).await?.result)
         })
     }
 
     /// Asks for the folders that the client works in.
     pub fn roots(&self) -> Ask<ListRootsResult> {
         let ctx = self.clone();
-        Ask::new(move |manner| async move {
-            Ok(put::<request::ListRoots>(&ctx, Need::Roots, EmptyParams::default(), manner).await?.result)
+        Ask::new(move |options| async move {
+            Ok(put::<request::ListRoots>(&ctx, Need::Roots, EmptyParams::default(), options).await?.result)
         })
     }
 }
@@ -359,21 +359,21 @@ async fn put<R: ClientRequest>(
     ctx: &Context,
     need: Need,
     params: R::Params,
-    manner: AskOptions,
+    options: AskOptions,
 ) -> Result<InputAnswer<R>, Error> {
     let Some(execution) = ctx.execution() else { return Err(Error::closed(Outcome::NotSent)) };
     let peer = &execution.peer;
     need::check(&[need], peer)?;
     if !peer.revision.is_modern() {
-        let result = ctx.call_within::<R>(params, manner.timeout).await?;
+        let result = ctx.call_within::<R>(params, options.timeout).await?;
         return Ok(InputAnswer { result, key: None });
     }
-    if execution.asks().is_none() {
+    if execution.input_rounds().is_none() {
         return Err(Error::unsupported("only tools, prompts and resources can ask a client of 2026-07-28"));
     }
     let question = Question {
         execution: Arc::clone(execution),
-        key: manner.key,
+        key: options.key,
         kind: R::KIND,
         request: R::input(params),
         waiting: false,
@@ -398,11 +398,11 @@ impl Future for Question {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         let question = &mut *self;
-        let Some(asks) = question.execution.asks() else { return Poll::Pending };
+        let Some(input_rounds) = question.execution.input_rounds() else { return Poll::Pending };
         if let (true, Some(key)) = (question.waiting, &question.key) {
-            return asks.wait(key, cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending);
+            return input_rounds.wait(key, cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending);
         }
-        match asks.ask(question.key.as_deref(), question.kind, &question.request, cx.waker()) {
+        match input_rounds.ask(question.key.as_deref(), question.kind, &question.request, cx.waker()) {
             Ok(InputStatus::Answered(key, value)) => Poll::Ready(Ok((key, value))),
             Ok(InputStatus::Waiting(key)) => {
                 (question.key, question.waiting) = (Some(key), true);
@@ -415,8 +415,8 @@ impl Future for Question {
 
 impl Drop for Question {
     fn drop(&mut self) {
-        if let (true, Some(asks), Some(key)) = (self.waiting, self.execution.asks(), &self.key) {
-            asks.withdraw(key);
+        if let (true, Some(input_rounds), Some(key)) = (self.waiting, self.execution.input_rounds(), &self.key) {
+            input_rounds.withdraw(key);
         }
     }
 }

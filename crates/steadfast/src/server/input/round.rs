@@ -24,7 +24,7 @@ pub(crate) fn execution(
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
 ) -> Arc<Execution> {
-    let asks = may_take_rounds(request).then(|| {
+    let input_rounds = may_take_rounds(request).then(|| {
         let carrier = SealedRoundStore {
             server: server.clone(),
             id: request.id.clone(),
@@ -35,7 +35,7 @@ pub(crate) fn execution(
         };
         Box::new(InputRounds::new(Box::new(carrier)))
     });
-    Execution::asking(request, Arc::clone(mailbox), Arc::clone(runtime), asks)
+    Execution::asking(request, Arc::clone(mailbox), Arc::clone(runtime), input_rounds)
 }
 
 const STATE: &str = "requestState";

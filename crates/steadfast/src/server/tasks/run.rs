@@ -136,10 +136,10 @@ fn settle(record: &mut TaskRecord, answer: &[u8]) {
         return;
     }
     match serde_json::from_value::<InputRequiredResult>(result.into()) {
-        Ok(asks) => {
+        Ok(input_rounds) => {
             shown.task.status = TaskStatus::InputRequired;
-            shown.input_requests = Some(asks.input_requests.unwrap_or_default());
-            record.state = asks.request_state;
+            shown.input_requests = Some(input_rounds.input_requests.unwrap_or_default());
+            record.state = input_rounds.request_state;
             record.answers.0.clear();
         }
         Err(error) => {

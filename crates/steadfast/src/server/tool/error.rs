@@ -280,7 +280,7 @@ mod tests {
     fn a_result_that_is_a_failure_is_marked_as_one() {
         let error = ToolError::result(CallToolResult::text("half done").with_structured_content(7));
         let result = error.into_result().unwrap();
-        assert!(result.failed());
+        assert!(result.is_error());
         assert_eq!(result.structured_content, Some(7.into()));
     }
 

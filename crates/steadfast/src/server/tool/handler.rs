@@ -209,7 +209,7 @@ impl Checks {
 
     fn check_output(&self, result: CallToolResult) -> Reply {
         let Some(validator) = &self.output else { return Ok(result) };
-        if result.failed() {
+        if result.is_error() {
             return Ok(result);
         }
         match validator.check_content(result.structured_content.as_ref()) {

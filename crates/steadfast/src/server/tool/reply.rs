@@ -189,7 +189,7 @@ mod tests {
 
     fn text(reply: impl IntoReply) -> String {
         let result = reply.into_reply().unwrap();
-        assert!(!result.failed());
+        assert!(!result.is_error());
         result.content.iter().filter_map(Content::as_text).collect()
     }
 

@@ -222,7 +222,7 @@ impl Transport for Child {
     }
 
     /// The program, how it ended and what it said last on standard error, unless it was asked to end.
-    fn poll_obituary(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
+    fn poll_exit_reason(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
         self.look(cx);
         if self.handle.is_ending() && !self.left {
             return Poll::Ready(None);

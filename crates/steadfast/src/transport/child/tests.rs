@@ -444,7 +444,7 @@ async fn what_was_written_before_the_end_is_read_although_nobody_was_told_of_it(
 
 /// What is known of the end of a child, when its driver is through with it.
 async fn obituary(child: &mut Child) -> Option<String> {
-    settle(std::future::poll_fn(|cx| child.poll_obituary(cx))).await
+    settle(std::future::poll_fn(|cx| child.poll_exit_reason(cx))).await
 }
 
 #[tokio::test]

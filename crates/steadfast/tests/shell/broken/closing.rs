@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
-use steadfast::client::{Era, Settled};
+use steadfast::client::{CallOutcome, Era};
 use steadfast::transport::memory;
 use steadfast::{ErrorKind, ListRootsResult, Outcome, Revision};
 
@@ -137,8 +137,8 @@ async fn a_callback_may_cancel_its_call_and_close_its_client() {
     let call = call.on_progress(move |_| inside.lock().unwrap().as_ref().unwrap().cancel()).start();
     *canceller.lock().unwrap() = Some(call.canceller());
     let ((), settled) =
-        soon(async { tokio::join!(async { drop(with_progress_told(&mut raw).await) }, call.settle()) }).await;
-    assert!(matches!(&settled, Settled::Cancelled(error) if error.outcome() == Outcome::Unknown), "{settled:?}");
+        soon(async { tokio::join!(async { drop(with_progress_told(&mut raw).await) }, call.outcome()) }).await;
+    assert!(matches!(&settled, CallOutcome::Cancelled(error) if error.outcome() == Outcome::Unknown), "{settled:?}");
     assert_eq!(soon(raw.line()).await.unwrap()["method"], "notifications/cancelled");
     // A second time, and behind the end.
     canceller.lock().unwrap().take().unwrap().cancel();

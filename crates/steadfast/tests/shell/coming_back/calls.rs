@@ -1,6 +1,6 @@
 //! Which calls are made again, and what is said of those that are not.
 
-use steadfast::client::Settled;
+use steadfast::client::CallOutcome;
 use steadfast::{ClientCapabilities, ElicitResult, Error, ErrorKind, Outcome, request};
 
 use super::*;
@@ -86,12 +86,12 @@ async fn annotations_are_believed_if_the_server_is_trusted_and_not_otherwise() {
 async fn what_became_of_a_call_is_settled_and_the_unknown_is_made_again_by_its_caller() {
     let site = losing("tools/call");
     let client = site.connect().await;
-    let Settled::Unknown(unknown) = soon(client.call_tool("pay", json!({"n": 5})).settle()).await else {
+    let CallOutcome::Unknown(unknown) = soon(client.call_tool("pay", json!({"n": 5})).outcome()).await else {
         panic!("nobody can know")
     };
     assert_eq!(unknown.error().outcome(), Outcome::Unknown);
     assert_eq!(site.asked("tools/call"), [0]);
-    assert!(matches!(soon(unknown.call_again().settle()).await, Settled::Answered(_)));
+    assert!(matches!(soon(unknown.call_again().outcome()).await, CallOutcome::Answered(_)));
     assert_eq!(site.asked("tools/call"), [0, 1]);
     let heard = site.heard.lock().unwrap();
     let sums: Vec<_> = heard.iter().filter_map(|(_, request)| request["params"]["arguments"]["n"].as_i64()).collect();
@@ -105,11 +105,11 @@ async fn a_refusal_and_what_was_never_sent_are_settled_as_such() {
         _ => Reply::Result(done(request)),
     });
     let client = soon(site.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
-    assert!(matches!(soon(client.call_tool("pay", json!({})).settle()).await, Settled::Refused(_)));
+    assert!(matches!(soon(client.call_tool("pay", json!({})).outcome()).await, CallOutcome::Refused(_)));
     site.cut();
     soon(client.closed()).await;
-    assert!(matches!(soon(client.call_tool("pay", json!({})).settle()).await, Settled::NotSent(_)));
-    assert!(matches!(soon(client.call_tool("pay", "no object").settle()).await, Settled::NotSent(_)));
+    assert!(matches!(soon(client.call_tool("pay", json!({})).outcome()).await, CallOutcome::NotSent(_)));
+    assert!(matches!(soon(client.call_tool("pay", "no object").outcome()).await, CallOutcome::NotSent(_)));
 }
 
 #[tokio::test]
@@ -138,10 +138,10 @@ async fn a_call_that_waits_for_a_connection_is_cancelled_at_once() {
     soon(client.closed()).await;
     let call = client.call_tool("pay", json!({})).start();
     let canceller = call.canceller();
-    let ended = tokio::spawn(call.settle());
+    let ended = tokio::spawn(call.outcome());
     site.until(|site| site.came() == 2).await;
     canceller.cancel();
-    let Settled::Cancelled(error) = soon(ended).await.unwrap() else { panic!("it was cancelled") };
+    let CallOutcome::Cancelled(error) = soon(ended).await.unwrap() else { panic!("it was cancelled") };
     assert_eq!(error.outcome(), Outcome::NotSent);
 }
 

@@ -108,6 +108,6 @@ async fn a_schema_that_names_no_dialect_is_of_2020_12() {
         (json!({"tree": [[], [7]]}), false),
     ] {
         let result = tool.call(arguments.clone()).await.unwrap();
-        assert_eq!(!result.failed(), fits, "{arguments}");
+        assert_eq!(!result.is_error(), fits, "{arguments}");
     }
 }

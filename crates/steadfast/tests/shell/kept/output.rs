@@ -57,8 +57,8 @@ async fn a_promise_of_structured_content_is_broken_by_none() {
 async fn a_failure_looks_as_it_likes() {
     let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
     let answer = json!({"isError": true, "structuredContent": 7});
-    assert!(call(&client, &mut puppet, answer).await.unwrap().failed());
-    assert!(call(&client, &mut puppet, json!({"isError": true})).await.unwrap().failed());
+    assert!(call(&client, &mut puppet, answer).await.unwrap().is_error());
+    assert!(call(&client, &mut puppet, json!({"isError": true})).await.unwrap().is_error());
 }
 
 /// Schemas that nothing can be checked by, and what is said of each.
@@ -138,5 +138,5 @@ async fn without_the_feature_nothing_is_held_against_a_schema() {
         call(&client, &mut puppet, answer).await.unwrap();
     }
     let tool = Tool::new("sum").output_schema(schema()).handler(|| async { "no structured content" });
-    assert!(!tool.call(json!({})).await.unwrap().failed());
+    assert!(!tool.call(json!({})).await.unwrap().is_error());
 }

@@ -1,7 +1,7 @@
 //! The progress of a call as a stream.
 
 use steadfast::Outcome;
-use steadfast::client::{Progress, Settled};
+use steadfast::client::{CallOutcome, Progress};
 
 use super::*;
 use crate::{Signal, forever, server};
@@ -128,7 +128,7 @@ async fn a_call_that_goes_on_by_itself_is_cancelled_from_elsewhere() {
     result.canceller().cancel();
     soon(dropped.wait()).await;
     assert!(soon(progress.next()).await.is_none());
-    let Settled::Cancelled(error) = soon(result.settle()).await else { panic!("it was cancelled") };
+    let CallOutcome::Cancelled(error) = soon(result.outcome()).await else { panic!("it was cancelled") };
     assert_eq!(error.outcome(), Outcome::Unknown);
 }
 
@@ -137,10 +137,10 @@ async fn a_call_that_goes_on_by_itself_is_settled_and_can_be_made_again() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
     puppet.serve("tools/call", done()).await;
-    assert!(matches!(soon(result.settle()).await, Settled::Answered(_)));
+    assert!(matches!(soon(result.outcome()).await, CallOutcome::Answered(_)));
     let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
     puppet.asked("tools/call").await;
     drop(puppet);
-    let Settled::Unknown(unknown) = soon(result.settle()).await else { panic!("nobody knows") };
-    let Settled::NotSent(_) = soon(unknown.call_again().settle()).await else { panic!("there is no connection") };
+    let CallOutcome::Unknown(unknown) = soon(result.outcome()).await else { panic!("nobody knows") };
+    let CallOutcome::NotSent(_) = soon(unknown.call_again().outcome()).await else { panic!("there is no connection") };
 }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::Change;
 use super::subscriptions::SubscribedResources;
-use crate::client::call::outcome::CallLoss;
+use crate::client::call::result::CallLoss;
 use crate::error::Error;
 use crate::runtime::Backlog;
 

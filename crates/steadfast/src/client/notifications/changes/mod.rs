@@ -20,7 +20,7 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
 
 use crate::client::Client;
-use crate::client::call::outcome::{CallLoss, LossKind, result_of};
+use crate::client::call::result::{CallLoss, LossKind, result_of};
 use crate::client::connection::live::LiveConnection;
 use crate::client::connection::reconnect::FailureStreak;
 use crate::client::connection::reconnecting::LostConnection;
@@ -98,7 +98,7 @@ pub struct Changes {
     filter: SubscriptionFilter,
     /// What is listened to, over what, and since when.
     source: Source,
-    link: Arc<LiveConnection>,
+    live: Arc<LiveConnection>,
     since: Moment,
     /// It was said that the server tells of changes.
     listening: bool,
@@ -153,10 +153,10 @@ impl Client {
     /// # Ok(()) }
     /// ```
     pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
-        let link = self.inner.line.link();
+        let live = self.inner.connection.live();
         let since = self.inner.runtime().now();
         let (source, streak) = (Source::Over, FailureStreak::default());
-        let mut changes = Changes { client: self.clone(), filter, source, link, since, listening: false, streak };
+        let mut changes = Changes { client: self.clone(), filter, source, live, since, listening: false, streak };
         changes.begin();
         changes
     }
@@ -172,37 +172,37 @@ impl Changes {
     fn begin(&mut self) {
         self.since = self.client.inner.runtime().now();
         self.listening = false;
-        self.source = if self.link.peer.revision.is_modern() {
+        self.source = if self.live.peer.revision.is_modern() {
             self.listen().map_or_else(Source::Failed, |call| Source::Call(Box::new(call)))
         } else {
-            Source::Told(hear(&self.client, &self.link, self.filter.clone()))
+            Source::Told(hear(&self.client, &self.live, self.filter.clone()))
         };
     }
 
     fn listen(&self) -> Result<PendingCall, Error> {
         let params = SubscriptionParams::new(self.filter.clone());
-        let decoration = &self.client.inner.line.opener.decoration;
-        let text = era::params_text(self.link.peer.revision, &params, decoration).map_err(Error::encode)?;
+        let decoration = &self.client.inner.connection.opener.decoration;
+        let text = era::params_text(self.live.peer.revision, &params, decoration).map_err(Error::encode)?;
         // It lasts as long as it is wanted.
-        Ok(PendingCall::new(&self.link.mailbox, Method::Listen, Some(text), CallOptions::default()))
+        Ok(PendingCall::new(&self.live.mailbox, Method::Listen, Some(text), CallOptions::default()))
     }
 
     /// What is to be listened to after a loss: another link, if the client comes back and this was not in vain too often.
     fn after(&mut self, loss: Option<CallLoss>) -> Option<Source> {
-        let (loss, line) = (loss?, Arc::clone(&self.client.inner.line));
+        let (loss, connection) = (loss?, Arc::clone(&self.client.inner.connection));
         let runtime = Arc::clone(self.client.inner.runtime());
         let now = runtime.now();
         self.streak.lost(now, now.since(self.since));
-        if self.streak.is_spent(line.policy()) {
+        if self.streak.is_spent(connection.policy()) {
             return None;
         }
         // A link that is lost has the line wait; one that lives is not to be asked again and again.
-        let when = if loss.of == LossKind::Call { self.streak.next(line.policy(), &*runtime) } else { now };
-        let failed = LostConnection { link: Arc::clone(&self.link), at: self.since, lost: loss.of };
+        let when = if loss.of == LossKind::Call { self.streak.next(connection.policy(), &*runtime) } else { now };
+        let failed = LostConnection { live: Arc::clone(&self.live), at: self.since, lost: loss.of };
         Some(Source::Returning(Box::pin(async move {
             // A line that is closed says so at once.
-            unless(line.wait_until_closing(), sleep_until(&*runtime, when)).await;
-            line.another(failed).await
+            unless(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
+            connection.another(failed).await
         })))
     }
 }
@@ -234,7 +234,7 @@ impl Source {
                 ),
             },
             Self::Returning(returning) => match std::task::ready!(returning.as_mut().poll(cx)) {
-                Ok(link) => ChangeEvent::Back(link),
+                Ok(live) => ChangeEvent::Back(live),
                 Err(error) => ChangeEvent::Ended(Some(error), None),
             },
             Self::Failed(_) => match std::mem::replace(self, Self::Over) {
@@ -261,8 +261,8 @@ impl Stream for Changes {
                     }
                 }
                 ChangeEvent::Nothing => {}
-                ChangeEvent::Back(link) => {
-                    changes.link = link;
+                ChangeEvent::Back(live) => {
+                    changes.live = live;
                     changes.begin();
                 }
                 ChangeEvent::Ended(error, loss) => {

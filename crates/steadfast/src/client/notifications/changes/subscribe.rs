@@ -10,7 +10,7 @@ use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
 use super::listeners::{ChangeListeners, Failure, Listener};
-use crate::client::call::outcome::{CallLoss, result_of};
+use crate::client::call::result::{CallLoss, result_of};
 use crate::client::connection::live::{LiveConnection, wait_until_audible};
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
@@ -27,16 +27,16 @@ const TAKING_BACK: Duration = Duration::from_secs(10);
 const OPENING: Duration = Duration::from_secs(5);
 
 /// Begins to listen on a connection.
-pub(crate) fn hear(client: &Client, link: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<Listener> {
+pub(crate) fn hear(client: &Client, live: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<Listener> {
     let (listener, gone) = Listener::new(filter);
-    link.told.add(&listener);
+    live.told.add(&listener);
     let subscriptions = ResourceSubscriptions {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
-        told: link.told.clone(),
-        mailbox: Arc::clone(&link.mailbox),
-        audible: link.audible(),
-        revision: link.peer.revision,
+        told: live.told.clone(),
+        mailbox: Arc::clone(&live.mailbox),
+        audible: live.audible(),
+        revision: live.peer.revision,
         gone: NoListeners { listening: gone, said: false },
     };
     let filter = listener.filter.clone();
@@ -146,7 +146,7 @@ impl ResourceSubscriptions {
         let Some(client) = self.client.upgrade() else {
             return Err(Error::closed(Outcome::NotSent));
         };
-        let (params, decoration) = (ResourceParams::new(uri), &client.line.opener.decoration);
+        let (params, decoration) = (ResourceParams::new(uri), &client.connection.opener.decoration);
         let text = era::params_text(self.revision, &params, decoration).map_err(Error::encode)?;
         let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
         Ok(PendingCall::new(&self.mailbox, R::METHOD, Some(text), options))

@@ -73,13 +73,13 @@ pub(crate) struct HttpDriver<S> {
 impl<S: Service> HttpDriver<S> {
     pub(crate) fn new(
         target: HttpTarget,
-        above: Arc<dyn ToolHeaders>,
+        tool_headers: Arc<dyn ToolHeaders>,
         service: impl FnOnce(&Arc<Mailbox>) -> S,
         hello: Hello,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(target.resolve(above, &limits, Arc::clone(&runtime))?);
+        let shared = Arc::new(target.resolve(tool_headers, &limits, Arc::clone(&runtime))?);
         let (driver, incoming) = mpsc::channel(WAITING);
         let (last_word, last_words) = mpsc::unbounded_channel();
         let mut engine = Engine::new(service, hello, limits, runtime);
@@ -181,7 +181,7 @@ impl<S: Service> HttpDriver<S> {
         while self.held.is_none() && !self.is_full() {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
             sent = true;
-            let outgoing = match (Outgoing::of(&transmit.body, &*self.shared.above), transmit.call) {
+            let outgoing = match (Outgoing::of(&transmit.body, &*self.shared.tool_headers), transmit.call) {
                 (Ok(outgoing), _) => outgoing,
                 // Without its headers it would be refused, and for another reason.
                 (Err(why), Some(call)) => {
@@ -216,25 +216,25 @@ impl<S: Service> HttpDriver<S> {
             self.engine.connection.handle_call_sent(call);
         }
         let given_up = outgoing.cancels.as_ref().and_then(|id| self.underway.take_out(id));
-        let (id, passage) = (outgoing.id.clone(), Delivery::new());
+        let (id, delivery) = (outgoing.id.clone(), Delivery::new());
         let exchange = MessagePost {
             shared: Arc::clone(&self.shared),
             outgoing,
             call,
-            passage: Arc::clone(&passage),
+            delivery: Arc::clone(&delivery),
             delivered,
             driver: self.driver.clone(),
         };
         let last_word = exchange.last_word();
         let behind = given_up.is_some();
-        let carried = self.begin(exchange.run(body, given_up), last_word);
+        let task = self.begin(exchange.run(body, given_up), last_word);
         match call {
-            Some(call) => self.underway.insert(call, id, SentRequest { carried, passage }),
+            Some(call) => self.underway.insert(call, id, SentRequest { task, delivery }),
             None if behind => {
                 make_room(&mut self.cancellations, MOST_CANCELLATIONS);
-                self.cancellations.push_back(carried);
+                self.cancellations.push_back(task);
             }
-            None => self.messages.push(carried),
+            None => self.messages.push(task),
         }
     }
 
@@ -335,9 +335,9 @@ impl<S: Service> HttpDriver<S> {
 }
 
 /// The oldest makes room for one more.
-fn make_room(carried: &mut VecDeque<RequestTask>, most: usize) {
-    if carried.len() >= most {
-        carried.pop_front();
+fn make_room(task: &mut VecDeque<RequestTask>, most: usize) {
+    if task.len() >= most {
+        task.pop_front();
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// Looks at a message of our own. The client knows which arguments of a tool are mirrored. If it cannot be looked at, because
     /// what the program put into it is too deep, it is said why.
-    pub(crate) fn of(body: &[u8], above: &dyn ToolHeaders) -> Result<Self, String> {
+    pub(crate) fn of(body: &[u8], tool_headers: &dyn ToolHeaders) -> Result<Self, String> {
         let message = envelope::read(body, DEEPEST).map_err(|refusal| refusal.error().message.into_owned())?;
         let (id, method, params) = match message {
             Message::Request { id, method, params } => (Some(id), method, params),
@@ -50,7 +50,7 @@ impl Outgoing {
                 put(name::NAME, &encode(&named));
                 if let (Some(Method::CallTool), Some(arguments)) = (Method::from_name(&method), params.get("arguments"))
                 {
-                    above.each_header(&named, arguments, &mut put);
+                    tool_headers.each_header(&named, arguments, &mut put);
                 }
             }
             headers

@@ -25,7 +25,7 @@ pub(crate) struct HttpRequest<'a> {
     pub(crate) last_event_id: Option<&'a str>,
     pub(crate) body: Option<bytes::Bytes>,
     /// Who wants to know how far it has come.
-    pub(crate) passage: Option<&'a Delivery>,
+    pub(crate) delivery: Option<&'a Delivery>,
     pub(crate) timeout: Option<Duration>,
 }
 

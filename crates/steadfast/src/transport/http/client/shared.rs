@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// How deep one may be nested.
     pub(crate) depth: usize,
     /// Knows of tools, and has to know who asks.
-    pub(crate) above: Arc<dyn ToolHeaders>,
+    pub(crate) tool_headers: Arc<dyn ToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<Session>,
     pub(crate) legacy: LegacySse,
@@ -62,45 +62,45 @@ impl Shared {
 
     /// Makes a request, wherever it is sent on to. At each URL it is another one to whoever authorizes it: what proves who sends it
     /// may be for that URL alone.
-    pub(crate) async fn send(&self, wanted: HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
+    pub(crate) async fn send(&self, request: HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
         let mut elsewhere = None;
         let mut left = REDIRECTS;
         loop {
-            let url = elsewhere.as_ref().or(wanted.endpoint).unwrap_or(&self.url);
-            let response = self.send_to(url, &wanted).await?;
+            let url = elsewhere.as_ref().or(request.endpoint).unwrap_or(&self.url);
+            let response = self.send_to(url, &request).await?;
             let may_follow = self.follows && left > 0;
             let next = may_follow.then(|| redirected(url, response.status(), response.headers())).flatten();
             if next.is_none() {
                 return Ok(response);
             }
             // It has not been carried out there.
-            wanted.passage.into_iter().for_each(Delivery::note_back);
+            request.delivery.into_iter().for_each(Delivery::note_back);
             elsewhere = next;
             left -= 1;
         }
     }
 
     /// Makes a request, as often as whoever authorizes it asks for.
-    async fn send_to(&self, url: &Url, wanted: &HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
+    async fn send_to(&self, url: &Url, request: &HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
         let authorize = self.authorize.as_ref();
-        let mut signing = authorize.map(|all| Signing::new(all, &wanted.method, url.as_str(), &self.runtime));
+        let mut signing = authorize.map(|all| Signing::new(all, &request.method, url.as_str(), &self.runtime));
         let mut left = ASKED_AGAIN;
         loop {
-            let response = self.send_once(url, wanted, signing.as_mut()).await?;
+            let response = self.send_once(url, request, signing.as_mut()).await?;
             let Some(signing) = &mut signing else {
-                wanted.passage.into_iter().for_each(Delivery::note_arrived);
+                request.delivery.into_iter().for_each(Delivery::note_arrived);
                 return Ok(response);
             };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
                 // Whoever gives it up while somebody logs in has nothing to tell the server.
-                wanted.passage.into_iter().for_each(Delivery::note_back);
+                request.delivery.into_iter().for_each(Delivery::note_back);
             }
             let answered = signing.answered(response.status(), response.headers().clone()).await;
             if !refused {
                 // Not earlier: what has arrived may be given up, and dropped at the await above with the status that nothing has
                 // looked at yet. It may say that the session is lost.
-                wanted.passage.into_iter().for_each(Delivery::note_arrived);
+                request.delivery.into_iter().for_each(Delivery::note_arrived);
             }
             match answered {
                 Ok(true) if refused && left > 0 => left -= 1,
@@ -114,7 +114,7 @@ impl Shared {
     async fn send_once(
         &self,
         url: &Url,
-        wanted: &HttpRequest<'_>,
+        request: &HttpRequest<'_>,
         signing: Option<&mut Signing>,
     ) -> Result<FetchResponse, NoResponse> {
         let mut headers = self.headers.clone();
@@ -122,25 +122,27 @@ impl Shared {
             headers = signing.sign(headers).await.map_err(NoResponse::Unauthorized)?;
         }
         let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
-        self.above.identify(&mut credentials.map(HeaderValue::as_bytes));
-        wanted.add_headers(&mut headers)?;
-        headers.extend(wanted.mirrored.cloned().unwrap_or_else(|| self.session().headers()));
-        let request = FetchRequest {
-            method: wanted.method.clone(),
+        self.tool_headers.identify(&mut credentials.map(HeaderValue::as_bytes));
+        request.add_headers(&mut headers)?;
+        headers.extend(request.mirrored.cloned().unwrap_or_else(|| self.session().headers()));
+        let fetch = FetchRequest {
+            method: request.method.clone(),
             url: url.as_str().to_owned(),
             headers,
-            body: wanted.body.clone(),
-            timeout: wanted.timeout,
+            body: request.body.clone(),
+            timeout: request.timeout,
         };
-        let Some(passage) = wanted.passage else { return self.fetch.fetch(request).await.map_err(NoResponse::Failed) };
-        passage.note_under_way(self.runtime.now());
-        let fetched = self.fetch.fetch(request).await;
+        let Some(delivery) = request.delivery else {
+            return self.fetch.fetch(fetch).await.map_err(NoResponse::Failed);
+        };
+        delivery.note_under_way(self.runtime.now());
+        let fetched = self.fetch.fetch(fetch).await;
         match &fetched {
             // It has arrived when its head was looked at.
             Ok(_) if !mutant!(ArriveUnread) => {}
-            Err(error) if !error.is_sent() => passage.note_back(),
+            Err(error) if !error.is_sent() => delivery.note_back(),
             // What broke off may have arrived, and nothing more will be known of it.
-            _ => passage.note_arrived(),
+            _ => delivery.note_arrived(),
         }
         fetched.map_err(NoResponse::Failed)
     }

@@ -155,7 +155,7 @@ impl HttpTarget {
     /// What it takes to make requests, for messages within these limits.
     pub(crate) fn resolve(
         self,
-        above: Arc<dyn ToolHeaders>,
+        tool_headers: Arc<dyn ToolHeaders>,
         limits: &Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Shared> {
@@ -173,7 +173,7 @@ impl HttpTarget {
             authorize: self.authorize,
             longest: limits.message_bytes,
             depth: limits.depth,
-            above,
+            tool_headers,
             runtime,
             session: Mutex::default(),
             legacy: LegacySse::new(self.only_legacy_sse, self.known),

@@ -144,32 +144,32 @@ mod tests {
         (RequestTask::begin(&runtime, task, otherwise), word)
     }
 
-    async fn over(carried: &RequestTask) {
-        std::future::poll_fn(|cx| carried.poll_over(cx)).await;
+    async fn over(task: &RequestTask) {
+        std::future::poll_fn(|cx| task.poll_over(cx)).await;
     }
 
     #[tokio::test]
     async fn a_task_that_panics_is_over_and_has_its_last_word() {
-        let (carried, word) = begin(async { panic!("as it does") });
-        over(&carried).await;
+        let (task, word) = begin(async { panic!("as it does") });
+        over(&task).await;
         assert_eq!(word.await, Ok(()));
     }
 
     #[tokio::test]
     async fn a_task_that_comes_to_its_end_has_no_last_word() {
-        let (carried, word) = begin(async {});
-        over(&carried).await;
+        let (task, word) = begin(async {});
+        over(&task).await;
         assert!(word.await.is_err());
     }
 
     #[tokio::test]
     async fn a_task_that_is_given_up_is_dropped_and_has_no_last_word() {
         let (held, dropped) = oneshot::channel::<()>();
-        let (carried, word) = begin(async move {
+        let (task, word) = begin(async move {
             std::future::pending::<()>().await;
             drop(held);
         });
-        drop(carried);
+        drop(task);
         assert!(dropped.await.is_err() && word.await.is_err());
     }
 
@@ -183,10 +183,10 @@ mod tests {
             }
         }
         let rest = Panics;
-        let (carried, _) = begin(async move {
+        let (task, _) = begin(async move {
             tokio::task::yield_now().await;
             drop(rest);
         });
-        over(&carried).await;
+        over(&task).await;
     }
 }

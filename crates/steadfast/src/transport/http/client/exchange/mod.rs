@@ -57,7 +57,7 @@ pub(crate) struct MessagePost {
     pub(crate) shared: Arc<Shared>,
     pub(crate) outgoing: Outgoing,
     pub(crate) call: Option<CallKey>,
-    pub(crate) passage: Arc<Delivery>,
+    pub(crate) delivery: Arc<Delivery>,
     /// Dropped when the server has the message, or never will. It is no word among the others: those may not be taken before.
     pub(crate) delivered: Option<oneshot::Sender<()>>,
     pub(crate) driver: mpsc::Sender<DriverEvent>,
@@ -89,10 +89,10 @@ impl MessagePost {
 
     /// What the driver has to know if this does not come to its end.
     pub(crate) fn last_word(&self) -> impl FnOnce() -> Option<DriverEvent> + Send + use<> {
-        let (call, passage) = (self.call, Arc::clone(&self.passage));
+        let (call, delivery) = (self.call, Arc::clone(&self.delivery));
         move || {
             let why = "what makes the requests failed unexpectedly".to_owned();
-            Some(DriverEvent::Ended(call?, Outcome::Lost { sent: passage.has_left(), why }))
+            Some(DriverEvent::Ended(call?, Outcome::Lost { sent: delivery.has_left(), why }))
         }
     }
 
@@ -150,7 +150,7 @@ impl MessagePost {
             method: http::Method::POST,
             mirrored: self.outgoing.mirrored.as_ref(),
             body: Some(body),
-            passage: Some(&self.passage),
+            delivery: Some(&self.delivery),
             // A call has deadlines of its own.
             timeout: self.call.is_none().then_some(DELIVERING),
             ..HttpRequest::default()
@@ -193,7 +193,7 @@ impl MessagePost {
     async fn read_events(&mut self, response: FetchResponse) -> Result<(), Outcome> {
         let longest = self.shared.longest;
         let mut events = Events::new(response, longest);
-        let mut pace = StreamBackoff::of_an_answer();
+        let mut backoff = StreamBackoff::of_an_answer();
         loop {
             match events.next().await {
                 StreamEvent::Message(message) => match self.classify(&message) {
@@ -205,7 +205,7 @@ impl MessagePost {
                         return Ok(());
                     }
                     Relation::Other => {
-                        pace.note_message();
+                        backoff.note_message();
                         self.tell(DriverEvent::Message(message)).await;
                     }
                 },
@@ -214,7 +214,7 @@ impl MessagePost {
                 StreamEvent::End(why) => {
                     let next = match events.last_event_id() {
                         Some(last) if self.outgoing.mirrored.is_none() => {
-                            self.resume(last, events.retry(), &mut pace).await
+                            self.resume(last, events.retry(), &mut backoff).await
                         }
                         _ => None,
                     };
@@ -226,14 +226,14 @@ impl MessagePost {
     }
 
     /// The rest of a stream that broke off; `None` if the server does not have it, or cannot be reached often enough.
-    async fn resume(&self, last: &str, retry: Option<Duration>, pace: &mut StreamBackoff) -> Option<FetchResponse> {
+    async fn resume(&self, last: &str, retry: Option<Duration>, backoff: &mut StreamBackoff) -> Option<FetchResponse> {
         let runtime = &*self.shared.runtime;
         loop {
-            sleep(runtime, pace.pause(retry, runtime)?).await;
+            sleep(runtime, backoff.pause(retry, runtime)?).await;
             let wanted = HttpRequest { last_event_id: Some(last), ..HttpRequest::default() };
             match self.shared.send(wanted).await {
                 Ok(response) if response.status().is_success() && is_events(&response) => {
-                    pace.note_opened(runtime.now());
+                    backoff.note_opened(runtime.now());
                     return Some(response);
                 }
                 Ok(response) if response.status() == StatusCode::NOT_FOUND && self.shared.session().id.is_some() => {
@@ -257,8 +257,8 @@ impl MessagePost {
             let until = runtime.now() + LINGERING;
             // Longer than that, it is not worth it.
             let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
-            let carried = RequestTask::begin(&*self.shared.runtime, reading, || ());
-            self.tell(DriverEvent::Lingering(carried)).await;
+            let task = RequestTask::begin(&*self.shared.runtime, reading, || ());
+            self.tell(DriverEvent::Lingering(task)).await;
         }
     }
 

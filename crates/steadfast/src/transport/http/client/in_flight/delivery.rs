@@ -69,24 +69,24 @@ impl Delivery {
 
 /// A request on its way, and how far it has come. Dropping it gives the request up.
 pub(crate) struct SentRequest {
-    pub(crate) carried: RequestTask,
-    pub(crate) passage: Arc<Delivery>,
+    pub(crate) task: RequestTask,
+    pub(crate) delivery: Arc<Delivery>,
 }
 
 impl SentRequest {
     /// Whether it is not known to have arrived or to have failed, though it may yet.
     pub(crate) fn is_settling(&self, now: Moment) -> bool {
-        self.passage.under_way_since().is_some_and(|since| now < since + ARRIVING) && !self.carried.is_over()
+        self.delivery.under_way_since().is_some_and(|since| now < since + ARRIVING) && !self.task.is_over()
     }
 
     /// Gives it up: once it has arrived or failed, or has had the time to. True if the server may have it.
     pub(crate) async fn give_up(self, runtime: &dyn Runtime) -> bool {
-        if let Some(since) = self.passage.under_way_since() {
-            let over = std::future::poll_fn(|cx| self.carried.poll_over(cx));
-            let _ = before(runtime, Some(since + ARRIVING), unless(over, self.passage.is_settled())).await;
+        if let Some(since) = self.delivery.under_way_since() {
+            let over = std::future::poll_fn(|cx| self.task.poll_over(cx));
+            let _ = before(runtime, Some(since + ARRIVING), unless(over, self.delivery.is_settled())).await;
         }
-        let Self { carried, passage } = self;
-        drop(carried);
-        passage.has_left()
+        let Self { task, delivery } = self;
+        drop(task);
+        delivery.has_left()
     }
 }

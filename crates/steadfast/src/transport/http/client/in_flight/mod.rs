@@ -79,8 +79,8 @@ mod tests {
         let runtime = TokioRuntime::current().unwrap();
         let mut underway = InFlightCalls::default();
         for number in 0..count {
-            let carried = RequestTask::begin(&runtime, std::future::pending(), || ());
-            let sent = SentRequest { carried, passage: Delivery::new() };
+            let task = RequestTask::begin(&runtime, std::future::pending(), || ());
+            let sent = SentRequest { task, delivery: Delivery::new() };
             underway.insert(CallKey::new(number), Some(id(number)), sent);
         }
         underway

@@ -96,9 +96,9 @@ mod tests {
     }
 
     /// The pauses of a server that cannot be reached.
-    fn in_vain(mut pace: StreamBackoff, retry: Option<Duration>, chance: u8) -> Vec<Duration> {
+    fn in_vain(mut backoff: StreamBackoff, retry: Option<Duration>, chance: u8) -> Vec<Duration> {
         let still = FrozenRuntime { now: at(0), chance };
-        std::iter::from_fn(|| pace.pause(retry, &still)).take(1_000).collect()
+        std::iter::from_fn(|| backoff.pause(retry, &still)).take(1_000).collect()
     }
 
     #[test]
@@ -125,15 +125,15 @@ mod tests {
     #[test]
     fn nobody_comes_back_earlier_than_the_server_says_however_long_that_is() {
         for retry in [0, 1, 700, 60_000, 300_001, 86_400_000, u64::MAX].map(Duration::from_millis) {
-            let mut pace = StreamBackoff::of_an_answer();
-            assert_eq!(pace.pause(Some(retry), &shortest(0)), Some(retry), "the first time exactly then");
-            for pause in in_vain(pace, Some(retry), 0) {
+            let mut backoff = StreamBackoff::of_an_answer();
+            assert_eq!(backoff.pause(Some(retry), &shortest(0)), Some(retry), "the first time exactly then");
+            for pause in in_vain(backoff, Some(retry), 0) {
                 assert!(pause >= retry, "{pause:?} of {retry:?}");
             }
-            let mut pace = StreamBackoff::of_the_server();
+            let mut backoff = StreamBackoff::of_the_server();
             for _ in 0..20 {
-                pace.note_opened(at(0));
-                let pause = pace.pause(Some(retry), &shortest(0));
+                backoff.note_opened(at(0));
+                let pause = backoff.pause(Some(retry), &shortest(0));
                 assert!(pause.is_some_and(|pause| pause >= retry), "{pause:?} of {retry:?}");
             }
         }
@@ -148,10 +148,10 @@ mod tests {
             (Some(700), [700, 700, 1_000, 2_000, 3_000, 3_000]),
             (Some(8_000), [8_000; 6]),
         ] {
-            let mut pace = StreamBackoff::of_an_answer();
+            let mut backoff = StreamBackoff::of_an_answer();
             let mut next = || {
-                pace.note_opened(at(0));
-                millis(pace.pause(retry.map(Duration::from_millis), &shortest(0)))
+                backoff.note_opened(at(0));
+                millis(backoff.pause(retry.map(Duration::from_millis), &shortest(0)))
             };
             assert_eq!([(); 6].map(|()| next()), expected.map(Some), "retry {retry:?}");
             assert!((0..1_000).all(|_| next() == Some(expected[5])), "retry {retry:?}");
@@ -162,25 +162,25 @@ mod tests {
     fn a_message_and_a_stream_that_lasted_begin_it_anew() {
         let retry = Some(Duration::from_millis(5));
         for (says, lasted, pause) in [(true, 0, 5), (false, 10_000, 5), (false, 9_999, 1_000)] {
-            let mut pace = StreamBackoff::of_the_server();
+            let mut backoff = StreamBackoff::of_the_server();
             for _ in 0..3 {
-                pace.note_opened(at(0));
+                backoff.note_opened(at(0));
             }
             if says {
-                pace.note_message();
+                backoff.note_message();
             }
-            assert_eq!(millis(pace.pause(retry, &shortest(lasted))), Some(pause), "says {says}, lasted {lasted}");
+            assert_eq!(millis(backoff.pause(retry, &shortest(lasted))), Some(pause), "says {says}, lasted {lasted}");
         }
     }
 
     #[test]
     fn a_server_that_is_reached_again_has_all_its_attempts() {
-        let mut pace = StreamBackoff::of_an_answer();
+        let mut backoff = StreamBackoff::of_an_answer();
         for _ in 0..7 {
-            assert!(pace.pause(None, &shortest(0)).is_some());
+            assert!(backoff.pause(None, &shortest(0)).is_some());
         }
-        pace.note_opened(at(0));
-        pace.note_message();
-        assert_eq!(in_vain(pace, None, 0).len(), 7);
+        backoff.note_opened(at(0));
+        backoff.note_message();
+        assert_eq!(in_vain(backoff, None, 0).len(), 7);
     }
 }

@@ -163,21 +163,21 @@ mod tests {
     }
 
     #[derive(Debug, Clone)]
-    struct RecordedTell {
+    struct LoggedWarning {
         data: Vec<String>,
         id: Option<String>,
         name: Option<&'static str>,
         comment: bool,
     }
 
-    fn told() -> impl Strategy<Value = RecordedTell> {
+    fn told() -> impl Strategy<Value = LoggedWarning> {
         let data = proptest::collection::vec("[a-zäß€😀:{}\" ]{0,12}", 0..3);
         let id = proptest::option::of("[a-z0-9]{1,4}");
         let name = proptest::option::of(prop_oneof![Just("message"), Just("endpoint")]);
-        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| RecordedTell { data, id, name, comment })
+        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| LoggedWarning { data, id, name, comment })
     }
 
-    fn write(told: &[RecordedTell], end: &str, mark: bool) -> String {
+    fn write(told: &[LoggedWarning], end: &str, mark: bool) -> String {
         let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
         for event in told {
             if event.comment {
@@ -200,7 +200,7 @@ mod tests {
             breaks_off: bool,
             cuts in proptest::collection::vec(any::<usize>(), 0..24),
         ) {
-            let is_one = |event: &&RecordedTell| event.name != Some("endpoint") && !event.data.concat().is_empty()
+            let is_one = |event: &&LoggedWarning| event.name != Some("endpoint") && !event.data.concat().is_empty()
                 || event.name != Some("endpoint") && event.data.len() > 1;
             let messages: Vec<String> = all.iter().filter(is_one).map(|event| event.data.join("\n")).collect();
             let last = all.iter().rev().find_map(|event| event.id.clone());

@@ -16,15 +16,15 @@ use crate::transport::http::client::shared::Shared;
 
 /// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
 pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent>) {
-    let mut pace = StreamBackoff::of_the_server();
+    let mut backoff = StreamBackoff::of_the_server();
     let mut events: Option<Events> = None;
     loop {
         match open(&shared, events.as_ref().and_then(Events::last_event_id)).await {
             OpenStreamResult::Stream(response) => {
                 shared.note_audible();
-                pace.note_opened(shared.runtime.now());
+                backoff.note_opened(shared.runtime.now());
                 let stream = going_on(events.take(), response, shared.longest);
-                if read(&shared, events.insert(stream), &mut pace, &driver).await == ReadEnd::NoReceiver {
+                if read(&shared, events.insert(stream), &mut backoff, &driver).await == ReadEnd::NoReceiver {
                     break;
                 }
             }
@@ -37,7 +37,7 @@ pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent
             OpenStreamResult::NotNow => {}
         }
         let retry = events.as_ref().and_then(Events::retry);
-        let Some(pause) = pace.pause(retry, &*shared.runtime) else {
+        let Some(pause) = backoff.pause(retry, &*shared.runtime) else {
             let unheard = "what the server says by itself is not heard any more";
             shared.log(Level::WARN, unheard, "its stream cannot be opened again");
             break;
@@ -59,8 +59,8 @@ enum OpenStreamResult {
 }
 
 async fn open(shared: &Shared, last_event_id: Option<&str>) -> OpenStreamResult {
-    let wanted = HttpRequest { last_event_id, ..HttpRequest::default() };
-    let response = match shared.send(wanted).await {
+    let request = HttpRequest { last_event_id, ..HttpRequest::default() };
+    let response = match shared.send(request).await {
         Ok(response) => response,
         Err(why) if why.is_final() => return OpenStreamResult::Never,
         Err(_) => return OpenStreamResult::NotNow,
@@ -95,13 +95,13 @@ enum ReadEnd {
 async fn read(
     shared: &Shared,
     events: &mut Events,
-    pace: &mut StreamBackoff,
+    backoff: &mut StreamBackoff,
     driver: &mpsc::Sender<DriverEvent>,
 ) -> ReadEnd {
     loop {
         match events.next().await {
             StreamEvent::Message(message) => {
-                pace.note_message();
+                backoff.note_message();
                 if driver.send(DriverEvent::Message(message)).await.is_err() {
                     return ReadEnd::NoReceiver;
                 }

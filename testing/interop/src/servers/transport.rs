@@ -1,10 +1,10 @@
-//! The ways to a server.
+//! The transports to a server.
 
 use crate::package::{self, Package};
 
 /// How our client reaches a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TransportKind {
     /// It starts the server and speaks to its standard input and output.
     Stdio,
     /// Streamable HTTP.
@@ -13,7 +13,7 @@ pub(crate) enum Way {
     Sse,
 }
 
-impl Way {
+impl TransportKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
