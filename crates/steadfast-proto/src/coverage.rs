@@ -4,7 +4,7 @@
 //! stage that they are in, and what comes of it: every kind of event, of refusal and of ending. [`take`] gives the counts and
 //! begins again. Without the feature nothing is counted, and nothing of this is in the build.
 
-use crate::connection::{CallRefused, CancelReason, CloseCause, Event, Outcome, ProtocolWarning};
+use crate::connection::{CallEnd, CallRefused, CancelReason, CloseCause, Event, ProtocolWarning};
 use crate::envelope::RefusalKind;
 
 /// An enum whose variants have names for people, and a list of all of them.
@@ -139,23 +139,24 @@ impl From<&Event> for Effect {
     }
 }
 
-impl From<&Outcome> for Effect {
-    fn from(outcome: &Outcome) -> Self {
+impl From<&CallEnd> for Effect {
+    fn from(outcome: &CallEnd) -> Self {
         match outcome {
-            Outcome::Answered(_) => Self::Answered,
-            Outcome::Refused(_) => Self::Refused,
-            Outcome::Unreadable(_) => Self::UnreadableAnswer,
-            Outcome::Cancelled { sent: true } => Self::CancelledSent,
-            Outcome::Cancelled { sent: false } => Self::CancelledUnsent,
-            Outcome::EndedByPeer => Self::EndedByPeer,
-            Outcome::TimedOut { sent: true } => Self::TimedOutSent,
-            Outcome::TimedOut { sent: false } => Self::TimedOutUnsent,
-            Outcome::Closed { sent: true } => Self::ClosedSent,
-            Outcome::Closed { sent: false } => Self::ClosedUnsent,
-            Outcome::Lost { sent: true, .. } => Self::LostSent,
-            Outcome::Lost { sent: false, .. } => Self::LostUnsent,
-            Outcome::SessionLost => Self::SessionLost,
-            Outcome::Unsendable(_) => Self::Unsendable,
+            CallEnd::NotMade(refused) => refused.into(),
+            CallEnd::Answered(_) => Self::Answered,
+            CallEnd::Refused(_) => Self::Refused,
+            CallEnd::Unreadable(_) => Self::UnreadableAnswer,
+            CallEnd::Cancelled { sent: true } => Self::CancelledSent,
+            CallEnd::Cancelled { sent: false } => Self::CancelledUnsent,
+            CallEnd::EndedByPeer => Self::EndedByPeer,
+            CallEnd::TimedOut { sent: true } => Self::TimedOutSent,
+            CallEnd::TimedOut { sent: false } => Self::TimedOutUnsent,
+            CallEnd::Closed { sent: true } => Self::ClosedSent,
+            CallEnd::Closed { sent: false } => Self::ClosedUnsent,
+            CallEnd::Lost { sent: true, .. } => Self::LostSent,
+            CallEnd::Lost { sent: false, .. } => Self::LostUnsent,
+            CallEnd::SessionLost => Self::SessionLost,
+            CallEnd::Unsendable(_) => Self::Unsendable,
         }
     }
 }

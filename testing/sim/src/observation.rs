@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use steadfast_model::Revision;
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{CancelReason, CloseCause, Outcome};
+use steadfast_proto::connection::{CallEnd, CancelReason, CloseCause};
 
 use crate::message::{Id, Message};
 
@@ -112,21 +112,21 @@ pub(crate) enum Ended {
     },
 }
 
-impl From<Outcome> for Ended {
-    fn from(outcome: Outcome) -> Self {
+impl From<CallEnd> for Ended {
+    fn from(outcome: CallEnd) -> Self {
         match outcome {
-            Outcome::Answered(text) => {
+            CallEnd::Answered(text) => {
                 let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
                 Self::Answered(value.map_or_else(|| Arc::from(&*text), |value| value.to_string().into()))
             }
-            Outcome::Refused(error) => Self::Refused(error.code),
-            Outcome::Cancelled { sent } => Self::Cancelled { sent },
-            Outcome::TimedOut { sent } => Self::TimedOut { sent },
+            CallEnd::Refused(error) => Self::Refused(error.code),
+            CallEnd::Cancelled { sent } => Self::Cancelled { sent },
+            CallEnd::TimedOut { sent } => Self::TimedOut { sent },
             // Streams carry all calls together, so none is lost alone.
-            Outcome::Closed { sent } | Outcome::Lost { sent, .. } => Self::Closed { sent },
-            Outcome::SessionLost | Outcome::Unsendable(_) => Self::Closed { sent: false },
-            Outcome::Unreadable(_) => Self::Unreadable,
-            Outcome::EndedByPeer => Self::ByPeer,
+            CallEnd::Closed { sent } | CallEnd::Lost { sent, .. } => Self::Closed { sent },
+            CallEnd::SessionLost | CallEnd::Unsendable(_) | CallEnd::NotMade(_) => Self::Closed { sent: false },
+            CallEnd::Unreadable(_) => Self::Unreadable,
+            CallEnd::EndedByPeer => Self::ByPeer,
         }
     }
 }

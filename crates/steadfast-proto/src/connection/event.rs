@@ -8,6 +8,7 @@ use steadfast_model::{
 };
 
 use super::key::{CallKey, Key};
+use super::outbound::CallRefused;
 use crate::envelope::OwnedParams;
 
 /// What the driver is to do, in order.
@@ -27,7 +28,7 @@ pub enum Event {
         /// Which.
         call: CallKey,
         /// How.
-        outcome: Outcome,
+        outcome: CallEnd,
     },
     /// A call of ours was given up, its result matters all the same ([`Call::expects_late_answer`](super::Call::expects_late_answer)), and
     /// here it is: its JSON text.
@@ -128,7 +129,9 @@ impl std::fmt::Display for CancelReason {
 
 /// How a call ended (law L10).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum CallEnd {
+    /// It was never made.
+    NotMade(CallRefused),
     /// With a result: its JSON text.
     Answered(Box<str>),
     /// With an error of the peer's.

@@ -41,7 +41,7 @@ use std::time::Duration;
 
 use steadfast_model::{LoggingLevel, Method, RequestId};
 
-pub use event::{CancelReason, CloseCause, Event, Outcome, Peer, ProtocolWarning, Request};
+pub use event::{CallEnd, CancelReason, CloseCause, Event, Peer, ProtocolWarning, Request};
 pub use handshake::{ClientHello, Hello, ServerHello};
 pub use key::{CallKey, Key};
 pub use limits::Limits;

@@ -17,7 +17,7 @@ use steadfast_model::{
 };
 
 use super::Connection;
-use super::event::{Event, Outcome, ProtocolWarning};
+use super::event::{CallEnd, Event, ProtocolWarning};
 use super::handshake::Hello;
 use super::key::{CallKey, Key};
 use super::outbox::Ticket;
@@ -148,7 +148,7 @@ impl Connection {
     /// Gives up a call: nobody waits for it any more. Nothing happens if it has ended.
     pub fn cancel_call(&mut self, now: Moment, key: CallKey, reason: Option<&str>) {
         self.cover(Input::CancelCall);
-        if let Some(given_up) = self.end_given_up(key, reason, |sent| Outcome::Cancelled { sent }) {
+        if let Some(given_up) = self.end_given_up(key, reason, |sent| CallEnd::Cancelled { sent }) {
             self.expect_late_answer(now, key, &given_up);
         }
         self.settle();
@@ -156,7 +156,7 @@ impl Connection {
 
     /// Whoever carries this call on its own knows how it ended, without a message of the peer's. Nothing happens if it has
     /// ended, but that its answer is not waited for any more.
-    pub fn handle_call_ended(&mut self, key: CallKey, outcome: Outcome) {
+    pub fn handle_call_ended(&mut self, key: CallKey, outcome: CallEnd) {
         self.cover(Input::CallEnded);
         self.forget_late(key);
         if self.end_call(key).is_some() {
@@ -271,19 +271,19 @@ impl Connection {
         };
         let outcome = match body {
             AnswerBody::Result(result) if waiting.method == Method::Initialize => match self.note_initialized(result) {
-                Ok(()) => Outcome::Answered(result.into()),
-                Err(why) => Outcome::Unreadable(why),
+                Ok(()) => CallEnd::Answered(result.into()),
+                Err(why) => CallEnd::Unreadable(why),
             },
             AnswerBody::Result(result) => {
                 // From here on it sends no requests, whether or not we have looked at what it says.
                 self.discovered |= waiting.method == Method::Discover;
-                Outcome::Answered(result.into())
+                CallEnd::Answered(result.into())
             }
             AnswerBody::Error(error) => match serde_json::from_str::<ErrorObject>(error) {
-                Ok(error) => Outcome::Refused(error),
-                Err(error) => Outcome::Unreadable(format!("an error that is none: {error}")),
+                Ok(error) => CallEnd::Refused(error),
+                Err(error) => CallEnd::Unreadable(format!("an error that is none: {error}")),
             },
-            AnswerBody::Malformed => Outcome::Unreadable("an answer with both a result and an error".to_owned()),
+            AnswerBody::Malformed => CallEnd::Unreadable("an answer with both a result and an error".to_owned()),
         };
         if let Some(call) = key {
             self.events.push_back(Event::CallEnded { call, outcome });
@@ -317,7 +317,7 @@ impl Connection {
             return;
         };
         self.events
-            .push_back(Event::CallEnded { call, outcome: Outcome::Unreadable(error.message.clone().into_owned()) });
+            .push_back(Event::CallEnded { call, outcome: CallEnd::Unreadable(error.message.clone().into_owned()) });
     }
 
     pub(super) fn take_progress(&mut self, now: Moment, params: &Params<'_>) {
@@ -350,7 +350,7 @@ impl Connection {
             return self.odd(ProtocolWarning::LateCancel(id.clone()));
         };
         self.end_call(call);
-        self.events.push_back(Event::CallEnded { call, outcome: Outcome::EndedByPeer });
+        self.events.push_back(Event::CallEnded { call, outcome: CallEnd::EndedByPeer });
     }
 
     pub(super) fn end_overdue_call(&mut self, now: Moment, call: CallKey) {
@@ -358,11 +358,11 @@ impl Connection {
         if crate::mutant!(TimeOutSilently) {
             if let Some(waiting) = self.end_call(call) {
                 let sent = self.withdraw(&waiting);
-                self.events.push_back(Event::CallEnded { call, outcome: Outcome::TimedOut { sent } });
+                self.events.push_back(Event::CallEnded { call, outcome: CallEnd::TimedOut { sent } });
             }
             return;
         }
-        if let Some(given_up) = self.end_given_up(call, Some("no answer in time"), |sent| Outcome::TimedOut { sent }) {
+        if let Some(given_up) = self.end_given_up(call, Some("no answer in time"), |sent| CallEnd::TimedOut { sent }) {
             self.expect_late_answer(now, call, &given_up);
         }
     }
@@ -372,7 +372,7 @@ impl Connection {
         let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
         let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
         for call in calls {
-            self.end_given_up(call, Some("the request that it belongs to has ended"), |sent| Outcome::Cancelled {
+            self.end_given_up(call, Some("the request that it belongs to has ended"), |sent| CallEnd::Cancelled {
                 sent,
             });
         }
@@ -392,7 +392,7 @@ impl Connection {
         for call in calls {
             let Some(waiting) = self.end_call(call) else { continue };
             let sent = self.withdraw(&waiting);
-            self.events.push_back(Event::CallEnded { call, outcome: Outcome::Closed { sent } });
+            self.events.push_back(Event::CallEnded { call, outcome: CallEnd::Closed { sent } });
         }
         if crate::mutant!(IterateWhileRemoving) {
             self.outbound = Outbound::default();
@@ -422,7 +422,7 @@ impl Connection {
     }
 
     /// Ends a call that is given up. Gives it back if an answer to it would matter.
-    fn end_given_up(&mut self, call: CallKey, reason: Option<&str>, outcome: fn(bool) -> Outcome) -> Option<Waiting> {
+    fn end_given_up(&mut self, call: CallKey, reason: Option<&str>, outcome: fn(bool) -> CallEnd) -> Option<Waiting> {
         let waiting = self.end_call(call)?;
         let sent = self.give_up(&waiting, reason);
         self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });

@@ -16,7 +16,7 @@ struct World {
     now: Moment,
     started: Vec<Request>,
     stopped: Vec<(Key, CancelReason)>,
-    ended: Vec<(CallKey, Outcome)>,
+    ended: Vec<(CallKey, CallEnd)>,
     late: Vec<Box<str>>,
     odd: Vec<ProtocolWarning>,
     closed: Option<CloseCause>,
@@ -335,7 +335,7 @@ fn a_peer_that_ends_the_connection_stops_handlers_at_once_and_is_answered_for_th
     world.connection.handle_peer_ended(world.now);
     world.listen();
     assert_eq!(world.stopped, [(key, CancelReason::ConnectionClosed)]);
-    assert_eq!(world.ended, [(asking, Outcome::Closed { sent: true })]);
+    assert_eq!(world.ended, [(asking, CallEnd::Closed { sent: true })]);
     let wire = world.wire();
     assert_eq!((ids(&wire), &wire[0]["error"]["code"]), (vec![json!(1)], &json!(-32603)));
     world.end(key);
@@ -425,7 +425,7 @@ fn every_call_that_waits_ends_with_the_connection() {
     assert_eq!(world.wire().len(), 5);
     world.connection.handle_end_of_input(world.now);
     world.listen();
-    let closed: Vec<_> = (0..5).map(|number| (CallKey::new(number), Outcome::Closed { sent: true })).collect();
+    let closed: Vec<_> = (0..5).map(|number| (CallKey::new(number), CallEnd::Closed { sent: true })).collect();
     assert_eq!(world.ended, closed);
     assert_eq!(world.connection.open_calls(), 0);
 }
@@ -610,7 +610,7 @@ fn ids_of_the_two_directions_never_meet() {
     world.cancel(1);
     assert_eq!(world.stopped, [(handler, CancelReason::Peer)]);
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"roots":[]}}));
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Answered(r#"{"roots":[]}"#.into()))]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Answered(r#"{"roots":[]}"#.into()))]);
 }
 
 // L10: known outcomes.
@@ -621,7 +621,7 @@ fn a_call_given_up_in_the_queue_was_never_sent() {
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     assert_eq!(world.wire(), Vec::<Value>::new());
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: false })]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Cancelled { sent: false })]);
 }
 
 #[test]
@@ -632,7 +632,7 @@ fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
     world.connection.call(world.now, CallKey::new(0), call).unwrap();
     world.wire();
     world.wait(Duration::from_secs(3));
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::TimedOut { sent: true })]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::TimedOut { sent: true })]);
     let wire = world.wire();
     assert_eq!(
         (wire[0]["method"].as_str(), &wire[0]["params"]["requestId"]),
@@ -721,11 +721,11 @@ fn an_answer_that_cannot_come_any_more_is_not_waited_for() {
     let mut world = World::opened(Revision::V2025_11_25);
     heeded(&mut world, 0, false);
     world.connection.cancel_call(world.now, CallKey::new(0), None);
-    world.connection.handle_call_ended(CallKey::new(0), Outcome::Lost { sent: true, why: "it broke off".to_owned() });
+    world.connection.handle_call_ended(CallKey::new(0), CallEnd::Lost { sent: true, why: "it broke off".to_owned() });
     assert!(!world.connection.heeds(CallKey::new(0)));
     assert_eq!(world.connection.poll_timeout(), None);
     world.listen();
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: true })], "it has ended once");
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Cancelled { sent: true })], "it has ended once");
 }
 
 #[test]
@@ -771,7 +771,7 @@ fn a_call_in_the_writers_hands_when_writing_fails_was_never_sent() {
     assert!(world.connection.poll_transmit().is_some());
     world.connection.handle_write_failed(world.now);
     world.listen();
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Closed { sent: false })]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Closed { sent: false })]);
 }
 
 #[test]
@@ -790,7 +790,7 @@ fn progress_extends_the_first_timeout_and_never_the_second() {
     }
     assert_eq!(world.ended, []);
     world.wait(Duration::from_secs(1));
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::TimedOut { sent: true })]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::TimedOut { sent: true })]);
 }
 
 #[test]
@@ -821,7 +821,7 @@ fn calls_of_a_cancelled_request_are_cancelled() {
     world.connection.call(world.now, CallKey::new(0), call).unwrap();
     world.wire();
     world.cancel(1);
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Cancelled { sent: true })]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Cancelled { sent: true })]);
     assert_eq!(world.wire()[0]["method"], "notifications/cancelled");
 }
 
@@ -977,7 +977,7 @@ fn a_call_that_has_not_left_cannot_be_answered() {
     assert_eq!((world.ended.len(), world.connection.statistics().answers_to_nothing), (0, 2));
     world.wire();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"roots":[]}}));
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::Answered(r#"{"roots":[]}"#.into()))]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Answered(r#"{"roots":[]}"#.into()))]);
 }
 
 #[test]
@@ -1004,7 +1004,7 @@ fn a_message_that_may_be_an_answer_is_not_answered_under_the_id_of_a_call() {
     client.connection.call(client.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
     client.wire();
     client.say(&broken);
-    assert!(matches!(client.ended[0].1, Outcome::Unreadable(_)));
+    assert!(matches!(client.ended[0].1, CallEnd::Unreadable(_)));
     assert_eq!(client.wire(), Vec::<Value>::new());
 }
 
@@ -1018,9 +1018,9 @@ fn an_answer_that_cannot_be_read_ends_the_call() {
     world.raw(br#"{"jsonrpc":"2.0","id":1,"result":{"#);
     world.raw(br#"{"jsonrpc":"2.0","id":2,"error":7}"#);
     world.raw(br#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"no"}}"#);
-    assert!(matches!(world.ended[0].1, Outcome::Unreadable(_)));
-    assert!(matches!(world.ended[1].1, Outcome::Unreadable(_)));
-    assert_eq!(world.ended[2].1, Outcome::Refused(ErrorObject::new(-1, "no")));
+    assert!(matches!(world.ended[0].1, CallEnd::Unreadable(_)));
+    assert!(matches!(world.ended[1].1, CallEnd::Unreadable(_)));
+    assert_eq!(world.ended[2].1, CallEnd::Refused(ErrorObject::new(-1, "no")));
 }
 
 // Batches of 2025-03-26.
@@ -1101,7 +1101,7 @@ fn a_client_opens_and_says_that_it_is_ready() {
     assert_eq!(world.wire()[0]["params"]["protocolVersion"], "2025-11-25");
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},
         "serverInfo":{"name":"s","version":"1"}}}));
-    assert!(matches!(world.ended[0].1, Outcome::Answered(_)));
+    assert!(matches!(world.ended[0].1, CallEnd::Answered(_)));
     assert_eq!(world.connection.peer().unwrap().revision, Revision::V2025_03_26);
     assert_eq!(world.wire()[0]["method"], "notifications/initialized");
     world.say(&json!({"jsonrpc":"2.0","id":1,"method":"roots/list"}));
@@ -1116,7 +1116,7 @@ fn a_client_never_cancels_initialize() {
     world.connection.initialize(world.now, CallKey::new(0), call, Revision::V2025_11_25).unwrap();
     world.wire();
     world.wait(Duration::from_secs(1));
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::TimedOut { sent: true })]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::TimedOut { sent: true })]);
     assert_eq!(world.wire(), Vec::<Value>::new());
 }
 
@@ -1131,7 +1131,7 @@ fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     world.wire();
     world.cancel(1);
     world.cancel(2);
-    assert_eq!(world.ended, [(CallKey::new(0), Outcome::EndedByPeer)]);
+    assert_eq!(world.ended, [(CallKey::new(0), CallEnd::EndedByPeer)]);
     assert_eq!(world.odd, [ProtocolWarning::LateCancel(2.into())]);
 }
 
@@ -1445,7 +1445,7 @@ fn an_answer_with_a_member_twice_ends_its_call() {
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::CallTool, None)).unwrap();
     world.wire();
     world.raw(br#"{"jsonrpc":"2.0","id":2,"result":{"content":[]},"result":{"content":[]}}"#);
-    assert!(matches!(world.ended.as_slice(), [(_, Outcome::Unreadable(_))]), "{:?}", world.ended);
+    assert!(matches!(world.ended.as_slice(), [(_, CallEnd::Unreadable(_))]), "{:?}", world.ended);
 }
 
 #[test]
@@ -1515,7 +1515,7 @@ fn the_last_bytes_of_a_stream_end_the_opening_once_and_say_what_they_can() {
         world.connection.handle_end_of_input(world.now);
         world.listen();
         assert_eq!(world.ended.len(), 1);
-        assert_eq!(world.ended[0].1 == Outcome::Closed { sent: true }, closed, "{:?}", world.ended);
+        assert_eq!(world.ended[0].1 == CallEnd::Closed { sent: true }, closed, "{:?}", world.ended);
         world.wire();
         world.wait(Duration::from_secs(3));
         assert!(world.closed.is_some());
@@ -1540,7 +1540,7 @@ fn what_takes_something_back_makes_room_again_however_a_call_ends() {
             1 => world.connection.cancel_call(world.now, CallKey::new(round), None),
             3 => world
                 .connection
-                .handle_call_ended(CallKey::new(round), Outcome::Lost { sent: true, why: String::new() }),
+                .handle_call_ended(CallKey::new(round), CallEnd::Lost { sent: true, why: String::new() }),
             _ => world.wait(Duration::from_secs(2)),
         }
         world.listen();

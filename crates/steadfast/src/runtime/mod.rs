@@ -33,7 +33,7 @@ pub use crate::runtime::tokio::TokioRuntime;
 pub use connection::engine::ConnectionEnd;
 
 pub(crate) use bounded_queue::Backlog;
-pub(crate) use connection::calls::{CallEnding, CallOptions, CallSlot, OnProgress, PendingCall, progress_bytes};
+pub(crate) use connection::calls::{CallOptions, CallSlot, OnProgress, PendingCall, progress_bytes};
 pub(crate) use connection::driver::{Driver, ExitReason};
 pub(crate) use connection::engine::{DispatchResult, Engine, Service};
 pub(crate) use connection::exchange::Exchange;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use steadfast_model::RequestId;
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{CallKey, Connection, Key, Outcome};
+use steadfast_proto::connection::{CallKey, Connection, Key, CallEnd};
 
 use super::frame::Frame;
 
@@ -41,16 +41,16 @@ impl Calls {
         self.calls.insert(key, entry);
     }
 
-    pub(super) fn end(&mut self, key: CallKey, outcome: &Outcome) {
+    pub(super) fn end(&mut self, key: CallKey, outcome: &CallEnd) {
         let entry = self.entry(key);
         assert!(!entry.ended, "ended twice: {entry:?}");
         entry.ended = true;
         match outcome {
-            Outcome::Cancelled { sent } | Outcome::TimedOut { sent } => {
+            CallEnd::Cancelled { sent } | CallEnd::TimedOut { sent } => {
                 entry.given_up = *sent && entry.cancellable;
                 entry.assert_sent(*sent);
             }
-            Outcome::Closed { sent } => entry.assert_sent(*sent),
+            CallEnd::Closed { sent } => entry.assert_sent(*sent),
             outcome => {
                 assert!(entry.written.is_some(), "{outcome:?} for a call that the peer cannot know of: {entry:?}");
             }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
-use steadfast_proto::connection::{CallKey, CancelReason, Connection, Event, Key, Outcome, Request};
+use steadfast_proto::connection::{CallKey, CancelReason, Connection, Event, Key, CallEnd, Request};
 use steadfast_proto::envelope::{self, Batch, Message, Refusal, RefusalKind};
 use steadfast_proto::salvage::Shape;
 
@@ -151,7 +151,7 @@ impl<'a> Made<'a> {
                 Event::Stop { key, reason: CancelReason::Peer } => made.cancelled.push(*key),
                 Event::CallEnded { call, outcome } => {
                     let answered =
-                        matches!(outcome, Outcome::Answered(_) | Outcome::Refused(_) | Outcome::Unreadable(_));
+                        matches!(outcome, CallEnd::Answered(_) | CallEnd::Refused(_) | CallEnd::Unreadable(_));
                     made.ended.insert(*call, answered);
                 }
                 _ => {}

@@ -12,6 +12,7 @@ use serde_json::Value;
 use steadfast_model::era;
 use steadfast_model::request::Request;
 use steadfast_model::{AnyResult, InputRequiredResult, JsonObject, ProgressToken, Task};
+use steadfast_proto::connection::CallEnd;
 use steadfast_proto::{Moment, mutant};
 
 use super::attempts::Attempts;
@@ -30,7 +31,7 @@ use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel::takes_cancellations;
 use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{before, unless};
-use crate::runtime::{CallEnding, CallOptions, PendingCall, Runtime};
+use crate::runtime::{CallOptions, PendingCall, Runtime};
 
 /// One call, over all the requests that it takes.
 pub(crate) struct CallFlow<R: Request> {
@@ -189,7 +190,7 @@ impl<R: Request> CallFlow<R> {
     }
 
     /// Looks at how a request ended.
-    pub(crate) fn read(&mut self, ending: CallEnding) -> Step<R> {
+    pub(crate) fn read(&mut self, ending: CallEnd) -> Step<R> {
         let loss = CallLoss::of(&ending);
         if let Some(loss) = loss
             && self.attempts.allow(loss)

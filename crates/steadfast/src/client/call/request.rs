@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use steadfast_model::request::Request;
+use steadfast_proto::connection::CallEnd;
 
 use super::result::text_of;
 use crate::client::Client;
 use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel;
 use crate::client::tasks::registry::{PendingCancellation, TaskEntry};
-use crate::runtime::{CallEnding, OnProgress, PendingCall};
+use crate::runtime::{OnProgress, PendingCall};
 
 /// See the [module](self). Awaited for how it ends; to be dropped when that was looked at.
 pub(crate) struct InFlightRequest<R: Request> {
@@ -44,9 +45,9 @@ impl<R: Request> InFlightRequest<R> {
 }
 
 impl<R: Request> Future for InFlightRequest<R> {
-    type Output = CallEnding;
+    type Output = CallEnd;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
         std::task::ready!(self.request.poll_ended(cx));
         // Nobody finds the answer where it was from here on: whoever closes the client waits until this is dropped.
         self.reading = self.tasks.as_ref().and_then(|(_, entry)| entry.leave());

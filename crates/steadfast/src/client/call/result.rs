@@ -2,18 +2,17 @@
 
 use steadfast_model::AnyResult;
 use steadfast_model::request::Request;
-use steadfast_proto::connection::{CallRefused, Outcome as Ending};
+use steadfast_proto::connection::{CallEnd, CallRefused};
 
 use crate::error::{Error, Outcome};
-use crate::runtime::CallEnding;
 
 /// What a call came to, where nothing but the result will do.
-pub(crate) fn result_of<R: Request>(ending: CallEnding) -> Result<R::Result, Error> {
+pub(crate) fn result_of<R: Request>(ending: CallEnd) -> Result<R::Result, Error> {
     complete::<R>(answer_of::<R>(ending)?)
 }
 
 /// What a call was answered with.
-pub(crate) fn answer_of<R: Request>(ending: CallEnding) -> Result<AnyResult<R::Result>, Error> {
+pub(crate) fn answer_of<R: Request>(ending: CallEnd) -> Result<AnyResult<R::Result>, Error> {
     let text = text_of(ending, R::METHOD.name())?;
     AnyResult::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
 }
@@ -28,42 +27,38 @@ pub(crate) fn complete<R: Request>(answer: AnyResult<R::Result>) -> Result<R::Re
 }
 
 /// The text of the result.
-pub(crate) fn text_of(ending: CallEnding, method: &str) -> Result<Box<str>, Error> {
+pub(crate) fn text_of(ending: CallEnd, method: &str) -> Result<Box<str>, Error> {
     let known = |sent: bool| if sent { Outcome::Unknown } else { Outcome::NotSent };
     let stage = |sent: bool| if sent { "answered" } else { "sent" };
     match ending {
-        CallEnding::Ended(Ending::Answered(text)) => Ok(text),
-        CallEnding::Ended(Ending::Refused(object)) => Err(Error::refused(method, object)),
-        CallEnding::Ended(Ending::Unreadable(why)) => Err(Error::unreadable(method, why)),
-        CallEnding::Ended(Ending::Cancelled { sent }) => {
-            Err(Error::cancelled(known(sent)).saying(format!("{method} was cancelled")))
-        }
-        CallEnding::Ended(Ending::TimedOut { sent }) => {
+        CallEnd::Answered(text) => Ok(text),
+        CallEnd::Refused(object) => Err(Error::refused(method, object)),
+        CallEnd::Unreadable(why) => Err(Error::unreadable(method, why)),
+        CallEnd::Cancelled { sent } => Err(Error::cancelled(known(sent)).saying(format!("{method} was cancelled"))),
+        CallEnd::TimedOut { sent } => {
             Err(Error::timed_out(known(sent)).saying(format!("{method} was not {} in time", stage(sent))))
         }
-        CallEnding::Ended(Ending::Closed { sent }) => {
+        CallEnd::Closed { sent } => {
             let message = format!("the connection closed before {method} was {}", stage(sent));
             Err(Error::closed(known(sent)).saying(message))
         }
-        CallEnding::Ended(Ending::Lost { sent, why }) => Err(Error::transport(known(sent), why)),
-        CallEnding::Ended(Ending::SessionLost) => {
+        CallEnd::Lost { sent, why } => Err(Error::transport(known(sent), why)),
+        CallEnd::SessionLost => {
             Err(Error::transport(Outcome::NotSent, "the server does not know the session any more"))
         }
-        CallEnding::Ended(Ending::Unsendable(why)) => Err(Error::unsendable(why)),
-        CallEnding::Ended(Ending::EndedByPeer) => {
-            Err(Error::cancelled(Outcome::Answered).saying(format!("the peer ended {method}")))
-        }
-        CallEnding::Refused(CallRefused::TooMany) => {
+        CallEnd::Unsendable(why) => Err(Error::unsendable(why)),
+        CallEnd::EndedByPeer => Err(Error::cancelled(Outcome::Answered).saying(format!("the peer ended {method}"))),
+        CallEnd::NotMade(CallRefused::TooMany) => {
             let why = "too many calls wait for an answer (see `Limits::calls`)";
             Err(Error::limit(format!("{method} was not sent: {why}")))
         }
-        CallEnding::Refused(CallRefused::NotInRevision) => {
+        CallEnd::NotMade(CallRefused::NotInRevision) => {
             Err(Error::unsupported(format!("the revision that the peer speaks has no {method} from this side")))
         }
-        CallEnding::Refused(CallRefused::MissingCapability(capability)) => {
+        CallEnd::NotMade(CallRefused::MissingCapability(capability)) => {
             Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
         }
-        CallEnding::Refused(_) => {
+        CallEnd::NotMade(_) => {
             Err(Error::closed(Outcome::NotSent).saying(format!("{method} was not sent: the connection is closed")))
         }
     }
@@ -90,12 +85,12 @@ pub(crate) enum LossKind {
 
 impl CallLoss {
     /// Set if it was the way that failed, and neither side has said anything of the call.
-    pub(crate) fn of(ending: &CallEnding) -> Option<Self> {
+    pub(crate) fn of(ending: &CallEnd) -> Option<Self> {
         match ending {
-            CallEnding::Ended(Ending::Closed { sent }) => Some(Self { sent: *sent, of: LossKind::Connection }),
-            CallEnding::Ended(Ending::Lost { sent, .. }) => Some(Self { sent: *sent, of: LossKind::Call }),
-            CallEnding::Ended(Ending::SessionLost) => Some(Self { sent: false, of: LossKind::Session }),
-            CallEnding::Refused(CallRefused::Closed) => Some(Self { sent: false, of: LossKind::Connection }),
+            CallEnd::Closed { sent } => Some(Self { sent: *sent, of: LossKind::Connection }),
+            CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, of: LossKind::Call }),
+            CallEnd::SessionLost => Some(Self { sent: false, of: LossKind::Session }),
+            CallEnd::NotMade(CallRefused::Closed) => Some(Self { sent: false, of: LossKind::Connection }),
             _ => None,
         }
     }
@@ -108,13 +103,13 @@ mod tests {
     #[test]
     fn an_error_says_which_call_it_ended() {
         let ends = [
-            CallEnding::Ended(Ending::Cancelled { sent: true }),
-            CallEnding::Ended(Ending::TimedOut { sent: true }),
-            CallEnding::Ended(Ending::Closed { sent: true }),
-            CallEnding::Ended(Ending::Closed { sent: false }),
-            CallEnding::Ended(Ending::EndedByPeer),
-            CallEnding::Refused(CallRefused::TooMany),
-            CallEnding::Refused(CallRefused::Closed),
+            CallEnd::Cancelled { sent: true },
+            CallEnd::TimedOut { sent: true },
+            CallEnd::Closed { sent: true },
+            CallEnd::Closed { sent: false },
+            CallEnd::EndedByPeer,
+            CallEnd::NotMade(CallRefused::TooMany),
+            CallEnd::NotMade(CallRefused::Closed),
         ];
         let said: Vec<String> =
             ends.into_iter().map(|ending| text_of(ending, "tools/call").unwrap_err().to_string()).collect();

@@ -14,7 +14,7 @@ use steadfast_model::{
     code,
 };
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{ClientHello, Hello, Limits, Outcome as Ending, Peer};
+use steadfast_proto::connection::{CallEnd, ClientHello, Hello, Limits, Peer};
 use tokio::sync::watch;
 
 use super::live::{DrivenConnection, LiveConnection, wait_until_closed};
@@ -26,7 +26,7 @@ use crate::client::tasks::registry::TaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::heartbeat;
 use crate::runtime::timeout::{before, unless};
-use crate::runtime::{CallEnding, CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, io_handle};
+use crate::runtime::{CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, io_handle};
 
 /// Which revisions a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -204,7 +204,7 @@ impl Opener {
         deadline: Moment,
     ) -> Result<Negotiation, Error> {
         let ending = PendingCall::initialize(mailbox, offered, self.options(deadline)).await;
-        if let CallEnding::Ended(Ending::Unreadable(why)) = ending {
+        if let CallEnd::Unreadable(why) = ending {
             return Err(Error::incompatible(why));
         }
         let result: InitializeResult = result_of::<request::Initialize>(ending)?;
@@ -216,7 +216,7 @@ impl Opener {
 
     /// Asks on a connection that is open whether the server is still there: any answer says so. Half of the time is left to open
     /// another if it has forgotten this one.
-    pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnding {
+    pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
         let asked = if live.peer.revision.is_modern() {
             self.ask_who_is_there(&live.mailbox, deadline)
@@ -225,7 +225,7 @@ impl Opener {
         };
         match asked {
             Ok(asked) => asked.await,
-            Err(error) => CallEnding::Ended(Ending::Unsendable(error.to_string())),
+            Err(error) => CallEnd::Unsendable(error.to_string()),
         }
     }
 

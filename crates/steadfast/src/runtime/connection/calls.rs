@@ -6,22 +6,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use steadfast_model::{Method, ProgressParams, ProgressToken, Revision};
-use steadfast_proto::connection::{Call, CallKey, CallRefused, Key, Outcome};
+use steadfast_proto::connection::{Call, CallEnd, CallKey, CallRefused, Key};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
 use super::mailbox::{DriverCommand, Mailbox};
 use crate::runtime::bounded_queue::BoundedQueue;
 use crate::runtime::threads::driver_migration::Callers;
-
-/// How a call ended.
-#[derive(Debug)]
-pub(crate) enum CallEnding {
-    /// As the connection says.
-    Ended(Outcome),
-    /// It was never made.
-    Refused(CallRefused),
-}
 
 /// Called with the progress of a call.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
@@ -34,7 +25,7 @@ pub(crate) struct CallSlot {
 }
 
 struct State {
-    ending: Option<CallEnding>,
+    ending: Option<CallEnd>,
     /// Nobody will look at it.
     abandoned: bool,
     /// Progress that the caller has not seen.
@@ -79,10 +70,10 @@ impl State {
 
 impl CallSlot {
     /// Puts the end in. Gives the result back if it matters and nobody will look at it.
-    pub(crate) fn end(&self, ending: CallEnding) -> Option<Box<str>> {
+    pub(crate) fn end(&self, ending: CallEnd) -> Option<Box<str>> {
         let mut unseen = None;
         self.change(|state| match ending {
-            CallEnding::Ended(Outcome::Answered(result)) if state.abandoned && self.expects_late_answer => {
+            CallEnd::Answered(result) if state.abandoned && self.expects_late_answer => {
                 unseen = Some(result);
             }
             ending => state.ending = Some(ending),
@@ -93,7 +84,7 @@ impl CallSlot {
     /// Looks at the answer, if it has come and nobody has taken it.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&str) -> T) -> Option<T> {
         match &self.lock().ending {
-            Some(CallEnding::Ended(Outcome::Answered(result))) => Some(look(result)),
+            Some(CallEnd::Answered(result)) => Some(look(result)),
             _ => None,
         }
     }
@@ -177,7 +168,7 @@ impl PendingCall {
         let key = mailbox.next_call();
         mailbox.callers().into_iter().for_each(Callers::note);
         if mailbox.post(command(key, call, Arc::clone(&slot))).is_err() {
-            slot.end(CallEnding::Refused(CallRefused::Closed));
+            slot.end(CallEnd::NotMade(CallRefused::Closed));
         }
         Self { key, slot, mailbox: Arc::clone(mailbox), on_progress, ended: false }
     }
@@ -185,7 +176,7 @@ impl PendingCall {
 
 impl PendingCall {
     /// What a subscription is told; `Err` at its end.
-    pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnding>> {
+    pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnd>> {
         let mut state = self.slot.lock();
         if let Some(notice) = state.notifications.pop() {
             return Poll::Ready(Ok(notice));
@@ -215,7 +206,7 @@ impl PendingCall {
     }
 
     /// Nobody will look at it any more. Gives how it ended, if it has and nobody has looked.
-    pub(crate) fn abandon(&mut self) -> Option<CallEnding> {
+    pub(crate) fn abandon(&mut self) -> Option<CallEnd> {
         let mut state = self.slot.lock();
         state.abandoned = true;
         let ending = state.ending.take();
@@ -256,7 +247,7 @@ impl PendingCall {
     }
 
     /// How it ended, once, if it has.
-    pub(crate) fn take_ending(&mut self) -> Poll<CallEnding> {
+    pub(crate) fn take_ending(&mut self) -> Poll<CallEnd> {
         let ending = self.slot.lock().ending.take();
         self.ended |= ending.is_some();
         ending.map_or(Poll::Pending, Poll::Ready)
@@ -264,9 +255,9 @@ impl PendingCall {
 }
 
 impl Future for PendingCall {
-    type Output = CallEnding;
+    type Output = CallEnd;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnding> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
         std::task::ready!(self.poll_ended(cx));
         self.take_ending()
     }
@@ -297,7 +288,7 @@ mod tests {
             hears.lock().unwrap().push(progress.progress);
             if let Some(slot) = ends.lock().unwrap().take() {
                 slot.progress(report(2));
-                slot.end(CallEnding::Refused(CallRefused::Closed));
+                slot.end(CallEnd::NotMade(CallRefused::Closed));
             }
         });
         let options = CallOptions { progress: Some((ProgressToken::from(1), on_progress)), ..CallOptions::default() };

@@ -12,14 +12,14 @@ use std::task::Context;
 use steadfast_model::Method;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    CallKey, CallRefused, CloseCause, Connection, Event, Hello, Key, Limits, Outcome, Peer, Request,
+    CallEnd, CallKey, CallRefused, CloseCause, Connection, Event, Hello, Key, Limits, Peer, Request,
 };
 use steadfast_proto::encode::Answer;
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 
-use super::calls::{CallEnding, CallSlot};
+use super::calls::CallSlot;
 use super::mailbox::{DriverCommand, Mailbox};
 use crate::runtime::handler::execution::Execution;
 use crate::runtime::log::{PeerLogRecord, RateLimitedLog};
@@ -218,7 +218,7 @@ impl<S: Service> Engine<S> {
                     }
                     let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossCalls)).unwrap_or(call);
                     if let Some(slot) = self.calls.remove(&call)
-                        && let Some(result) = slot.end(CallEnding::Ended(outcome))
+                        && let Some(result) = slot.end(outcome)
                     {
                         self.hand_over_late(result);
                     }
@@ -297,7 +297,7 @@ impl<S: Service> Engine<S> {
     fn enter_call(&mut self, key: CallKey, slot: Arc<CallSlot>, made: Result<(), CallRefused>) {
         match made {
             Ok(()) => drop(self.calls.insert(key, slot)),
-            Err(refused) => drop(slot.end(CallEnding::Refused(refused))),
+            Err(refused) => drop(slot.end(CallEnd::NotMade(refused))),
         }
     }
 
@@ -345,11 +345,11 @@ impl<S> Engine<S> {
             execution.abandon();
         }
         for slot in std::mem::take(&mut self.calls).into_values() {
-            slot.end(CallEnding::Ended(Outcome::Closed { sent: true }));
+            slot.end(CallEnd::Closed { sent: true });
         }
         for command in self.mailbox.close() {
             if let DriverCommand::Call { slot, .. } | DriverCommand::Initialize { slot, .. } = command {
-                slot.end(CallEnding::Refused(CallRefused::Closed));
+                slot.end(CallEnd::NotMade(CallRefused::Closed));
             }
         }
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::Method;
-use steadfast_proto::connection::{CallRefused, Outcome};
+use steadfast_proto::connection::{CallEnd, CallRefused};
 
-use crate::runtime::{CallEnding, CallOptions, Mailbox, PendingCall, Runtime};
+use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
 /// Completes when a ping was not answered until the next was due, or could not even be written: a peer that takes nothing any
 /// more has stopped too. Peers whose revision has no pings, and those that have not opened the connection, are not asked.
@@ -20,8 +20,8 @@ pub(crate) async fn lost(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every
         std::future::poll_fn(|cx| timer.poll(cx)).await;
         let options = CallOptions { timeout: Some(every), ..CallOptions::default() };
         match PendingCall::new(&mailbox, Method::Ping, None, options).await {
-            CallEnding::Ended(Outcome::TimedOut { .. }) => break,
-            CallEnding::Ended(Outcome::Closed { .. }) | CallEnding::Refused(CallRefused::Closed) => {
+            CallEnd::TimedOut { .. } => break,
+            CallEnd::Closed { .. } | CallEnd::NotMade(CallRefused::Closed) => {
                 return std::future::pending().await;
             }
             // An error is a sign of life too.

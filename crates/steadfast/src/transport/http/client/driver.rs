@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use steadfast_model::Method;
-use steadfast_proto::connection::{Hello, Limits, Outcome, Transmit};
+use steadfast_proto::connection::{CallEnd, Hello, Limits, Transmit};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Level;
@@ -185,7 +185,7 @@ impl<S: Service> HttpDriver<S> {
                 (Ok(outgoing), _) => outgoing,
                 // Without its headers it would be refused, and for another reason.
                 (Err(why), Some(call)) => {
-                    self.engine.connection.handle_call_ended(call, Outcome::Unsendable(why));
+                    self.engine.connection.handle_call_ended(call, CallEnd::Unsendable(why));
                     continue;
                 }
                 // Messages that want no answer are not mirrored.

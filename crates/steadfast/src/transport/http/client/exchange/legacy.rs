@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use reqwest::Url;
 use steadfast_model::{ErrorObject, Method, code};
-use steadfast_proto::connection::Outcome;
+use steadfast_proto::connection::CallEnd;
 
 use super::refusal::unanswered;
 use super::{DriverEvent, MessagePost};
@@ -20,7 +20,7 @@ const ACCEPTANCE: usize = 64 * 1024;
 
 impl MessagePost {
     /// Sends it over HTTP+SSE, if that is spoken or expected to be. `None` if something newer is to be tried.
-    pub(crate) async fn post_legacy(&mut self, body: &Bytes) -> Option<Result<(), Outcome>> {
+    pub(crate) async fn post_legacy(&mut self, body: &Bytes) -> Option<Result<(), CallEnd>> {
         let shared = Arc::clone(&self.shared);
         let legacy = &shared.legacy;
         if let Some(endpoint) = legacy.endpoint() {
@@ -32,7 +32,7 @@ impl MessagePost {
         if self.outgoing.method != Some(Method::Initialize) {
             // Who probes for a newer revision goes on with the handshake.
             let error = ErrorObject::new(code::METHOD_NOT_FOUND, "HTTP+SSE is spoken after a handshake only");
-            return Some(Err(Outcome::Refused(error)));
+            return Some(Err(CallEnd::Refused(error)));
         }
         match open(&shared).await {
             Ok(events) => Some(self.opened(events, body.clone()).await),
@@ -48,7 +48,7 @@ impl MessagePost {
 
     /// `initialize` was refused. If the server has the stream of HTTP+SSE instead, that is spoken from here on; if not, its
     /// refusal is what is known.
-    pub(crate) async fn refused_or_legacy(&mut self, response: FetchResponse, body: Bytes) -> Result<(), Outcome> {
+    pub(crate) async fn refused_or_legacy(&mut self, response: FetchResponse, body: Bytes) -> Result<(), CallEnd> {
         let refusal = self.read_refusal(response).await;
         if !is_refusal_of_its_kind(refusal.status, refusal.error.as_ref()) {
             return self.end_refused(refusal).await;
@@ -63,7 +63,7 @@ impl MessagePost {
         }
     }
 
-    async fn opened(&mut self, events: Events, body: Bytes) -> Result<(), Outcome> {
+    async fn opened(&mut self, events: Events, body: Bytes) -> Result<(), CallEnd> {
         self.tell(DriverEvent::StreamOpened(Box::new(events))).await;
         let shared = Arc::clone(&self.shared);
         match shared.legacy.endpoint() {
@@ -72,13 +72,13 @@ impl MessagePost {
         }
     }
 
-    async fn deliver(&mut self, endpoint: &Url, body: Bytes) -> Result<(), Outcome> {
+    async fn deliver(&mut self, endpoint: &Url, body: Bytes) -> Result<(), CallEnd> {
         let wanted = HttpRequest { endpoint: Some(endpoint), ..self.wanted(body) };
         let response = self.shared.send(wanted).await.map_err(unanswered)?;
         match response.status() {
             StatusCode::NOT_FOUND => {
                 self.tell(DriverEvent::SessionLost).await;
-                Err(Outcome::SessionLost)
+                Err(CallEnd::SessionLost)
             }
             status if status.is_success() => {
                 self.note_delivered();
@@ -90,14 +90,14 @@ impl MessagePost {
     }
 }
 
-fn not_sent(why: String) -> Outcome {
-    Outcome::Lost { sent: false, why }
+fn not_sent(why: String) -> CallEnd {
+    CallEnd::Lost { sent: false, why }
 }
 
 /// Whatever became of the request for the stream, `initialize` was not sent.
-fn unopened(outcome: Outcome) -> Outcome {
+fn unopened(outcome: CallEnd) -> CallEnd {
     match outcome {
-        Outcome::Lost { why, .. } => not_sent(why),
+        CallEnd::Lost { why, .. } => not_sent(why),
         other => other,
     }
 }

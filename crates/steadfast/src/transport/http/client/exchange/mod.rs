@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::header::CONTENT_ENCODING;
 use steadfast_model::Method;
-use steadfast_proto::connection::{CallKey, Outcome};
+use steadfast_proto::connection::{CallEnd, CallKey};
 use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::http::name;
 use steadfast_proto::mutant;
@@ -35,7 +35,7 @@ pub(crate) enum DriverEvent {
     /// A message of the server's.
     Message(Vec<u8>),
     /// A call has ended without one.
-    Ended(CallKey, Outcome),
+    Ended(CallKey, CallEnd),
     /// The server does not know the session.
     SessionLost,
     /// The stream of HTTP+SSE is open.
@@ -92,7 +92,7 @@ impl MessagePost {
         let (call, delivery) = (self.call, Arc::clone(&self.delivery));
         move || {
             let why = "what makes the requests failed unexpectedly".to_owned();
-            Some(DriverEvent::Ended(call?, Outcome::Lost { sent: delivery.has_left(), why }))
+            Some(DriverEvent::Ended(call?, CallEnd::Lost { sent: delivery.has_left(), why }))
         }
     }
 
@@ -107,13 +107,13 @@ impl MessagePost {
     }
 
     /// A call has deadlines of its own. What wants no answer has this one, whether or not who makes the requests keeps to it.
-    async fn post_in_time(&mut self, body: Bytes) -> Result<(), Outcome> {
+    async fn post_in_time(&mut self, body: Bytes) -> Result<(), CallEnd> {
         let runtime = Arc::clone(&self.shared.runtime);
         let posted = before(&*runtime, Some(runtime.now() + DELIVERING), self.post(body)).await;
         posted.unwrap_or_else(|| Err(lost("the server did not take it in time".to_owned())))
     }
 
-    async fn post(&mut self, body: Bytes) -> Result<(), Outcome> {
+    async fn post(&mut self, body: Bytes) -> Result<(), CallEnd> {
         if let Some(done) = self.post_legacy(&body).await {
             return done;
         }
@@ -134,7 +134,7 @@ impl MessagePost {
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
                 self.tell(DriverEvent::SessionLost).await;
-                Err(Outcome::SessionLost)
+                Err(CallEnd::SessionLost)
             }
             status if status.is_success() => {
                 self.note_delivered();
@@ -157,9 +157,9 @@ impl MessagePost {
         }
     }
 
-    async fn read(&mut self, response: FetchResponse) -> Result<(), Outcome> {
+    async fn read(&mut self, response: FetchResponse) -> Result<(), CallEnd> {
         if let Some(encoding) = packed(&response) {
-            return Err(Outcome::Unreadable(format!("it is packed ({encoding}), which was not asked for")));
+            return Err(CallEnd::Unreadable(format!("it is packed ({encoding}), which was not asked for")));
         }
         if is_events(&response) {
             return self.read_events(response).await;
@@ -183,14 +183,14 @@ impl MessagePost {
         match said {
             Relation::Other if self.call.is_some() => {
                 // What was heard is looked at first: if it holds the answer after all, this is of no effect.
-                Err(Outcome::Unreadable("the response is not an answer to the request".to_owned()))
+                Err(CallEnd::Unreadable("the response is not an answer to the request".to_owned()))
             }
             _ => Ok(()),
         }
     }
 
     /// Reads until the answer has come. What breaks off before is resumed, in revisions that know how.
-    async fn read_events(&mut self, response: FetchResponse) -> Result<(), Outcome> {
+    async fn read_events(&mut self, response: FetchResponse) -> Result<(), CallEnd> {
         let longest = self.shared.longest;
         let mut events = Events::new(response, longest);
         let mut backoff = StreamBackoff::of_an_answer();
@@ -267,7 +267,7 @@ impl MessagePost {
         match envelope::read(message, self.shared.depth) {
             Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Relation::Answer,
             Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) if self.call.is_some() => {
-                serde_json::from_str(error).map_or(Relation::Other, |error| Relation::Refusal(Outcome::Refused(error)))
+                serde_json::from_str(error).map_or(Relation::Other, |error| Relation::Refusal(CallEnd::Refused(error)))
             }
             _ => Relation::Other,
         }
@@ -278,23 +278,23 @@ impl MessagePost {
 enum Relation {
     Answer,
     /// An error without an id is the outcome of the request that it answers.
-    Refusal(Outcome),
+    Refusal(CallEnd),
     Other,
 }
 
 /// What is known of a message that wants no answer and was not taken.
-fn words(outcome: &Outcome) -> &str {
+fn words(outcome: &CallEnd) -> &str {
     match outcome {
-        Outcome::Refused(error) => &error.message,
-        Outcome::Lost { why, .. } | Outcome::Unreadable(why) | Outcome::Unsendable(why) => why,
-        Outcome::SessionLost => "the server does not know the session",
+        CallEnd::Refused(error) => &error.message,
+        CallEnd::Lost { why, .. } | CallEnd::Unreadable(why) | CallEnd::Unsendable(why) => why,
+        CallEnd::SessionLost => "the server does not know the session",
         _ => "it was given up",
     }
 }
 
 /// It came, and would come again: this is no lost connection.
-fn too_long(longest: usize) -> Outcome {
-    Outcome::Unreadable(format!("a message of more than {longest} bytes"))
+fn too_long(longest: usize) -> CallEnd {
+    CallEnd::Unreadable(format!("a message of more than {longest} bytes"))
 }
 
 /// How a body was made smaller, if it was.

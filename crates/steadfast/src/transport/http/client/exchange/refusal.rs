@@ -4,7 +4,7 @@ use http::StatusCode;
 use http::header::LOCATION;
 use serde_json::json;
 use steadfast_model::{ErrorObject, code};
-use steadfast_proto::connection::Outcome;
+use steadfast_proto::connection::CallEnd;
 use steadfast_proto::envelope::{self, AnswerBody, Message};
 use steadfast_proto::mutant;
 
@@ -27,7 +27,7 @@ pub(crate) struct Refusal {
 
 impl MessagePost {
     /// The server says no, in its own words or with a bare status.
-    pub(crate) async fn refused(&self, response: FetchResponse) -> Result<(), Outcome> {
+    pub(crate) async fn refused(&self, response: FetchResponse) -> Result<(), CallEnd> {
         let refusal = self.read_refusal(response).await;
         self.end_refused(refusal).await
     }
@@ -46,7 +46,7 @@ impl MessagePost {
         Refusal { status, body, is_under_its_id, error, elsewhere }
     }
 
-    pub(crate) async fn end_refused(&self, refusal: Refusal) -> Result<(), Outcome> {
+    pub(crate) async fn end_refused(&self, refusal: Refusal) -> Result<(), CallEnd> {
         let Refusal { status, body, is_under_its_id, error, elsewhere } = refusal;
         if is_under_its_id {
             self.tell(DriverEvent::Message(body)).await;
@@ -54,7 +54,7 @@ impl MessagePost {
         }
         // It was refused before its id was read; but it is the answer to this request.
         if let Some(error) = error {
-            return Err(Outcome::Refused(error));
+            return Err(CallEnd::Refused(error));
         }
         let why = match elsewhere {
             Some(origin) => format!("the server points to another origin ({origin}), where nothing is sent: {status}"),
@@ -62,11 +62,11 @@ impl MessagePost {
         };
         if status.is_client_error() {
             let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
-            return Err(Outcome::Refused(error));
+            return Err(CallEnd::Refused(error));
         }
         match status {
             // A server that wants the same request made elsewhere has not begun, and would say so again.
-            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Err(Outcome::Unsendable(why)),
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Err(CallEnd::Unsendable(why)),
             // One that fails may have failed in the middle of it, and 303 says where to look for what was done.
             _ => Err(lost(why)),
         }
@@ -81,18 +81,18 @@ impl MessagePost {
 }
 
 /// What becomes of a message that there is no response to.
-pub(crate) fn unanswered(why: NoResponse) -> Outcome {
+pub(crate) fn unanswered(why: NoResponse) -> CallEnd {
     match why {
         // Whoever authorizes has tried what there is to try.
-        NoResponse::Unauthorized(why) => Outcome::Unsendable(format!("not authorized: {why}")),
-        NoResponse::Failed(error) if error.is_unwritable() => Outcome::Unsendable(error.to_string()),
+        NoResponse::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
+        NoResponse::Failed(error) if error.is_unwritable() => CallEnd::Unsendable(error.to_string()),
         NoResponse::Failed(error) => {
-            Outcome::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
+            CallEnd::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
         }
     }
 }
 
 /// It was sent, and nobody knows what became of it.
-pub(crate) fn lost(why: String) -> Outcome {
-    Outcome::Lost { sent: true, why }
+pub(crate) fn lost(why: String) -> CallEnd {
+    CallEnd::Lost { sent: true, why }
 }
