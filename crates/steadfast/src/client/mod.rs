@@ -45,8 +45,6 @@ pub use notifications::logs::Logs;
 
 pub use crate::validation::form::check as check_form;
 
-pub(crate) use call::result::result_of;
-
 use crate::runtime::Runtime;
 use cache::{ClientCache, Wire};
 use connection::reconnecting::ReconnectingConnection;

@@ -288,7 +288,7 @@ impl Context {
         let text = era::params_text(execution.peer.revision, &params, &none).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
         let ending = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
-        crate::client::result_of::<R>(ending)
+        crate::runtime::connection::call_result::result_of::<R>(ending)
     }
 
     /// Asks whether the client is there.

@@ -2,8 +2,8 @@
 
 use steadfast_proto::mutant;
 
-use super::result::{CallLoss, LossKind};
 use crate::error::Outcome;
+use crate::runtime::connection::call_result::{CallLoss, LossKind};
 
 /// How often one call was made, and whether it may be made again.
 pub(crate) struct Attempts {

@@ -19,7 +19,6 @@ use super::attempts::Attempts;
 use super::canceller::Canceller;
 use super::header_lookup::{HeaderLookup, look_up};
 use super::request::InFlightRequest;
-use super::result::{CallLoss, LossKind, complete, text_of};
 use super::rounds::Rounds;
 use super::{Call, Settings};
 use crate::client::Client;
@@ -30,6 +29,7 @@ use crate::client::tasks;
 use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel::takes_cancellations;
 use crate::error::{Error, Outcome};
+use crate::runtime::connection::call_result::{CallLoss, LossKind, complete, text_of};
 use crate::runtime::timeout::{before, unless};
 use crate::runtime::{CallOptions, PendingCall, Runtime};
 

@@ -8,7 +8,6 @@ pub(crate) mod outcome;
 pub(crate) mod pending;
 pub(crate) mod progress;
 pub(crate) mod request;
-pub(crate) mod result;
 pub(crate) mod rounds;
 
 use std::time::Duration;

@@ -12,11 +12,11 @@ use std::task::{Context, Poll};
 use steadfast_model::request::Request;
 use steadfast_proto::connection::CallEnd;
 
-use super::result::text_of;
 use crate::client::Client;
 use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel;
 use crate::client::tasks::registry::{PendingCancellation, TaskEntry};
+use crate::runtime::connection::call_result::text_of;
 use crate::runtime::{OnProgress, PendingCall};
 
 /// See the [module](self). Awaited for how it ends; to be dropped when that was looked at.

@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use super::live::{LiveConnection, wait_until_closed};
 use super::opening::{Opener, is_final};
 use super::reconnect::{FailureStreak, Reconnect};
-use crate::client::call::result::{CallLoss, LossKind, text_of};
 use crate::error::{Error, ErrorKind, Outcome};
+use crate::runtime::connection::call_result::{CallLoss, LossKind, text_of};
 use crate::runtime::timeout::sleep_until;
 
 /// The way from a client to its server, over as many links as it takes.

@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 
 use super::Change;
 use super::subscriptions::SubscribedResources;
-use crate::client::call::result::CallLoss;
 use crate::error::Error;
 use crate::runtime::Backlog;
+use crate::runtime::connection::call_result::CallLoss;
 
 /// Those who hear it.
 #[derive(Clone)]

@@ -20,11 +20,11 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
 
 use crate::client::Client;
-use crate::client::call::result::{CallLoss, LossKind, result_of};
 use crate::client::connection::live::LiveConnection;
 use crate::client::connection::reconnect::FailureStreak;
 use crate::client::connection::reconnecting::LostConnection;
 use crate::error::{Error, Outcome};
+use crate::runtime::connection::call_result::{CallLoss, LossKind, result_of};
 use crate::runtime::timeout::{sleep_until, unless};
 use crate::runtime::{CallOptions, PendingCall};
 use listeners::{Failure, Listener};

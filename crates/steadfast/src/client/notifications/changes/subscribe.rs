@@ -10,10 +10,10 @@ use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
 use super::listeners::{ChangeListeners, Failure, Listener};
-use crate::client::call::result::{CallLoss, result_of};
 use crate::client::connection::live::{LiveConnection, wait_until_audible};
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
+use crate::runtime::connection::call_result::{CallLoss, result_of};
 use crate::runtime::timeout::{before, unless};
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
