@@ -43,9 +43,10 @@ pub(crate) use connection::mailbox::{DriverCommand, Mailbox};
 pub(crate) use connection::notifications::PendingNotifications;
 pub(crate) use handler::execution::{Execution, Shielded};
 pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
+pub(crate) use handler::prepared::{PreparedHandler, Route, Start};
 #[cfg(feature = "http-client")]
 pub(crate) use handler::task::drop_quietly;
-pub(crate) use handler::task::{Job, launch, poll_quietly};
+pub(crate) use handler::task::{Job, poll_quietly};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerLogRecord, RateLimitedLog};
 #[cfg(feature = "http")]

@@ -64,6 +64,7 @@ pub(crate) use tool::handler::Run;
 use subscriptions::watch::Watchers;
 
 use crate::error::Error;
+use dispatch::layer::{Layer, RequireTasksExtension};
 use tasks::{TaskSettings, TaskSupport, Tasks};
 
 /// A server: who it is and what it offers. Cheap to clone; all clones are the same server.
@@ -93,6 +94,8 @@ struct Inner {
     resource_templates: LiveCatalog<ResourceTemplate>,
     tasks: Arc<Tasks>,
     watchers: Arc<Watchers>,
+    /// What runs before every request is routed, in this order.
+    layers: Vec<Arc<dyn Layer>>,
 }
 
 /// What a server is built with.
@@ -191,6 +194,11 @@ impl Server {
         &self.inner.profile.limits
     }
 
+    /// What runs before every request is routed, in this order.
+    pub(crate) fn layers(&self) -> &[Arc<dyn Layer>] {
+        &self.inner.layers
+    }
+
     /// What clients carry for it is sealed with these.
     pub(crate) fn state_keys(&self) -> &StateKeys {
         &self.inner.profile.state_keys
@@ -283,6 +291,7 @@ impl Server {
             resource_templates: LiveCatalog::new(parts.resource_templates, page_size),
             tasks: Arc::new(Tasks::new(profile.tasks.clone(), Arc::clone(&watchers))),
             watchers,
+            layers: vec![Arc::new(RequireTasksExtension)],
             decoration,
             profile,
         };

@@ -21,7 +21,7 @@ use super::notifications::changes::ChangeListeners;
 use super::tasks::cancel;
 use super::tasks::registry::TaskRegistry;
 use crate::error::Error;
-use crate::runtime::{DispatchResult, Execution, Job, Mailbox, Runtime, Service, launch};
+use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PreparedHandler, Route, Runtime, Service, Start};
 use capabilities::RequestedInput;
 
 /// What a handler comes to: the result, written for the peer's revision, or an error.
@@ -119,8 +119,7 @@ impl Service for ClientService {
                 None => Err(Error::refused(request.method, not_found)),
             }
         }));
-        launch(Arc::clone(&execution), job, encode, None);
-        DispatchResult::Running(execution)
+        Route::Handler(PreparedHandler::new(execution, job, encode)).start()
     }
 
     fn notified(&mut self, method: Method, params: OwnedParams) {

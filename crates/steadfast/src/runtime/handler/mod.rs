@@ -4,5 +4,6 @@
 pub(crate) mod execution;
 pub(crate) mod input_rounds;
 pub(crate) mod output_budget;
+pub(crate) mod prepared;
 pub(crate) mod suspend;
 pub(crate) mod task;

@@ -31,7 +31,7 @@ pub(crate) enum Job<T> {
 
 /// Starts a handler behind its fence. `grace` is set for one that is not dropped when it is to stop, and says how long it
 /// may go on.
-pub(crate) fn launch<T, E>(execution: Arc<Execution>, job: Job<T>, encode: E, grace: Option<Duration>)
+pub(super) fn launch<T, E>(execution: Arc<Execution>, job: Job<T>, encode: E, grace: Option<Duration>)
 where
     T: Send + 'static,
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,

@@ -1,7 +1,7 @@
 //! A prompt: what clients are told about it, and the function that fills it in.
 
+pub(crate) mod registry;
 pub(crate) mod reply;
-pub(crate) mod requests;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! A resource: what clients are told about it, and what it holds.
 
 pub(crate) mod read;
+pub(crate) mod registry;
 pub(crate) mod reply;
-pub(crate) mod requests;
 pub(crate) mod template;
 
 use std::fmt;

@@ -15,9 +15,10 @@ use steadfast_model::{
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
 
+use super::dispatch::Scope;
 use super::tasks::{self, TaskListener, TaskRecord};
 use super::{Change, Server, Watcher};
-use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PendingNotifications, Runtime, launch};
+use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PendingNotifications, PreparedHandler, Route, Start};
 
 /// What the peer of a connection of an older revision is told.
 pub(super) struct Subscriptions {
@@ -88,34 +89,47 @@ impl Subscriptions {
     }
 }
 
+/// The route of `subscriptions/listen`.
+enum Listen<Lists, Tasks> {
+    Answer(Answer),
+    Lists(Lists),
+    Tasks(Tasks),
+}
+
+impl<Lists: Start, Tasks: Start> Start for Listen<Lists, Tasks> {
+    fn start(self) -> DispatchResult {
+        match self {
+            Self::Answer(answer) => answer.start(),
+            Self::Lists(route) => route.start(),
+            Self::Tasks(route) => route.start(),
+        }
+    }
+}
+
 /// Opens a stream of notifications, for as long as the request lives.
-pub(super) fn listen(
-    server: &Server,
-    request: &Request,
-    mailbox: &Arc<Mailbox>,
-    runtime: &Arc<dyn Runtime>,
-) -> DispatchResult {
+pub(super) fn listen(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
+    let Scope { server, mailbox, .. } = scope;
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
         Ok(params) => params.notifications,
         Err(error) => {
             let message = format!("params of subscriptions/listen: {error}");
-            return DispatchResult::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+            return Listen::Answer(refuse(request, &ErrorObject::invalid_params(message)));
         }
     };
     let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
         let message = format!("a subscription may name {most} resources and tasks, which is the limit");
-        return DispatchResult::Answered(refuse(request, &ErrorObject::invalid_params(message)));
+        return Listen::Answer(refuse(request, &ErrorObject::invalid_params(message)));
     }
     let declared = server.capabilities();
     let task_ids = if declared.has(Capability::Tasks) { asked.task_ids.clone() } else { Vec::new() };
     if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
-        return DispatchResult::Answered(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
+        return Listen::Answer(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
     }
     let stream = Stream { honoured: honour(asked, &declared), revision: request.peer.revision, id: request.id.clone() };
-    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
+    let execution = scope.execution(request);
     if !task_ids.is_empty() {
-        return listen_to_tasks(server, stream, task_ids, execution);
+        return Listen::Tasks(listen_to_tasks(server, stream, task_ids, execution));
     }
     let acknowledged = stream.acknowledgement();
     let watcher = stream.watcher(PendingNotifications::new(mailbox, Some(request.key)), None);
@@ -128,8 +142,8 @@ pub(super) fn listen(
         // It is ended from outside: by the peer, or with the connection.
         std::future::pending::<Infallible>().await
     }));
-    launch(Arc::clone(&execution), lasting, |never, _| match never {}, None);
-    DispatchResult::Listening { execution, acknowledged }
+    let encode = |never: Infallible, _: &Execution| match never {};
+    Listen::Lists(Route::Handler(PreparedHandler::new(execution, lasting, encode).acknowledged(acknowledged)))
 }
 
 /// The same for a client that names tasks. Which of them are its own is known when the store has been asked: until then the
@@ -139,7 +153,7 @@ fn listen_to_tasks(
     mut stream: Stream,
     task_ids: Vec<String>,
     execution: Arc<Execution>,
-) -> DispatchResult {
+) -> Route<ErrorObject, impl FnOnce(ErrorObject, &Execution) -> Answer + Send + 'static + use<>> {
     let mailbox = &execution.mailbox;
     let notices = PendingNotifications::held(mailbox, execution.key);
     let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
@@ -163,8 +177,7 @@ fn listen_to_tasks(
         std::future::pending().await
     }));
     let encode = |error: ErrorObject, execution: &Execution| Answer::error(&execution.id, &error);
-    launch(Arc::clone(&execution), lasting, encode, None);
-    DispatchResult::Running(execution)
+    Route::Handler(PreparedHandler::new(execution, lasting, encode))
 }
 
 /// What a stream was promised.

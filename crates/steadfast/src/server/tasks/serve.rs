@@ -15,9 +15,8 @@ use tokio::sync::oneshot;
 
 use super::{NewTask, TaskSupport, Tasks, run};
 use crate::error::Error;
-use crate::runtime::{DispatchResult, Exchange, Execution, Job, Mailbox, Runtime, Service, launch};
-use crate::server::dispatch::ServerService;
-use crate::server::input::round;
+use crate::runtime::{Exchange, Execution, Job, PreparedHandler, Route, Runtime, Service, Start};
+use crate::server::dispatch::{Scope, ServerService};
 use crate::server::{Context, Server, Tool};
 
 /// What a call of a tool that may be a task comes to.
@@ -41,27 +40,22 @@ pub(crate) fn task_decision(tool: &Tool, peer: &Peer) -> TaskDecision {
 }
 
 /// Makes a task of a call, and answers with it once it is kept.
-pub(crate) fn begin(
-    server: &Server,
-    tool: &Tool,
-    request: &Request,
-    mailbox: &Arc<Mailbox>,
-    runtime: &Arc<dyn Runtime>,
-) -> DispatchResult {
+pub(crate) fn begin(scope: Scope<'_>, tool: &Tool, request: &Request) -> impl Start + use<> {
+    let Scope { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
-        Err(error) => return DispatchResult::Answered(Answer::error(&request.id, &error)),
+        Err(error) => return Route::Answer(Answer::error(&request.id, &error)),
     };
     let first = tool.asks_first().cloned();
     let execution = match first {
-        Some(_) => round::execution(server, request, mailbox, runtime),
-        None => Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime)),
+        Some(_) => scope.execution_with_input(request),
+        None => scope.execution(request),
     };
     let ctx = Context::new(Arc::clone(&execution), server);
     let decorated = server.clone();
     let (server, inner) = (server.clone(), Arc::clone(runtime));
-    start(decorated, execution, async move {
+    let work: TaskWork = Box::pin(async move {
         if let Some(first) = first
             && let Err(error) = first.ask(ctx).await
         {
@@ -76,7 +70,8 @@ pub(crate) fn begin(
         inner.spawn(Box::pin(make(tasks, new, Arc::clone(&inner), begin, tell)));
         let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not made")))?;
         Ok(TaskReply::Created(CreateTaskResult::new(task)))
-    })
+    });
+    route(decorated, execution, work)
 }
 
 /// Makes a task, tells its client of it, and runs it. One whose client is gone by then is given up: nobody knows its name.
@@ -100,16 +95,9 @@ async fn make<S: Service>(
 }
 
 /// Answers a request about a task.
-pub(crate) fn serve(
-    server: &Server,
-    request: &Request,
-    mailbox: &Arc<Mailbox>,
-    runtime: &Arc<dyn Runtime>,
-) -> DispatchResult {
-    let refuse = |error: &ErrorObject| DispatchResult::Answered(Answer::error(&request.id, error));
-    if !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
-        return refuse(&without_tasks(request.method.name()));
-    }
+pub(crate) fn serve(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
+    let Scope { server, mailbox, .. } = scope;
+    let refuse = |error: &ErrorObject| Route::Answer(Answer::error(&request.id, error));
     let Some(id) = request.params.get_string("taskId").map(std::borrow::Cow::into_owned) else {
         return refuse(&ErrorObject::invalid_params("params.taskId must be the name of a task"));
     };
@@ -122,8 +110,8 @@ pub(crate) fn serve(
     };
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.owner();
-    let execution = Execution::new(request, Arc::clone(mailbox), Arc::clone(runtime));
-    start(server.clone(), execution, async move {
+    let execution = scope.execution(request);
+    let work: TaskWork = Box::pin(async move {
         let owner = owner.as_deref();
         match method {
             Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
@@ -131,7 +119,8 @@ pub(crate) fn serve(
             Method::CancelTask => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
             _ => Err(ErrorObject::method_not_found(method.name())),
         }
-    })
+    });
+    route(server.clone(), execution, work)
 }
 
 enum TaskReply {
@@ -142,32 +131,28 @@ enum TaskReply {
     Done,
 }
 
-fn start(
+/// What a request about tasks comes to.
+type TaskWork = Pin<Box<dyn Future<Output = Result<TaskReply, ErrorObject>> + Send>>;
+
+/// The route of work that ends with a reply about a task.
+fn route(
     server: Server,
     execution: Arc<Execution>,
-    work: impl Future<Output = Result<TaskReply, ErrorObject>> + Send + 'static,
-) -> DispatchResult {
-    let work: Pin<Box<dyn Future<Output = Result<TaskReply, ErrorObject>> + Send>> = Box::pin(work);
-    let encode = move |reply: Result<TaskReply, ErrorObject>, execution: &Execution| {
-        let (id, revision, decoration) = (&execution.id, execution.peer.revision, server.decoration());
-        match reply {
-            Ok(TaskReply::NotBegun(result)) => {
-                Answer::result(id, |out| era::write_result(revision, &result, decoration, out))
-            }
-            Ok(TaskReply::Created(created)) => {
-                Answer::result(id, |out| era::write_result(revision, &created, decoration, out))
-            }
-            Ok(TaskReply::Shown(shown)) => {
-                Answer::result(id, |out| era::write_result(revision, &*shown, decoration, out))
-            }
-            Ok(TaskReply::Done) => {
-                Answer::result(id, |out| era::write_result(revision, &EmptyResult::default(), decoration, out))
-            }
-            Err(error) => Answer::error(id, &error),
-        }
+    work: TaskWork,
+) -> Route<Result<TaskReply, ErrorObject>, impl FnOnce(Result<TaskReply, ErrorObject>, &Execution) -> Answer + Send> {
+    let encode = move |reply: Result<TaskReply, ErrorObject>, execution: &Execution| match reply {
+        Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, &server),
+        Ok(TaskReply::Created(created)) => result_answer(&created, execution, &server),
+        Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, &server),
+        Ok(TaskReply::Done) => result_answer(&EmptyResult::default(), execution, &server),
+        Err(error) => Answer::error(&execution.id, &error),
     };
-    launch(Arc::clone(&execution), Job::Future(work), encode, None);
-    DispatchResult::Running(execution)
+    Route::Handler(PreparedHandler::new(execution, Job::Future(work), encode))
+}
+
+fn result_answer(result: &impl era::ResultShape, execution: &Execution, server: &Server) -> Answer {
+    let (revision, decoration) = (execution.peer.revision, server.decoration());
+    Answer::result(&execution.id, |out| era::write_result(revision, result, decoration, out))
 }
 
 fn read_call(tool: &Tool, owner: Option<String>, request: &Request) -> Result<NewTask, ErrorObject> {

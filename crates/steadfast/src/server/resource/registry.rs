@@ -1,23 +1,13 @@
-//! The resources of a server: adding and removing them, and reading them.
+//! The resources of a server: adding, removing and listing them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use steadfast_model as model;
-use steadfast_model::{
-    Cache, ErrorObject, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, ResourceContents, era,
-};
-use steadfast_proto::connection::{Peer, Request};
-use steadfast_proto::encode::Answer;
+use steadfast_model::{ListResourceTemplatesResult, ListResourcesResult};
 
 use super::Resource;
-use super::reply::ResourceReply;
 use super::template::ResourceTemplate;
-use crate::error::Error;
-use crate::runtime::{DispatchResult, Execution, Job, Mailbox, Runtime, launch};
-use crate::server::input::{need, round};
-use crate::server::prompt::requests::encode;
-use crate::server::{Catalog, Change, Context, Item, Server};
+use crate::server::{Catalog, Change, Item, Server};
 
 impl Item for Resource {
     const KIND: u8 = b'r';
@@ -160,58 +150,4 @@ impl Server {
     pub(crate) fn resource_template_list(&self) -> Arc<Catalog<ResourceTemplate>> {
         self.inner.resource_templates.now()
     }
-}
-
-/// Starts the answer to `resources/read`.
-pub(crate) fn read(
-    server: &Server,
-    grace: Duration,
-    request: &Request,
-    mailbox: &Arc<Mailbox>,
-    runtime: &Arc<dyn Runtime>,
-) -> DispatchResult {
-    let refuse = |error: &ErrorObject| {
-        DispatchResult::Answered(Answer::error(&request.id, &era::error_for(request.peer.revision, error)))
-    };
-    let Some(uri) = request.params.get_string("uri") else {
-        return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
-    };
-    let execution = round::execution(server, request, mailbox, runtime);
-    let ctx = Context::new(Arc::clone(&execution), server);
-    let (job, cooperative) = match begin(server, &uri, &request.peer, ctx) {
-        Ok(begun) => begun,
-        Err(error) => return refuse(error.object()),
-    };
-    let resumed = round::is_resumed(request);
-    let server = server.clone();
-    let encode = move |reply: ResourceReply, execution: &Execution| {
-        // What answers to questions led to is nobody else's, and is not there to be had again.
-        let reply = reply.map(|result| if resumed { result.with_cache(Cache::default()) } else { result });
-        let size = |result: &ReadResourceResult| result.contents.iter().map(size_of).sum();
-        encode(reply, size, execution, &server)
-    };
-    launch(Arc::clone(&execution), job, encode, cooperative.then_some(grace));
-    DispatchResult::Running(execution)
-}
-
-/// Finds who reads a URI: the resource that is there, else the first template that it follows. No user code runs here.
-fn begin(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Result<(Job<ResourceReply>, bool), Error> {
-    if let Some(resource) = server.resource_list().find(uri) {
-        need::check(resource.needs(), client)?;
-        return Ok((resource.start(ctx), resource.is_cooperative()));
-    }
-    let templates = server.resource_template_list();
-    let found = templates.iter().find_map(|template| Some((template, template.start(uri)?)));
-    let (template, begin) = found.ok_or_else(|| Error::resource_not_found(uri))?;
-    need::check(template.needs(), client)?;
-    Ok((begin(ctx), template.is_cooperative()))
-}
-
-/// About how many bytes contents take on the wire.
-fn size_of(contents: &ResourceContents) -> usize {
-    64 + contents.uri().len()
-        + match contents {
-            ResourceContents::Text(text) => text.text.len(),
-            ResourceContents::Blob(blob) => blob.blob.len(),
-        }
 }

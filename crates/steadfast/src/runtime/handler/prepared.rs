@@ -1,0 +1,81 @@
+//! A handler that was found for a request, and the only place that launches one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_proto::encode::Answer;
+
+use super::execution::Execution;
+use super::task::{Job, launch};
+use crate::runtime::DispatchResult;
+
+/// A handler with what its task needs: ready to be launched. No user code has run so far.
+pub(crate) struct PreparedHandler<T, E> {
+    execution: Arc<Execution>,
+    job: Job<T>,
+    encode: E,
+    grace: Option<Duration>,
+    acknowledgement: Option<Box<str>>,
+}
+
+impl<T, E> PreparedHandler<T, E>
+where
+    T: Send + 'static,
+    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+{
+    /// `encode` writes what the handler returns as the response. It is called where the handler ran.
+    pub(crate) fn new(execution: Arc<Execution>, job: Job<T>, encode: E) -> Self {
+        Self { execution, job, encode, grace: None, acknowledgement: None }
+    }
+
+    /// The handler is cooperative: when it is to stop it is not dropped, but may go on for this long.
+    pub(crate) fn cooperative(mut self, grace: Option<Duration>) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// The request opens a stream of notifications, which begins with an acknowledgement with these parameters.
+    pub(crate) fn acknowledged(mut self, params: Box<str>) -> Self {
+        self.acknowledgement = Some(params);
+        self
+    }
+}
+
+/// How a request is answered.
+pub(crate) enum Route<T, E> {
+    /// The response is known already.
+    Answer(Answer),
+    /// A handler makes the response.
+    Handler(PreparedHandler<T, E>),
+}
+
+/// What a request was routed to, ready to start.
+pub(crate) trait Start {
+    /// Launches the handler, if there is one.
+    fn start(self) -> DispatchResult;
+}
+
+impl<T, E> Start for Route<T, E>
+where
+    T: Send + 'static,
+    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+{
+    fn start(self) -> DispatchResult {
+        let PreparedHandler { execution, job, encode, grace, acknowledgement } = match self {
+            Self::Answer(answer) => return DispatchResult::Answered(answer),
+            Self::Handler(prepared) => prepared,
+        };
+        launch(Arc::clone(&execution), job, encode, grace);
+        match acknowledgement {
+            Some(acknowledged) => DispatchResult::Listening { execution, acknowledged },
+            None => DispatchResult::Running(execution),
+        }
+    }
+}
+
+/// A response that is known already, for methods that never have a handler.
+impl Start for Answer {
+    fn start(self) -> DispatchResult {
+        DispatchResult::Answered(self)
+    }
+}

@@ -1,0 +1,75 @@
+//! The one encoder of results: what a handler returned becomes the response, in the form of the client's revision.
+
+use steadfast_model::era::{self, ResultShape};
+use steadfast_model::{CallToolResult, CompleteResult, Content, GetPromptResult, ReadResourceResult, ResourceContents};
+use steadfast_proto::encode::Answer;
+
+use crate::error::Error;
+use crate::runtime::Execution;
+use crate::server::Server;
+use crate::server::tool::error::Failure;
+
+/// A result that handlers return.
+pub(crate) trait HandlerResult: ResultShape + Sized {
+    /// About how many bytes it takes on the wire.
+    fn size_hint(&self) -> usize;
+
+    /// What a failure is: an error of JSON-RPC, unless the result itself can say that it failed.
+    fn from_failure(failure: Failure) -> Result<Self, Error> {
+        Err(failure.into_error())
+    }
+}
+
+impl HandlerResult for CallToolResult {
+    fn size_hint(&self) -> usize {
+        self.content.iter().map(content_size).sum()
+    }
+
+    fn from_failure(failure: Failure) -> Result<Self, Error> {
+        failure.into_answer()
+    }
+}
+
+impl HandlerResult for GetPromptResult {
+    fn size_hint(&self) -> usize {
+        self.messages.iter().map(|message| 32 + content_size(&message.content)).sum()
+    }
+}
+
+impl HandlerResult for ReadResourceResult {
+    fn size_hint(&self) -> usize {
+        let size = |contents: &ResourceContents| match contents {
+            ResourceContents::Text(text) => text.text.len(),
+            ResourceContents::Blob(blob) => blob.blob.len(),
+        };
+        self.contents.iter().map(|contents| 64 + contents.uri().len() + size(contents)).sum()
+    }
+}
+
+impl HandlerResult for CompleteResult {
+    fn size_hint(&self) -> usize {
+        self.completion.values.iter().map(|value| value.len() + 4).sum()
+    }
+}
+
+/// The response with what a handler returned, or with how it failed.
+pub(crate) fn encode<R: HandlerResult>(reply: Result<R, Failure>, execution: &Execution, server: &Server) -> Answer {
+    let revision = execution.peer.revision;
+    match reply.or_else(R::from_failure) {
+        Ok(result) => {
+            let buffer = execution.mailbox.buffer(result.size_hint());
+            let decoration = server.decoration();
+            Answer::result_in(buffer, &execution.id, |out| era::write_result(revision, &result, decoration, out))
+        }
+        Err(error) => Answer::error(&execution.id, &era::error_for(revision, error.object())),
+    }
+}
+
+fn content_size(content: &Content) -> usize {
+    64 + match content {
+        Content::Text(text) => text.text.len(),
+        Content::Image(image) => image.data.len(),
+        Content::Audio(audio) => audio.data.len(),
+        _ => 256,
+    }
+}

@@ -1,0 +1,155 @@
+//! The path of every request of a server, whatever its method and transport.
+//!
+//! ```text
+//!   transport              checks headers and the sender (HTTP), finds the messages
+//!   core                   checks the envelope, the revision, the id and the limits
+//!   ServerService::start   which route the method has
+//!   ServerService::run     1. layers: each may refuse the request          (layer.rs)
+//!                          2. route: find the handler, check capabilities  (routes.rs)
+//!                          3. start: launch the handler                    (runtime/handler/prepared.rs)
+//!   HandlerTask            runs the handler, encodes the response          (runtime/handler/task.rs, encode.rs)
+//! ```
+//!
+//! Nothing here runs user code or blocks. Lists are answered at once; handlers read their arguments where they run.
+
+pub(crate) mod encode;
+pub(crate) mod layer;
+mod routes;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use steadfast_model::era;
+use steadfast_model::{ErrorObject, Method, Principal};
+use steadfast_proto::connection::{Hello, Request, ServerHello};
+use steadfast_proto::encode::Answer;
+
+use super::input::round;
+use super::subscriptions::{self, Subscriptions};
+use super::tasks;
+use super::{Catalog, Item, Server};
+use crate::runtime::{DispatchResult, Engine, Exchange, Execution, Mailbox, Runtime, Service, Start};
+use layer::RequestInfo;
+
+/// One connection's view of a server.
+pub(crate) struct ServerService {
+    server: Server,
+    /// The notifications that the client of this connection gets. None if the connection lives for one request.
+    subscriptions: Option<Subscriptions>,
+    /// The connection runs the handler of a task.
+    within_task: bool,
+}
+
+/// What a route needs besides the request.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) mailbox: &'a Arc<Mailbox>,
+    pub(crate) runtime: &'a Arc<dyn Runtime>,
+}
+
+impl Scope<'_> {
+    /// The execution of a request whose handler asks its client for nothing.
+    pub(crate) fn execution(&self, request: &Request) -> Arc<Execution> {
+        Execution::new(request, Arc::clone(self.mailbox), Arc::clone(self.runtime))
+    }
+
+    /// The execution of a request whose handler may ask its client for input.
+    pub(crate) fn execution_with_input(&self, request: &Request) -> Arc<Execution> {
+        round::execution(self.server, request, self.mailbox, self.runtime)
+    }
+}
+
+impl ServerService {
+    pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
+        let subscriptions = Subscriptions::new(&server, &server.capabilities(), mailbox);
+        Self { server, subscriptions: Some(subscriptions), within_task: false }
+    }
+
+    /// For one request of 2026-07-28: it has no subscriptions of its connection.
+    #[cfg(feature = "http")]
+    pub(crate) fn for_exchange(server: Server) -> Self {
+        Self { server, subscriptions: None, within_task: false }
+    }
+
+    /// Runs the handler of a task once.
+    pub(super) fn exchange_for_task(
+        server: &Server,
+        principal: Option<&Principal>,
+        runtime: &Arc<dyn Runtime>,
+        message: &[u8],
+    ) -> Exchange<Self> {
+        let mut limits = server.limits().clone();
+        // A task may run until it expires.
+        limits.handler_deadline = None;
+        let service = Self { server: server.clone(), subscriptions: None, within_task: true };
+        let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
+        let service = |mailbox: &Arc<Mailbox>| {
+            mailbox.identify(principal);
+            service
+        };
+        Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message, ())
+    }
+
+    /// Runs one request: layers, route, handler. Every request of a server goes through here.
+    fn run<R: Start>(&self, request: Request, route: impl FnOnce(Request) -> R) -> DispatchResult {
+        let info = RequestInfo::new(&request);
+        for layer in self.server.layers() {
+            if let Err(error) = layer.on_request(&info) {
+                let error = era::error_for(request.peer.revision, &error);
+                return DispatchResult::Answered(Answer::error(&request.id, &error));
+            }
+        }
+        route(request).start()
+    }
+
+    /// A page of a list, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
+    fn list<T: Item>(&self, catalog: &Catalog<T>, request: &Request) -> Answer {
+        let cursor = request.params.get("cursor").filter(|cursor| *cursor != "null");
+        let text = cursor.map(|_| request.params.get_string("cursor").unwrap_or_default());
+        match catalog.list_answer(text.as_deref(), request.peer.revision, self.server.decoration()) {
+            Ok(list) => Answer::result(&request.id, |out| {
+                out.extend_from_slice(&list);
+                Ok::<_, Infallible>(())
+            }),
+            Err(error) => Answer::error(&request.id, &era::error_for(request.peer.revision, error.object())),
+        }
+    }
+
+    fn subscribe(&self, request: &Request, answer: impl Fn(&Subscriptions, &Server, &Request) -> Answer) -> Answer {
+        match &self.subscriptions {
+            Some(subscriptions) => answer(subscriptions, &self.server, request),
+            None => method_not_found(request),
+        }
+    }
+}
+
+impl Service for ServerService {
+    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
+        let server = &self.server;
+        let scope = Scope { server, mailbox, runtime };
+        match request.method {
+            Method::CallTool => self.run(request, |request| routes::call_tool(scope, request, self.within_task)),
+            Method::ListTools => self.run(request, |request| self.list(&server.tool_list(), &request)),
+            Method::GetPrompt => self.run(request, |request| routes::get_prompt(scope, request)),
+            Method::ListPrompts => self.run(request, |request| self.list(&server.prompt_list(), &request)),
+            Method::ReadResource => self.run(request, |request| routes::read_resource(scope, request)),
+            Method::ListResources => self.run(request, |request| self.list(&server.resource_list(), &request)),
+            Method::ListResourceTemplates => {
+                self.run(request, |request| self.list(&server.resource_template_list(), &request))
+            }
+            Method::Subscribe => self.run(request, |request| self.subscribe(&request, Subscriptions::subscribe)),
+            Method::Unsubscribe => self.run(request, |request| self.subscribe(&request, Subscriptions::unsubscribe)),
+            Method::Listen => self.run(request, |request| subscriptions::listen(scope, &request)),
+            Method::Complete => self.run(request, |request| routes::complete(scope, &request)),
+            Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
+                self.run(request, |request| tasks::serve(scope, &request))
+            }
+            _ => self.run(request, |request| method_not_found(&request)),
+        }
+    }
+}
+
+fn method_not_found(request: &Request) -> Answer {
+    Answer::error(&request.id, &ErrorObject::method_not_found(request.method.name()))
+}

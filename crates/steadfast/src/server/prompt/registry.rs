@@ -1,0 +1,80 @@
+//! The prompts of a server: adding, removing and listing them.
+
+use std::sync::Arc;
+
+use steadfast_model as model;
+use steadfast_model::ListPromptsResult;
+
+use super::Prompt;
+use crate::server::{Catalog, Change, Item, Server};
+
+impl Item for Prompt {
+    const KIND: u8 = b'p';
+    type Definition = model::Prompt;
+    type List = ListPromptsResult;
+
+    fn key(&self) -> &str {
+        self.name()
+    }
+
+    fn definition(&self) -> &model::Prompt {
+        self.definition()
+    }
+
+    fn page(definitions: Vec<model::Prompt>, next_cursor: Option<String>) -> ListPromptsResult {
+        let mut page = ListPromptsResult::new(definitions);
+        page.next_cursor = next_cursor;
+        page
+    }
+}
+
+/// Its prompts.
+impl Server {
+    /// Its prompts now, in the order in which they were added.
+    pub fn prompts(&self) -> Vec<Prompt> {
+        self.prompt_list().iter().cloned().collect()
+    }
+
+    /// The prompt of that name.
+    pub fn prompt(&self, name: &str) -> Option<Prompt> {
+        self.prompt_list().find(name).cloned()
+    }
+
+    /// Adds a prompt, also while clients are connected: they are told that the list has changed. A prompt of the same
+    /// name is replaced, and given back.
+    ///
+    /// Prompts are declared to clients that connect while there are any. For a server that begins without see
+    /// [`ServerBuilder::expect_prompts`](crate::server::ServerBuilder::expect_prompts).
+    ///
+    /// ```
+    /// use steadfast::{Prompt, Server};
+    ///
+    /// let server = Server::builder("growing", "1.0.0").expect_prompts().build();
+    /// server.add_prompt(Prompt::new("hello").handler(|| async { "Say hello." }));
+    /// assert!(server.prompt("hello").is_some());
+    /// assert!(server.remove_prompt("hello"));
+    /// assert!(server.prompts().is_empty());
+    /// ```
+    pub fn add_prompt(&self, prompt: Prompt) -> Option<Prompt> {
+        if let Some(problem) = prompt.problem() {
+            tracing::error!(prompt = prompt.name(), problem, "a prompt was added that cannot be filled in");
+        }
+        let replaced = self.inner.prompts.add(prompt);
+        self.inner.watchers.tell(&Change::Prompts);
+        replaced
+    }
+
+    /// Removes a prompt; false if there is none of that name.
+    pub fn remove_prompt(&self, name: &str) -> bool {
+        let removed = self.inner.prompts.remove(name);
+        if removed {
+            self.inner.watchers.tell(&Change::Prompts);
+        }
+        removed
+    }
+
+    /// The list of prompts as it is now.
+    pub(crate) fn prompt_list(&self) -> Arc<Catalog<Prompt>> {
+        self.inner.prompts.now()
+    }
+}
