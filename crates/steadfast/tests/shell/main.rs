@@ -1,36 +1,12 @@
 //! Servers and clients together, in memory, over sockets and over child processes.
 
-mod asks;
-mod broken;
-mod cancellation;
-mod changes;
-mod client_demands;
-mod coming_back;
-mod demands;
-mod eras;
-mod followed;
-mod handlers;
-#[cfg(unix)]
-mod homes;
+mod client;
 #[cfg(feature = "http")]
 mod http;
-#[cfg(all(feature = "http", feature = "http-client"))]
-mod http_client;
-mod isolation;
-mod kept;
-mod last_words;
-mod lists;
-mod opening;
-mod outcomes;
-#[cfg(feature = "http")]
-mod principals;
-mod prompts;
-mod resources;
 mod review;
-mod rounds;
-mod task_notices;
-mod tasks;
-mod unwanted;
+mod runtime;
+mod server;
+mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,0 +1,91 @@
+//! Runtimes that go in the middle of something, and clients that are still there afterwards.
+
+use serde_json::json;
+use steadfast::client::{Era, Reconnect};
+use steadfast::transport::memory;
+use steadfast::{ErrorKind, Outcome, Revision};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::support::Raw;
+use crate::*;
+
+fn one_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A client of 2026-07-28 whose server is the other end.
+async fn pair() -> (Client, Raw) {
+    let (here, there) = memory::pair(1 << 16);
+    let mut raw = Raw::new(there);
+    let greeting = async {
+        let probe = raw.line().await.unwrap();
+        let found =
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
+        raw.send(&json!({"jsonrpc": "2.0", "id": probe["id"], "result": found})).await;
+    };
+    let connecting = Client::connect(here).era(Era::Modern).into_future();
+    let (client, ()) = soon(async { tokio::join!(connecting, greeting) }).await;
+    (client.unwrap(), raw)
+}
+
+/// L5, L10: the drivers do not need the runtime that is gone; a call from another one is answered, and times out.
+#[test]
+fn a_client_outlives_the_runtime_that_it_was_made_in() {
+    let first = one_thread();
+    let (client, mut raw) = first.block_on(pair());
+    drop(first);
+    one_thread().block_on(async {
+        let answering = async {
+            let request = raw.line().await.unwrap();
+            let result = json!({"resultType": "complete", "content": []});
+            raw.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+        };
+        let call = client.call_tool("any", json!({})).into_future();
+        let (answered, ()) = soon(async { tokio::join!(call, answering) }).await;
+        answered.unwrap();
+        let late = client.call_tool("any", json!({})).timeout(Duration::from_millis(20));
+        let error = soon(late.into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
+        // It goes on in a runtime that is not there any more.
+        let (_, underway) = client.call_tool("any", json!({})).with_progress();
+        assert_eq!(soon(underway).await.unwrap_err().kind(), ErrorKind::Cancelled);
+        soon(client.close()).await;
+        soon(async { while raw.line().await.is_some() {} }).await;
+    });
+}
+
+/// L10: who comes back does so in the runtime that is gone, and whoever waits is told.
+#[test]
+fn whoever_waits_for_a_return_in_a_runtime_that_is_gone_is_told() {
+    let first = one_thread();
+    let client = first.block_on(async {
+        let connecting = Client::connect(server([echo()])).reconnect(Reconnect::default());
+        soon(connecting.into_future()).await.unwrap()
+    });
+    // The server goes too: it was in there.
+    drop(first);
+    one_thread().block_on(async {
+        soon(client.closed()).await;
+        for _ in 0..2 {
+            let error = soon(client.call_tool("echo", json!({"text": ""})).into_future()).await.unwrap_err();
+            assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
+        }
+        soon(client.close()).await;
+    });
+}
+
+/// L5: an opening goes with its runtime, wherever it is.
+#[test]
+fn an_opening_that_goes_with_its_runtime_closes_its_connection() {
+    for era in [Era::Any, Era::Handshake(Revision::V2025_11_25)] {
+        let (here, there) = memory::pair(1 << 16);
+        let mut raw = Raw::new(there);
+        let first = one_thread();
+        first.block_on(async {
+            tokio::spawn(Client::connect(here).era(era).into_future());
+            assert!(soon(raw.line()).await.is_some());
+        });
+        drop(first);
+        one_thread().block_on(soon(async { while raw.line().await.is_some() {} }));
+    }
+}
