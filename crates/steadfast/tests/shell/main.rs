@@ -3,7 +3,6 @@
 mod client;
 #[cfg(feature = "http")]
 mod http;
-mod review;
 mod runtime;
 mod server;
 mod support;
@@ -78,4 +77,9 @@ fn text(result: &CallToolResult) -> &str {
 /// For what would hang if it were broken: a test that fails is better than one that does not end.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("this did not happen")
+}
+
+/// The output of a future, unless it takes longer than that.
+async fn within<T>(seconds: u64, future: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_secs(seconds), future).await.ok()
 }

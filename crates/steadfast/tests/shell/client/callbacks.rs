@@ -1,5 +1,6 @@
 //! What waits when its client is closed, or is ended from the strangest of places.
 
+use std::panic::panic_any;
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
@@ -149,4 +150,30 @@ async fn a_callback_may_cancel_its_call_and_close_its_client() {
     let error = ended.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
     assert!(soon(raw.line()).await.is_none(), "nothing is said of what was cancelled behind its end");
+}
+
+/// A callback that panics, with a payload that panics again, ends its call and not the connection.
+#[tokio::test]
+async fn a_progress_callback_cannot_end_the_connection() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                panic_any("again");
+            }
+        }
+    }
+    let steps = Tool::new("steps").handler(|ctx: Context| async move {
+        ctx.progress(0.5, "half");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        "done"
+    });
+    let client = Client::connect(server([steps, echo()])).await.unwrap();
+    let call = client.call_tool("steps", json!({})).on_progress(|_| panic_any(Bomb)).start();
+    let caller = tokio::spawn(call);
+    let ended = within(5, caller).await.expect("no end");
+    // The payload, if it came here, is not to be dropped: it would take this test with it.
+    std::mem::forget(ended);
+    let after = within(5, client.call_tool("echo", json!({"text": "on"})).into_future()).await.expect("no answer");
+    assert_eq!(text(&after.expect("the connection was ended by a callback")), "on");
 }

@@ -1,12 +1,15 @@
 //! Runtimes that go in the middle of something, and clients that are still there afterwards.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use steadfast::client::{Era, Reconnect};
+use steadfast::runtime::TokioRuntime;
 use steadfast::transport::memory;
 use steadfast::{ErrorKind, Outcome, Revision};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::support::Raw;
+use crate::support::{Raw, tool_call};
 use crate::*;
 
 fn one_thread() -> Runtime {
@@ -88,4 +91,50 @@ fn an_opening_that_goes_with_its_runtime_closes_its_connection() {
         drop(first);
         one_thread().block_on(soon(async { while raw.line().await.is_some() {} }));
     }
+}
+
+/// A fence that is dropped says nothing, so its request is never answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_runtime_that_goes_away_leaves_no_request_open() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime = Arc::new(TokioRuntime::new(workers.handle().clone()));
+    let (here, there) = memory::pair(4096);
+    tokio::spawn(server([forever(&begun, &dropped), echo()]).serve(there).with_runtime(runtime).into_future());
+    let mut peer = Raw::new(here);
+    peer.open("2025-11-25").await;
+    peer.send(&tool_call(1, "forever")).await;
+    within(5, begun.wait()).await.unwrap();
+    workers.shutdown_background();
+    within(5, dropped.wait()).await.unwrap();
+    let answer = within(5, peer.line()).await;
+    assert!(answer.is_some(), "the handler is gone and its request has no answer");
+    peer.send(&tool_call(2, "echo")).await;
+    assert!(within(5, peer.line()).await.is_some(), "a request that could not be started has no answer");
+}
+
+/// A cooperative handler on a runtime without timers: the fence itself panics.
+#[test]
+fn a_runtime_without_timers_still_ends_cooperative_handlers() {
+    let plain = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let timed = tokio::runtime::Runtime::new().unwrap();
+    let (begun, done) = (Signal::default(), Signal::default());
+    let signals = (begun.clone(), done.clone());
+    let polite = Tool::new("polite").cooperative().handler(move |ctx: Context| {
+        let (begun, done) = signals.clone();
+        async move {
+            begun.set();
+            ctx.cancelled().await;
+            done.set();
+        }
+    });
+    let (here, there) = memory::pair(4096);
+    plain.spawn(server([polite]).serve(there).into_future());
+    timed.block_on(async {
+        let client = Client::connect(here).await.unwrap();
+        let call = client.call_tool("polite", json!({})).start();
+        begun.wait().await;
+        drop(call);
+        within(5, done.wait()).await.expect("the handler was lost");
+    });
 }

@@ -1,12 +1,13 @@
 //! What handlers can do, and what becomes of their answers.
 
+use std::panic::panic_any;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use steadfast::prelude::*;
 use steadfast::{ClientCapabilities, ListRootsResult, LoggingLevel, Outcome, Root, code, request};
 
-use crate::{echo, server, soon, text};
+use crate::{echo, server, soon, text, within};
 use steadfast::Revision;
 use steadfast::client::Era;
 
@@ -143,4 +144,34 @@ async fn futures_join<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
         results.push(future.await);
     }
     results
+}
+
+/// The same when the line about a panic panics.
+#[tokio::test]
+async fn a_log_subscriber_that_panics_does_not_cost_the_answer() {
+    struct Bad;
+    impl tracing::Subscriber for Bad {
+        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+            *metadata.level() == tracing::Level::ERROR
+        }
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+        fn event(&self, _: &tracing::Event<'_>) {
+            panic_any("the subscriber");
+        }
+        fn enter(&self, _: &tracing::span::Id) {}
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+    let bad = Tool::new("bad").handler(|| async {
+        if true {
+            panic_any("on purpose");
+        }
+    });
+    let client = Client::connect(server([bad, echo()])).await.unwrap();
+    let _guard = tracing::subscriber::set_default(Bad);
+    let answer = within(5, client.call_tool("bad", json!({})).into_future()).await;
+    assert!(answer.expect("no answer").is_err());
 }

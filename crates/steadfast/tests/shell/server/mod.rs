@@ -1,5 +1,6 @@
 //! What the specification demands of a server, where no other test shows it. Each test is named in the requirements manifest.
 
+mod backpressure;
 mod cancellation;
 mod handlers;
 mod input;

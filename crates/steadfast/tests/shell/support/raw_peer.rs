@@ -62,3 +62,8 @@ impl Raw {
         self.send(&json!({"jsonrpc":"2.0","method":"notifications/initialized"})).await;
     }
 }
+
+/// A request that calls a tool without arguments.
+pub(crate) fn tool_call(id: usize, tool: &str) -> serde_json::Value {
+    json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":tool,"arguments":{}}})
+}

@@ -262,3 +262,14 @@ mod processes {
         assert!(error.contains("there is no directory `/steadfast/nowhere` to start `sh` in"), "{error}");
     }
 }
+
+/// Giving up a connect leaves the driver, and a child process, behind.
+#[tokio::test]
+async fn a_connect_that_is_dropped_closes_the_transport() {
+    let (here, there) = memory::pair(4096);
+    let connecting = Client::connect(here).into_future();
+    assert!(tokio::time::timeout(Duration::from_millis(50), connecting).await.is_err());
+    let mut peer = Raw::new(there);
+    let end = async { while peer.line().await.is_some() {} };
+    within(5, end).await.expect("the connection is still open although nobody has it");
+}

@@ -320,3 +320,32 @@ async fn the_rest_of_a_body_is_given_up_with_its_call() {
     drop(call);
     soon(dropped.wait()).await;
 }
+
+/// Lets the first request in, and panics.
+#[derive(Clone)]
+struct Panics(Arc<AtomicUsize>);
+
+impl Authorize for Panics {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(self.clone())
+    }
+}
+
+impl Attempt for Panics {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async {
+            assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "no token");
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_panic_while_authorizing_ends_the_call() {
+    let (url, _) = raw(|_, came| modern(came, || json_answer(came, &json!({"content": []})))).await;
+    let target = HttpTarget::new(&url).authorize(Panics(Arc::default()));
+    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let call = client.call_tool("any", json!({})).into_future();
+    let ended = tokio::time::timeout(Duration::from_secs(2), call).await.expect("the call hangs");
+    assert!(ended.is_err());
+}

@@ -191,3 +191,12 @@ async fn of_many_problems_the_first_is_told() {
         assert!(why(&error).contains(first), "{}", why(&error));
     }
 }
+
+/// A URL may hold secrets.
+#[test]
+fn no_secret_of_a_url_is_shown() {
+    for url in ["https://me:s3cret@example.org/mcp", "https://example.org/mcp?key=s3cret", "https://me:s3cret@:x/"] {
+        let shown = format!("{:?}", HttpTarget::new(url));
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}

@@ -1,15 +1,17 @@
 //! Clients of servers at a URL.
 
+mod change_streams;
 mod connections;
 mod custom_fetch;
 mod custom_headers;
 mod cut_responses;
 mod end_to_end;
 mod faults;
-mod found;
 mod legacy_sse;
 mod limits;
 mod ordering;
+mod outcomes;
+mod request_rate;
 mod requests;
 mod session_streams;
 mod stuck_authorization;

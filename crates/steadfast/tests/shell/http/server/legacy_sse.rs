@@ -440,3 +440,38 @@ async fn a_client_that_closes_its_socket_has_closed_its_stream() {
     assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
     running.stop().await;
 }
+
+/// L7: the limit of the service holds for requests of the old transport too.
+#[tokio::test]
+async fn requests_of_the_old_transport_count_while_they_run() {
+    let mut limits = steadfast::Limits::default();
+    limits.in_flight = 2;
+    let running = Signal::default();
+    let begun = running.clone();
+    let tool = Tool::new("wait").handler(move || {
+        begun.set();
+        async { std::future::pending::<()>().await }
+    });
+    let options = HttpOptions::new().legacy_sse("/sse").with_limits(limits);
+    let service = HttpService::new(server([tool]), options);
+    let (mut taken, mut streams) = (0, Vec::new());
+    for _ in 0..6 {
+        let get = Sent::new("GET").at("/sse").without("accept").with("accept", "text/event-stream");
+        let mut events = Events::of(get.to(&service).await);
+        let endpoint = String::from_utf8(events.next().await.unwrap().data).unwrap();
+        let params = json!({"protocolVersion": "2024-11-05", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}});
+        let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let response = Sent::post(&initialize).at(&endpoint).to(&service).await;
+        if status(&response) == 202 {
+            events.next().await.unwrap();
+        }
+        let response = Sent::post(&call(1, "wait", json!({}))).at(&endpoint).to(&service).await;
+        if status(&response) == 202 {
+            running.wait().await;
+            taken += 1;
+        }
+        streams.push(events);
+    }
+    assert!(taken <= 2, "{taken} requests run at once, and 2 is the limit");
+}

@@ -1,6 +1,5 @@
 //! Streamable HTTP: the service called as tower calls it, and the server over loopback.
 
-mod found;
 mod http2;
 mod legacy_sse;
 mod mirrored_headers;

@@ -1,5 +1,13 @@
 //! Up to 2025-11-25: sessions, their streams, and clients that are cut off.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::Context as TaskContext;
+
+use http_body::{Body, Frame};
+use steadfast::LoggingLevel;
+use tokio::sync::oneshot;
+
 use super::*;
 
 fn get(session: &str) -> Sent {
@@ -489,4 +497,60 @@ async fn answers_and_cancellations_are_taken_while_the_service_drains() {
     assert_eq!(status(&Sent::in_session(&session, &answer).to(&service).await), 202);
     assert_eq!(asking.message().await.unwrap()["result"]["content"][0]["text"], "1 roots");
     drop(soon(waiting).await);
+}
+
+#[tokio::test]
+async fn what_was_not_read_of_a_request_is_not_said_once_it_is_cancelled() {
+    let tool = Tool::new("chatty").handler(|ctx: Context| async move {
+        ctx.log(LoggingLevel::Error, "so far");
+        std::future::pending::<()>().await;
+    });
+    let mut options = HttpOptions::new();
+    options.resumable_after = Duration::from_secs(60);
+    let service = HttpService::new(server([tool]), options);
+    let session = open(&service, "2025-06-18").await;
+    let unread = Sent::in_session(&session, &call(1, "chatty", json!({}))).to(&service).await;
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    assert_eq!(status(&Sent::in_session(&session, &cancelled).to(&service).await), 202);
+    assert_eq!(Events::of(unread).all().await, Vec::<Value>::new());
+}
+
+/// A body that comes when it is sent.
+struct Late(Option<oneshot::Receiver<Bytes>>);
+
+impl Body for Late {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut TaskContext<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(coming) = &mut self.0 else { return Poll::Ready(None) };
+        let bytes = std::task::ready!(Pin::new(coming).poll(cx));
+        self.0 = None;
+        Poll::Ready(bytes.ok().map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+#[tokio::test]
+async fn no_session_opens_once_a_shutdown_has_begun() {
+    let mut service = service([echo()]);
+    let (send, body) = oneshot::channel();
+    let request = Request::post("/mcp")
+        .header("host", "localhost")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .body(Late(Some(body)))
+        .unwrap();
+    let mut response = service.call(request);
+    let begun = std::future::poll_fn(|cx| Poll::Ready(response.as_mut().poll(cx))).await;
+    assert!(begun.is_pending(), "its body is on the way");
+    service.shut_down();
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    send.send(message.to_string().into()).unwrap();
+    let response = soon(response).await.unwrap_or_else(|never| match never {});
+    assert_eq!((status(&response), service.sessions()), (503, 0));
 }

@@ -1,5 +1,7 @@
 //! 2026-07-28: every POST stands alone.
 
+use steadfast::Limits;
+
 use super::*;
 
 #[tokio::test]
@@ -127,4 +129,26 @@ async fn a_subscription_is_a_stream_that_ends_with_its_result() {
     service.shut_down();
     let rest = events.all().await;
     assert_eq!((rest.len(), &rest[0]["id"], rest[0]["result"].is_object()), (1, &json!(7), true));
+}
+
+#[tokio::test]
+async fn a_deadline_is_kept_although_the_client_does_not_read() {
+    let dropped = Signal::default();
+    let held = dropped.clone();
+    let tool = Tool::new("stuck").handler(move |ctx: Context| {
+        let held = held.clone();
+        async move {
+            let _held = held.on_drop();
+            ctx.progress(0.5, "half way");
+            std::future::pending::<()>().await;
+        }
+    });
+    let mut limits = Limits::default();
+    limits.handler_deadline = Some(Duration::from_millis(50));
+    let service = HttpService::new(server([tool]), HttpOptions::new().with_limits(limits));
+    let params = json!({"name": "stuck", "_meta": {"progressToken": "p"}});
+    let unread = Sent::modern(1, "tools/call", params).to(&service).await;
+    soon(dropped.wait()).await;
+    let messages = Events::of(unread).all().await;
+    assert_eq!((messages.len(), &messages[1]["id"]), (2, &json!(1)), "{messages:?}");
 }

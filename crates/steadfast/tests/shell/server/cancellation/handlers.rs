@@ -1,12 +1,13 @@
 //! Stopping handlers: by the peer, with the connection, at once or cooperatively; shields and cleanups.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use steadfast::prelude::*;
 use steadfast::{CancelReason, Limits};
 
-use crate::{Signal, echo, forever, server, soon, text};
+use crate::{Signal, echo, forever, server, soon, text, within};
 
 #[tokio::test]
 async fn dropping_a_call_stops_its_handler_at_the_server() {
@@ -201,4 +202,27 @@ async fn a_shutdown_drains() {
     go.set();
     assert_eq!(text(&soon(call).await.unwrap()), "answered");
     soon(served).await.unwrap().unwrap();
+}
+
+/// A cleanup that is registered after the end is neither run nor dropped.
+#[tokio::test]
+async fn a_cleanup_registered_after_the_end_is_dropped() {
+    let kept = Arc::new(std::sync::Mutex::new(None::<Context>));
+    let keeper = Arc::clone(&kept);
+    let tool = Tool::new("keep").handler(move |ctx: Context| {
+        let keeper = Arc::clone(&keeper);
+        async move { *keeper.lock().unwrap() = Some(ctx) }
+    });
+    let client = Client::connect(server([tool])).await.unwrap();
+    client.call_tool("keep", json!({})).await.unwrap();
+    let ctx = kept.lock().unwrap().take().unwrap();
+    let dropped = Signal::default();
+    let (held, clone) = (dropped.on_drop(), ctx.clone());
+    ctx.on_cancel(async move {
+        let _held = held;
+        clone.log(steadfast::LoggingLevel::Info, "a cleanup that has its context");
+    });
+    drop(ctx);
+    client.close().await;
+    within(3, dropped.wait()).await.expect("the cleanup is kept for ever, and with it its execution");
 }
