@@ -13,7 +13,7 @@ use crate::law::Law;
 
 /// What there is to know of resources, and who was told what.
 #[derive(Default)]
-pub(in crate::client) struct KeptFacts {
+pub(in crate::client) struct CacheFacts {
     versions: BTreeMap<u8, u64>,
     /// The number of the last change of all.
     last: u64,
@@ -50,7 +50,7 @@ pub(in crate::client) struct ReadingFacts {
     newest: usize,
 }
 
-impl KeptFacts {
+impl CacheFacts {
     pub(in crate::client) fn version(&self, resource: u8) -> u64 {
         self.versions.get(&resource).copied().unwrap_or_default()
     }
@@ -111,7 +111,7 @@ pub(in crate::client) fn at_read(
     number: u64,
     end: Result<Option<u64>, (ErrorKind, Outcome)>,
 ) {
-    let Some(reading) = facts.kept.readings.get_mut(&number) else { return };
+    let Some(reading) = facts.cache.readings.get_mut(&number) else { return };
     reading.over = true;
     let took = now.since(reading.began);
     if took > reading.plan.total + SLACK {
@@ -133,8 +133,8 @@ pub(in crate::client) fn at_read(
 /// What is wrong with an answer that was given to a reading.
 fn lie(facts: &mut Facts, way: &dyn Way, number: u64, answer: u64) -> Option<String> {
     let (modern, over) = (facts.modern, facts.over);
-    let kept = &mut facts.kept;
-    let (reading, source) = (kept.readings.get(&number)?, kept.answers.get(&answer)?);
+    let cache = &mut facts.cache;
+    let (reading, source) = (cache.readings.get(&number)?, cache.answers.get(&answer)?);
     if reading.plan.resource != source.resource || !source.receipt.is_some_and(|receipt| way.was_read(receipt)) {
         return Some(format!("reading {number} ended with the answer {answer}, which is not for it"));
     }
@@ -142,7 +142,7 @@ fn lie(facts: &mut Facts, way: &dyn Way, number: u64, answer: u64) -> Option<Str
     if reading.began <= source.asked {
         return None;
     }
-    kept.spared += 1;
+    cache.spared += 1;
     if !modern || reading.plan.fresh {
         return Some(format!("reading {number} asked for nothing that is kept, and was given the answer {answer}"));
     }
@@ -164,7 +164,7 @@ fn lie(facts: &mut Facts, way: &dyn Way, number: u64, answer: u64) -> Option<Str
 /// Nothing can run: a reading that has no more time is over.
 pub(super) fn at_idle(facts: &mut Facts, now: Moment, over: bool) {
     let late = facts
-        .kept
+        .cache
         .readings
         .iter()
         .find(|(_, reading)| !reading.over && (over || now.since(reading.began) > reading.plan.total + SLACK));

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::changes::{Change, Filter};
 use crate::law::{Law, Violation};
+use crate::script::changes::{Change, Filter};
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
 

@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use steadfast::transport::{Hangup, Transport};
 
 use crate::executor::Executor;
-use crate::rng::Random;
+use crate::script::rng::Random;
 
 /// The peer's hold on the wire. Clones are the same wire.
 #[derive(Clone)]

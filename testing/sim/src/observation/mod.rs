@@ -3,6 +3,14 @@
 //! Checkers get these and nothing else. A step is one cause (something that was done to the connection), then its effects
 //! (what the connection told its driver), then [`Observation::Settled`].
 
+pub(crate) mod drain;
+pub(crate) mod ledger;
+pub(crate) mod lives;
+pub(crate) mod message;
+pub(crate) mod record;
+pub(crate) mod subscription;
+pub(crate) mod trace;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +19,7 @@ use steadfast_model::Revision;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{CallEnd, CancelReason, CloseCause};
 
-use crate::message::{Id, Message};
+use crate::observation::message::{Id, Message};
 
 /// Numbers an execution, in the order of their starts. Handlers write it into their answers.
 pub(crate) type Execution = u64;

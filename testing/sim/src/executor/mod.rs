@@ -6,6 +6,10 @@
 //! would block its thread it calls [`Executor::block`], and the rest of the world goes on underneath it. Nothing here looks
 //! at a clock or starts a thread.
 
+pub(crate) mod line_buffer;
+pub(crate) mod link;
+pub(crate) mod world;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -16,8 +20,8 @@ use std::time::Duration;
 use steadfast::runtime::{Runtime, Task, Timer};
 use steadfast_proto::Moment;
 
-use crate::quiet;
-use crate::rng::Random;
+use crate::panics;
+use crate::script::rng::Random;
 
 /// So many jobs may block at once, one on top of the other; one more does not block.
 const NESTED: usize = 4;
@@ -221,7 +225,7 @@ impl Executor {
             if let Some(job) = job
                 && let Err(panic) = catch_unwind(AssertUnwindSafe(job))
             {
-                self.lock().escaped = Some(quiet::text(&*panic));
+                self.lock().escaped = Some(panics::text(&*panic));
             }
         }
         true
@@ -253,7 +257,7 @@ impl Executor {
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
                 let mut state = self.lock();
                 state.tasks.remove(&id);
-                state.escaped = Some(quiet::text(&*panic));
+                state.escaped = Some(panics::text(&*panic));
             }
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steadfast::server::{Prompt, Resource};
 use steadfast::{Server, ServerBuilder, Tool};
 
-use crate::rng::Random;
+use crate::script::rng::Random;
 
 /// Resources that a server has from its beginning.
 pub(crate) const RESOURCES: [&str; 3] = ["sim://a", "sim://b", "sim://c"];

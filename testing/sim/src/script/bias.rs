@@ -8,8 +8,8 @@ use std::fmt::Debug;
 use std::hash::Hasher;
 use std::time::Duration;
 
-use crate::rng::Random;
-use crate::trace::Mix;
+use crate::observation::trace::Mix;
+use crate::script::rng::Random;
 
 /// The first of the streams of numbers that decide about these changes.
 const STREAM: u64 = 77_000;

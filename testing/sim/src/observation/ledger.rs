@@ -11,8 +11,8 @@ use steadfast_model::Revision;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{CancelReason, Limits};
 
-use crate::drain::handler_window;
-use crate::message::{Answer, Id, Message, Part};
+use crate::observation::drain::handler_window;
+use crate::observation::message::{Answer, Id, Message, Part};
 use crate::observation::{CallNumber, Called, Execution, Observation};
 
 /// What one end is, and what it promised to keep to.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::executor::Executor;
 use crate::law::{Law, Violation};
-use crate::quiet;
-use crate::record::Record;
+use crate::observation::record::Record;
+use crate::panics;
 use crate::seed::Seed;
 use crate::sweep::generalized;
 use crate::worlds::Shrunk;
@@ -61,7 +61,7 @@ pub(crate) fn shrink<W: World>(seed: Seed) -> Option<Shrunk> {
     let script = W::script(seed);
     let cause = |violation: Violation| (violation.law, generalized(&violation.what));
     let first = run::<W>(&script, false).1.map(cause)?;
-    let steps = crate::shrink::shrink(script.steps(), |steps| {
+    let steps = crate::script::shrink::shrink(script.steps(), |steps| {
         run::<W>(&script.with_steps(steps), false).1.map(cause).is_some_and(|found| found == first)
     });
     let small = script.with_steps(&steps);
@@ -76,7 +76,7 @@ pub(crate) fn lines<W: World>(seed: Seed) -> Vec<String> {
 }
 
 fn run<W: World>(script: &W::Script, kept: bool) -> (W::Totals, Option<Violation>, Vec<String>) {
-    quiet::quietly(|| {
+    panics::quietly(|| {
         let world = W::new(script, kept);
         play(&world);
         let steps = world.executor().steps();

@@ -7,7 +7,7 @@ use steadfast_proto::Moment;
 
 use crate::coverage;
 use crate::law::{Law, Violation};
-use crate::trace::Mix;
+use crate::observation::trace::Mix;
 
 /// The record of one run.
 pub(crate) struct Record {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities};
 use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Limits, Peer, ServerHello};
 
-use crate::end::End;
-use crate::ledger::{Settings, Side};
-use crate::message::Message;
-use crate::trace::Trace;
+use crate::endpoint::End;
+use crate::observation::ledger::{Settings, Side};
+use crate::observation::message::Message;
+use crate::observation::trace::Trace;
 
 pub(crate) fn limits() -> Limits {
     let mut limits = Limits::default();

@@ -4,6 +4,8 @@
 //! The end does what a driver does and nothing more: it hands things to the connection, collects what the connection says,
 //! and numbers executions and calls. What happens when is decided by the world that owns it.
 
+pub(crate) mod opened;
+
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,11 +18,11 @@ use steadfast_proto::encode::Answer;
 
 use crate::checkers::{Checkers, LOGS_EACH, Report};
 use crate::law::Violation;
-use crate::ledger::{Ledger, Settings};
-use crate::message::Message;
+use crate::observation::ledger::{Ledger, Settings};
+use crate::observation::message::Message;
+use crate::observation::trace::Trace;
 use crate::observation::{CallNumber, Called, Execution, Observation};
-use crate::quiet;
-use crate::trace::Trace;
+use crate::panics;
 
 /// One end.
 #[derive(Debug, Clone)]
@@ -310,10 +312,10 @@ impl End {
 
     fn guarded<T>(&mut self, trace: &mut Trace, operation: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let connection = &mut self.connection;
-        match quiet::quietly(|| catch_unwind(AssertUnwindSafe(|| operation(connection)))) {
+        match panics::quietly(|| catch_unwind(AssertUnwindSafe(|| operation(connection)))) {
             Ok(done) => Some(done),
             Err(panic) => {
-                self.note(trace, Observation::Panicked(quiet::text(&*panic)));
+                self.note(trace, Observation::Panicked(panics::text(&*panic)));
                 None
             }
         }
