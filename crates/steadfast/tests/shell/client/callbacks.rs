@@ -76,7 +76,7 @@ async fn a_handler_may_drop_the_last_of_its_clients() {
 
 /// L2: a handler calls the server that asked it, which answers the one inside first.
 #[tokio::test]
-async fn a_handler_may_call_the_server_that_asks_it() {
+async fn a_handler_may_call_the_requesting_server() {
     let own: Arc<Mutex<Option<Client>>> = Arc::default();
     let inside = Arc::clone(&own);
     let (client, mut raw) = older(|connecting| {
@@ -111,7 +111,7 @@ async fn with_progress_told(raw: &mut Raw) -> Value {
 
 /// L3: a callback that panics takes its own call back and no other.
 #[tokio::test]
-async fn a_callback_that_panics_takes_its_call_back_and_nothing_else() {
+async fn a_callback_that_panics_cancels_only_its_own_call() {
     let (client, mut raw) = older(|connecting| connecting).await;
     let call = client.call_tool("any", json!({})).on_progress(|_| panic!("as it does")).start();
     let call = tokio::spawn(call);

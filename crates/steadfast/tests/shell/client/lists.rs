@@ -47,7 +47,7 @@ async fn every_list_is_given_whole_and_in_order() {
 }
 
 #[tokio::test]
-async fn what_is_listed_can_be_read_filled_in_and_completed() {
+async fn listed_items_can_be_read_rendered_and_completed() {
     for era in [Era::Modern, Era::Handshake(Revision::V2025_11_25)] {
         let client = Client::connect(everything()).era(era).await.unwrap();
         let read = client.read_resource("a:3").await.unwrap();
@@ -89,7 +89,7 @@ async fn a_list_without_an_end_ends_with_an_error() {
 }
 
 #[tokio::test]
-async fn so_much_of_a_list_is_collected_and_the_rest_is_taken_item_by_item() {
+async fn collecting_a_list_is_bounded_and_streaming_is_not() {
     let page = |_: usize, _: &Value| {
         let tool = json!({"name": "t", "description": "x".repeat(15 << 20), "inputSchema": {"type": "object"}});
         json!({"resultType": "complete", "tools": [tool], "nextCursor": "again", "ttlMs": 0, "cacheScope": "private"})

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn cursors_are_handed_back_as_they_came_and_the_last_page_has_none() {
+async fn cursors_are_returned_unchanged_and_the_last_page_has_no_cursor() {
     for era in ERAS {
         let (client, mut host) = Host::connected(era, |connecting| connecting).await;
         let cursors = ["", " x", "{\"a\":1}", "\u{0}ü", "null", ""];
@@ -41,7 +41,7 @@ async fn a_list_without_pages_is_one_page() {
 }
 
 #[tokio::test]
-async fn completions_may_be_partial_or_none() {
+async fn completions_may_be_partial_or_empty() {
     let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
     for completion in
         [json!({"values": []}), json!({"values": ["a"], "hasMore": true}), json!({"values": ["a"], "total": 9})]

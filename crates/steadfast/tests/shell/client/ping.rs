@@ -14,7 +14,7 @@ async fn pinging(era: Era) -> (Client, Host, Clock) {
 }
 
 #[tokio::test]
-async fn a_server_is_pinged_at_the_interval_that_was_set_and_given_up_when_it_does_not_answer() {
+async fn a_server_is_pinged_at_the_interval_and_dropped_without_a_response() {
     let heard = Heard::default();
     let _guard = tracing::subscriber::set_default(heard.clone());
     let (client, mut host, clock) = pinging(OLDER).await;
@@ -40,7 +40,7 @@ async fn a_server_is_pinged_at_the_interval_that_was_set_and_given_up_when_it_do
 }
 
 #[tokio::test]
-async fn nobody_is_pinged_unless_told_or_where_there_are_no_pings() {
+async fn no_ping_is_sent_by_default_or_in_2026() {
     let (client, mut host, clock) = pinging(Era::Modern).await;
     clock.move_to(clock.now() + EVERY + EVERY);
     host.is_quiet(&client).await;
@@ -52,7 +52,7 @@ async fn nobody_is_pinged_unless_told_or_where_there_are_no_pings() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_ping_any_more_is_given_up_too() {
+async fn a_server_that_stops_reading_pings_is_dropped() {
     let (client, _host, clock) = pinging(OLDER).await;
     // More than fits between the two: the ping waits behind it.
     let call = client.call_tool("large", json!({"text": "x".repeat(1 << 18)})).start();

@@ -72,7 +72,7 @@ fn workers(count: usize) -> Runtime {
 
 /// L6: they had the driver, and are blocked with it.
 #[test]
-fn a_call_from_elsewhere_is_answered_while_the_workers_are_blocked() {
+fn a_call_from_another_thread_is_answered_while_the_workers_are_blocked() {
     let (two, elsewhere) = (workers(2), workers(1));
     let client = two.block_on(async {
         let client = quick().await;
@@ -117,7 +117,7 @@ fn a_client_outlives_the_workers_that_drove_it() {
 
 /// Calls in turn bring the driver to the workers, and many at once bring it back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_in_turn_and_at_once_are_all_answered_whoever_drives() {
+async fn sequential_and_concurrent_calls_succeed_on_either_driver() {
     let client = quick().await;
     for round in 0..20 {
         in_turn(&client, 100).await;
@@ -193,7 +193,7 @@ done
 
 /// A process is whole wherever its driver is: what it says, how it ends, and that it does.
 #[test]
-fn a_process_that_is_called_in_quick_succession_is_read_on_the_workers_and_its_end_is_seen_there() {
+fn a_process_with_quick_calls_is_driven_on_the_workers_and_its_exit_is_noticed() {
     workers(2).block_on(async {
         let away = Arc::new(AtomicUsize::new(0));
         let child = Child::spawn(Command::new("sh").args(["-c", QUICK])).unwrap();

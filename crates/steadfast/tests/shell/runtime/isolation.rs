@@ -26,7 +26,7 @@ fn blocker(begun: &Signal, release: &Arc<Barrier>, on_worker: bool) -> Tool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_blocked_worker_does_not_keep_others_from_their_answer() {
+async fn a_blocked_worker_does_not_delay_other_responses() {
     let (begun, release) = (Signal::default(), Arc::new(Barrier::new(2)));
     let timed = Tool::new("timed").handler(|| async {
         // Served by the runtime's timer, which the blocked worker may have held.
@@ -45,7 +45,7 @@ async fn a_blocked_worker_does_not_keep_others_from_their_answer() {
 }
 
 #[tokio::test]
-async fn blocked_threads_do_not_keep_others_from_their_answer() {
+async fn blocked_threads_do_not_delay_other_responses() {
     let (begun, release) = (Signal::default(), Arc::new(Barrier::new(65)));
     let client = Client::connect(server([blocker(&begun, &release, false), echo()])).await.unwrap();
     let blocked: Vec<_> = (0..64).map(|_| client.call_tool("block", json!({})).start()).collect();
@@ -57,7 +57,7 @@ async fn blocked_threads_do_not_keep_others_from_their_answer() {
 }
 
 #[tokio::test]
-async fn past_the_limit_requests_are_refused_and_those_in_flight_are_not() {
+async fn past_the_limit_requests_are_refused_and_running_ones_continue() {
     let mut limits = Limits::default();
     limits.in_flight = 4;
     let (begun, release) = (Signal::default(), Arc::new(Barrier::new(5)));
@@ -76,7 +76,7 @@ async fn past_the_limit_requests_are_refused_and_those_in_flight_are_not() {
 }
 
 #[tokio::test]
-async fn more_answers_than_there_is_room_for_all_arrive() {
+async fn more_responses_than_the_outbox_holds_all_arrive() {
     let mut limits = Limits::default();
     limits.outbox_bytes = 64 * 1024;
     let large = Tool::new("large").handler(|| async { "x".repeat(40_000) });

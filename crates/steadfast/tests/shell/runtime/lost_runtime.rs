@@ -33,7 +33,7 @@ async fn pair() -> (Client, Raw) {
 
 /// L5, L10: the drivers do not need the runtime that is gone; a call from another one is answered, and times out.
 #[test]
-fn a_client_outlives_the_runtime_that_it_was_made_in() {
+fn a_client_outlives_the_runtime_that_created_it() {
     let first = one_thread();
     let (client, mut raw) = first.block_on(pair());
     drop(first);
@@ -59,7 +59,7 @@ fn a_client_outlives_the_runtime_that_it_was_made_in() {
 
 /// L10: who comes back does so in the runtime that is gone, and whoever waits is told.
 #[test]
-fn whoever_waits_for_a_return_in_a_runtime_that_is_gone_is_told() {
+fn waiting_for_a_reconnect_ends_when_the_runtime_is_dropped() {
     let first = one_thread();
     let client = first.block_on(async {
         let connecting = Client::connect(server([echo()])).reconnect(Reconnect::default());
@@ -79,7 +79,7 @@ fn whoever_waits_for_a_return_in_a_runtime_that_is_gone_is_told() {
 
 /// L5: an opening goes with its runtime, wherever it is.
 #[test]
-fn an_opening_that_goes_with_its_runtime_closes_its_connection() {
+fn dropping_the_runtime_during_a_connect_closes_the_connection() {
     for era in [Era::Any, Era::Handshake(Revision::V2025_11_25)] {
         let (here, there) = memory::pair(1 << 16);
         let mut raw = Raw::new(there);
@@ -95,7 +95,7 @@ fn an_opening_that_goes_with_its_runtime_closes_its_connection() {
 
 /// A fence that is dropped says nothing, so its request is never answered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_runtime_that_goes_away_leaves_no_request_open() {
+async fn dropping_the_runtime_of_handlers_leaves_no_request_without_a_response() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let runtime = Arc::new(TokioRuntime::new(workers.handle().clone()));

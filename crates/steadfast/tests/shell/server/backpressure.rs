@@ -57,7 +57,7 @@ async fn a_batch_with_a_slow_member_leaves_the_connection_alive() {
 
 /// A client whose own calls fill its outbox stops reading; so does the server; both wait for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_sides_with_much_to_write_do_not_wait_for_each_other() {
+async fn two_sides_with_full_outboxes_do_not_deadlock() {
     let (here, there) = memory::pair(1024);
     let server = Server::builder("test", "1").tool(echo()).limits(small_outbox()).build();
     tokio::spawn(server.serve(there).into_future());
@@ -75,7 +75,7 @@ async fn two_sides_with_much_to_write_do_not_wait_for_each_other() {
 
 /// The same with the limits as they are, and calls that carry something.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn large_calls_with_large_answers_all_end() {
+async fn large_calls_with_large_results_all_end() {
     let (here, there) = memory::pair(65536);
     tokio::spawn(server([echo()]).serve(there).into_future());
     let client = Client::connect(here).await.unwrap();
@@ -91,8 +91,8 @@ async fn large_calls_with_large_answers_all_end() {
 
 /// Plain functions do not wait for room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_of_plain_functions_are_bounded_too() {
-    if !alone("server::backpressure::answers_of_plain_functions_are_bounded_too") {
+async fn results_of_blocking_handlers_are_bounded() {
+    if !alone("server::backpressure::results_of_blocking_handlers_are_bounded") {
         return;
     }
     let grown = flood(Tool::new("large").blocking_handler(|| {
@@ -105,8 +105,8 @@ async fn answers_of_plain_functions_are_bounded_too() {
 
 /// Results of handlers that all began while there was room are parked, up to a bound.
 #[tokio::test]
-async fn results_that_wait_for_room_are_bounded_too() {
-    if !alone("server::backpressure::results_that_wait_for_room_are_bounded_too") {
+async fn results_that_wait_for_the_outbox_are_bounded() {
+    if !alone("server::backpressure::results_that_wait_for_the_outbox_are_bounded") {
         return;
     }
     let grown = flood(Tool::new("large").handler(|| async {
@@ -131,8 +131,8 @@ async fn flood(tool: Tool) -> usize {
 
 /// A request that was cancelled while it waited for room leaves its waker, and its task, in the queue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_cancelled_while_they_wait_for_room_leave_nothing() {
-    if !alone("server::backpressure::requests_cancelled_while_they_wait_for_room_leave_nothing") {
+async fn requests_cancelled_while_they_wait_for_the_outbox_leave_nothing() {
+    if !alone("server::backpressure::requests_cancelled_while_they_wait_for_the_outbox_leave_nothing") {
         return;
     }
     let large = Tool::new("large").handler(|| async { "x".repeat(400_000) });
@@ -168,8 +168,8 @@ async fn requests_cancelled_while_they_wait_for_room_leave_nothing() {
 
 /// Everything in one read is answered before anything is written, whatever it comes to.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lists_that_nobody_reads_are_bounded() {
-    if !alone("server::backpressure::lists_that_nobody_reads_are_bounded") {
+async fn unread_lists_are_bounded() {
+    if !alone("server::backpressure::unread_lists_are_bounded") {
         return;
     }
     let tools = (0..200).map(|number| {

@@ -65,7 +65,7 @@ async fn progress_arrives_in_order_before_the_result() {
 }
 
 #[tokio::test]
-async fn logs_of_a_request_do_not_keep_it_from_its_answer() {
+async fn log_messages_do_not_block_the_response() {
     let chatty = Tool::new("chatty").handler(|ctx: Context| async move {
         for number in 0..10_000 {
             ctx.log(LoggingLevel::Emergency, number);
@@ -99,7 +99,7 @@ async fn a_handler_calls_the_client() {
 }
 
 #[tokio::test]
-async fn clients_hear_of_tools_that_come_and_go() {
+async fn clients_are_notified_of_added_and_removed_tools() {
     let server = server([echo()]);
     let client = Client::connect(server.clone()).await.unwrap();
     server.add_tool(Tool::new("later").handler(|| async { "now" }));
@@ -110,7 +110,7 @@ async fn clients_hear_of_tools_that_come_and_go() {
 }
 
 #[tokio::test]
-async fn the_context_says_who_asks() {
+async fn the_context_has_the_client_info() {
     let who = Tool::new("who").handler(|ctx: Context| async move {
         let client = ctx.client();
         format!(

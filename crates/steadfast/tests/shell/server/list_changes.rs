@@ -20,7 +20,7 @@ fn change(server: &Server, list: &str) {
 }
 
 #[tokio::test]
-async fn a_change_of_a_list_is_told_to_every_older_client() {
+async fn list_changes_notify_every_older_client() {
     let server = Server::builder("test", "1").expect_prompts().expect_resources().build();
     let mut peers = [Peer::handshake(&server, json!({})).await, Peer::handshake(&server, json!({})).await];
     for (list, method) in LISTS {
@@ -32,7 +32,7 @@ async fn a_change_of_a_list_is_told_to_every_older_client() {
 }
 
 #[tokio::test]
-async fn a_change_of_a_list_is_told_to_those_who_listen_for_it_and_to_nobody_else() {
+async fn list_changes_notify_only_their_subscribers() {
     for (wanted, method) in LISTS {
         let server = Server::builder("test", "1").expect_prompts().expect_resources().build();
         let mut deaf = Peer::modern(&server, json!({}));

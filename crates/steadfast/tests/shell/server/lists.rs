@@ -25,7 +25,7 @@ fn rich() -> steadfast::server::ServerBuilder {
 }
 
 #[tokio::test]
-async fn what_a_server_can_do_is_declared_in_both_eras() {
+async fn capabilities_are_declared_in_both_eras() {
     for mut peer in Peer::of_both_eras(&rich().build(), json!({})).await {
         let declared = peer.declared().await;
         for feature in ["tools", "prompts", "resources", "completions", "logging"] {
@@ -35,7 +35,7 @@ async fn what_a_server_can_do_is_declared_in_both_eras() {
 }
 
 #[tokio::test]
-async fn what_a_server_has_not_is_not_declared() {
+async fn missing_capabilities_are_not_declared() {
     let prompt = || Prompt::new("p").argument("x", "", true);
     let template = || ResourceTemplate::new("note://{x}", "n");
     let only = || Server::builder("test", "1").tool(echo());
@@ -73,7 +73,7 @@ async fn a_list_without_items_is_an_answer() {
 }
 
 #[tokio::test]
-async fn a_list_is_the_same_on_every_connection_whatever_was_asked_before() {
+async fn a_list_does_not_depend_on_earlier_requests() {
     let server = rich().build();
     let mut busy = Peer::modern(&server, json!({"elicitation": {}, "sampling": {}}));
     for (method, params) in [

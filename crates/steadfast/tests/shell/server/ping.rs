@@ -13,7 +13,7 @@ fn pinging() -> (Raw, Clock) {
 }
 
 #[tokio::test]
-async fn a_peer_is_pinged_at_the_interval_that_was_set_and_given_up_when_it_does_not_answer() {
+async fn a_client_is_pinged_at_the_interval_and_dropped_without_a_response() {
     let heard = Heard::default();
     let _guard = tracing::subscriber::set_default(heard.clone());
     let (mut raw, clock) = pinging();

@@ -262,7 +262,7 @@ async fn completions_are_cut_at_a_hundred_and_counted() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_completed_is_invalid_params() {
+async fn completing_an_unknown_argument_is_invalid_params() {
     for era in ERAS {
         let client = connect(&server([trip()]), era).await;
         let cases = [
@@ -333,7 +333,7 @@ async fn the_log_level_of_a_connection_is_set_with_an_empty_answer() {
 }
 
 #[tokio::test]
-async fn in_2026_a_request_hears_only_the_logs_that_it_asks_for() {
+async fn in_2026_a_request_gets_only_the_log_messages_it_requested() {
     let (here, there) = memory::pair(1 << 16);
     tokio::spawn(chatty().serve(there).into_future());
     let mut peer = Raw::new(here);

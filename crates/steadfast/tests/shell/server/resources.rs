@@ -106,7 +106,7 @@ async fn a_template_is_read_with_typed_variables() {
 }
 
 #[tokio::test]
-async fn what_does_not_exist_has_the_code_of_its_era() {
+async fn resource_not_found_has_the_code_of_its_era() {
     for era in ERAS {
         let client = Client::connect(server()).era(era).await.unwrap();
         let expected = if client.revision().is_modern() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
@@ -124,7 +124,7 @@ async fn what_does_not_exist_has_the_code_of_its_era() {
 }
 
 #[tokio::test]
-async fn caching_is_said_for_each_resource_and_not_that_of_lists() {
+async fn cache_hints_of_a_resource_are_its_own() {
     let client = Client::connect(server()).await.unwrap();
     assert_eq!(read(&client, "note://1").await.unwrap().cache(), Some(Cache::default()));
     assert_eq!(read(&client, "system://load").await.unwrap().cache(), Some(Cache::new(5_000, CacheScope::Public)));
@@ -182,7 +182,7 @@ fn subscribe(id: u32, method: &str, uri: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_older_peer_is_told_of_what_it_subscribed_to() {
+async fn an_older_client_is_notified_of_its_subscribed_resources() {
     let server = server();
     let mut raw = served(server.clone());
     raw.open("2025-11-25").await;
@@ -203,7 +203,7 @@ async fn an_older_peer_is_told_of_what_it_subscribed_to() {
 }
 
 #[tokio::test]
-async fn a_handler_can_tell_of_a_change() {
+async fn a_handler_can_notify_of_a_change() {
     let touch = Tool::new("touch").handler(|ctx: Context| async move { ctx.resource_updated("note://1") });
     let server = server();
     server.add_tool(touch);
@@ -234,7 +234,7 @@ async fn subscriptions_of_a_connection_are_limited() {
 }
 
 #[tokio::test]
-async fn a_connection_with_limits_of_its_own_has_those_for_subscriptions() {
+async fn the_limits_of_a_connection_apply_to_its_subscriptions() {
     let mut limits = Limits::default();
     limits.subscribed = 1;
     let served = || {
@@ -254,7 +254,7 @@ async fn a_connection_with_limits_of_its_own_has_those_for_subscriptions() {
 }
 
 #[tokio::test]
-async fn changes_of_lists_that_were_not_declared_are_not_told() {
+async fn undeclared_list_changes_are_not_notified() {
     let server = crate::server([]);
     let mut raw = served(server.clone());
     raw.open("2025-11-25").await;
@@ -272,7 +272,7 @@ fn listen(id: impl Into<Value>, notifications: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_stream_is_acknowledged_first_and_told_what_it_asked_for() {
+async fn a_subscription_is_acknowledged_first_and_then_notified() {
     let server = server();
     let mut raw = served(server.clone());
     raw.send(&listen(1, json!({"resourcesListChanged":true,"promptsListChanged":false,"resourceSubscriptions":["note://1"],"other":true}))).await;
@@ -292,7 +292,7 @@ async fn a_stream_is_acknowledged_first_and_told_what_it_asked_for() {
 }
 
 #[tokio::test]
-async fn what_is_not_offered_is_not_acknowledged() {
+async fn unsupported_notifications_are_not_acknowledged() {
     let mut raw = served(crate::server([]));
     raw.send(&listen(
         "s",
@@ -307,7 +307,7 @@ async fn what_is_not_offered_is_not_acknowledged() {
 }
 
 #[tokio::test]
-async fn several_streams_are_told_apart_and_one_that_is_cancelled_hears_nothing_more() {
+async fn several_subscriptions_are_separate_and_a_cancelled_one_gets_nothing() {
     let server = server();
     let mut raw = served(server.clone());
     raw.send(&listen(1, json!({"toolsListChanged":true}))).await;
@@ -360,7 +360,7 @@ async fn a_shutdown_ends_a_stream_with_its_result_and_a_cancellation() {
 }
 
 #[tokio::test]
-async fn a_flood_of_changes_that_nobody_reads_is_a_few_messages() {
+async fn unread_changes_are_coalesced() {
     let server = server();
     let mut raw = served(server.clone());
     raw.send(&listen(1, json!({"resourceSubscriptions":["note://1"]}))).await;

@@ -53,7 +53,7 @@ async fn results() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn every_result_says_its_type_and_who_the_server_is() {
+async fn every_result_has_its_type_and_server_info() {
     for (method, result) in results().await {
         let kind = result["resultType"].as_str().unwrap_or_default();
         assert!(["complete", "input_required", "task"].contains(&kind), "{method}: {result}");
@@ -63,7 +63,7 @@ async fn every_result_says_its_type_and_who_the_server_is() {
 }
 
 #[tokio::test]
-async fn results_that_may_be_kept_say_for_how_long_and_by_whom_and_others_do_not() {
+async fn cacheable_results_have_ttl_and_scope_and_others_do_not() {
     const KEPT: [&str; 6] = [
         "server/discover",
         "tools/list",

@@ -12,7 +12,7 @@ fn listening() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_comes_before_the_acknowledgement_whatever_happens_meanwhile() {
+async fn the_acknowledgement_is_the_first_message_of_a_subscription() {
     let server = server([]);
     let stop = Arc::new(AtomicBool::new(false));
     let changing = {

@@ -11,7 +11,7 @@ fn named(name: &str) -> Tool {
 }
 
 #[test]
-fn a_name_that_not_every_client_takes_is_logged() {
+fn an_unportable_tool_name_is_logged() {
     let long = "x".repeat(129);
     for (name, warned) in [
         ("getUser", false),
@@ -73,7 +73,7 @@ fn a_tool_whose_headers_clients_would_refuse_cannot_be_built() {
 }
 
 #[tokio::test]
-async fn the_older_tasks_are_neither_declared_nor_begun() {
+async fn tasks_of_2025_are_neither_declared_nor_started() {
     for mut peer in Peer::of_both_eras(&server([named("plain")]), json!({"tasks": {}})).await {
         assert!(peer.declared().await.get("tasks").is_none());
         let answer = peer.call("plain", json!({"task": {"ttl": 60_000}})).await;

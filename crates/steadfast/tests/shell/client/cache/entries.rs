@@ -8,7 +8,7 @@ use crate::client::puppet::*;
 const HOUR: u64 = 3_600_000;
 
 #[tokio::test]
-async fn a_list_is_asked_for_again_when_its_time_is_over_and_not_before() {
+async fn a_cached_list_is_fetched_again_only_after_its_ttl() {
     let clock = Clock::new();
     let (client, mut puppet) = Puppet::modern(|connecting| connecting.with_runtime(clock.shared())).await;
     let first = names(&client);
@@ -23,7 +23,7 @@ async fn a_list_is_asked_for_again_when_its_time_is_over_and_not_before() {
 }
 
 #[tokio::test]
-async fn what_says_nothing_or_no_time_is_not_kept() {
+async fn results_without_a_ttl_are_not_cached() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     for ttl in [json!(0), json!(-5), json!(null)] {
         for _ in 0..2 {
@@ -37,7 +37,7 @@ async fn what_says_nothing_or_no_time_is_not_kept() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_kept_under_what_was_asked_for() {
+async fn cache_keys_include_the_parameters() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     for uri in ["a:1", "a:2"] {
         let first = read(&client, uri);
@@ -51,7 +51,7 @@ async fn what_is_kept_is_kept_under_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn whoever_wants_a_fresh_answer_has_one_and_it_is_kept() {
+async fn a_fresh_request_bypasses_the_cache_and_updates_it() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let first = read(&client, "a:1");
     puppet.serve("resources/read", contents("old", HOUR)).await;
@@ -71,7 +71,7 @@ async fn whoever_wants_a_fresh_answer_has_one_and_it_is_kept() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_cache_asks_each_time() {
+async fn a_client_without_a_cache_sends_every_request() {
     let (client, mut puppet) = Puppet::modern(Connecting::no_cache).await;
     for name in ["one", "two"] {
         let listed = names(&client);
@@ -81,7 +81,7 @@ async fn a_client_without_a_cache_asks_each_time() {
 }
 
 #[tokio::test]
-async fn an_older_revision_has_no_answers_to_keep() {
+async fn results_of_older_revisions_are_not_cached() {
     let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
     for name in ["one", "two"] {
         let listed = names(&client);
@@ -119,7 +119,7 @@ async fn clients_that_share_a_cache_share_what_is_public_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn nothing_is_found_behind_a_close_but_by_others_who_share_the_cache() {
+async fn a_closed_client_reads_nothing_from_a_shared_cache() {
     let cache = ResponseCache::new();
     let (client, mut puppet) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
     let (two, _second) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
@@ -191,7 +191,7 @@ async fn a_list_whose_cursor_is_refused_is_fetched_from_its_beginning() {
 }
 
 #[tokio::test]
-async fn what_came_of_answers_to_questions_is_not_kept() {
+async fn a_result_after_input_is_not_cached() {
     let roots = || async { Ok(steadfast::ListRootsResult::default()) };
     let (client, mut puppet) = Puppet::modern(|connecting| connecting.on_roots(roots)).await;
     for text in ["one", "two"] {
@@ -206,7 +206,7 @@ async fn what_came_of_answers_to_questions_is_not_kept() {
 }
 
 #[tokio::test]
-async fn what_the_server_builder_says_of_caching_is_kept_end_to_end() {
+async fn cache_hints_of_the_server_builder_reach_the_cache() {
     let hints = steadfast::Cache::new(HOUR, steadfast::CacheScope::Public);
     let server = Server::builder("steady", "1.0.0").cache(hints).tool(crate::echo()).build();
     let cache = ResponseCache::new();

@@ -42,7 +42,7 @@ async fn settle(client: &Client, puppet: &mut Puppet) {
 }
 
 #[tokio::test]
-async fn a_list_that_has_changed_is_asked_for_again_though_nobody_has_read_of_the_change() {
+async fn an_unread_change_invalidates_a_cached_list() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (_changes, id) = listening(&client, &mut puppet).await;
     let listed = names(&client);
@@ -57,7 +57,7 @@ async fn a_list_that_has_changed_is_asked_for_again_though_nobody_has_read_of_th
 }
 
 #[tokio::test]
-async fn an_answer_that_was_on_its_way_when_something_changed_is_not_kept() {
+async fn a_response_in_flight_during_a_change_is_not_cached() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (_changes, id) = listening(&client, &mut puppet).await;
     let listed = names(&client);
@@ -71,7 +71,7 @@ async fn an_answer_that_was_on_its_way_when_something_changed_is_not_kept() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_has_looked_at_when_something_changes_is_not_kept() {
+async fn an_unread_response_is_not_cached_after_a_change() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (_changes, id) = listening(&client, &mut puppet).await;
     let unread = client.read_resource("a:1").start();
@@ -106,7 +106,7 @@ async fn a_resource_that_has_changed_leaves_the_others_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_change_that_one_hears_of_counts_for_all_who_share_the_cache() {
+async fn a_change_invalidates_entries_of_all_clients_that_share_the_cache() {
     let cache = steadfast::client::ResponseCache::new();
     let (one, mut first) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
     let (two, mut second) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
@@ -125,7 +125,7 @@ async fn a_change_that_one_hears_of_counts_for_all_who_share_the_cache() {
 }
 
 #[tokio::test]
-async fn whoever_begins_to_listen_sees_what_is_there_and_not_what_was_kept() {
+async fn subscribing_invalidates_cached_entries() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let listed = names(&client);
     puppet.serve("tools/list", listing(&["old"], HOUR, "public")).await;

@@ -28,7 +28,7 @@ impl Attempt for Token {
 }
 
 #[tokio::test]
-async fn what_is_private_is_kept_for_the_authorization_that_it_came_with() {
+async fn private_entries_are_cached_per_authorization() {
     let (url, _) = raw(|_, came| {
         let token = came.header("authorization").unwrap_or_default().to_owned();
         let result = match came.body["method"].as_str() {
@@ -50,7 +50,7 @@ async fn what_is_private_is_kept_for_the_authorization_that_it_came_with() {
 }
 
 #[tokio::test]
-async fn arguments_are_mirrored_by_what_was_listed_though_the_list_was_kept() {
+async fn arguments_are_mirrored_by_a_cached_tool_list() {
     let (url, came) = raw(|_, came| {
         let mut page = listing(&["query"], HOUR, "public");
         page["tools"][0]["inputSchema"]["properties"] = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
@@ -75,7 +75,7 @@ async fn arguments_are_mirrored_by_what_was_listed_though_the_list_was_kept() {
 }
 
 #[tokio::test]
-async fn a_result_of_an_unknown_kind_is_not_taken_for_another() {
+async fn a_result_of_an_unknown_type_is_an_error() {
     let (url, _) =
         raw(|_, came| modern(came, || json_answer(came, &json!({"resultType": "maybe", "content": []})))).await;
     let client = connect(&url, Era::Modern).await;

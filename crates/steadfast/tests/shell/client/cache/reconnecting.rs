@@ -33,7 +33,7 @@ async fn next(servers: &mut mpsc::UnboundedReceiver<Puppet>) -> Puppet {
 }
 
 #[tokio::test]
-async fn what_was_kept_and_known_is_forgotten() {
+async fn the_cache_is_cleared_after_reconnecting() {
     let (client, mut first, mut servers) = coming_back(Era::Modern, |connecting| connecting).await;
     let listed = names(&client);
     let mut page = listing(&["sum"], 3_600_000, "public");
@@ -52,7 +52,7 @@ async fn what_was_kept_and_known_is_forgotten() {
 }
 
 #[tokio::test]
-async fn the_return_of_one_empties_the_cache_for_all_who_share_it() {
+async fn a_reconnect_clears_a_shared_cache() {
     let cache = ResponseCache::new();
     let (one, mut first, mut servers) = coming_back(Era::Modern, |connecting| connecting.cache(cache.clone())).await;
     let (two, mut other) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
@@ -71,7 +71,7 @@ async fn the_return_of_one_empties_the_cache_for_all_who_share_it() {
 }
 
 #[tokio::test]
-async fn those_who_listen_to_the_log_go_on_and_the_server_is_told_the_level_again() {
+async fn log_streams_continue_and_set_level_is_sent_again_after_reconnecting() {
     let (client, mut first, mut servers) = coming_back(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Notice);
     first.serve("logging/setLevel", json!({})).await;

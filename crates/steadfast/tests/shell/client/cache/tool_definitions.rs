@@ -24,7 +24,7 @@ async fn is_known(client: &Client, puppet: &mut Puppet, name: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_was_listed_is_known_until_the_list_changes() {
+async fn tool_definitions_are_known_until_the_list_changes() {
     for era in [Era::Modern, HANDSHAKE] {
         let (client, mut puppet) = Puppet::connect(era, |connecting| connecting).await;
         assert!(!is_known(&client, &mut puppet, "add").await);
@@ -38,7 +38,7 @@ async fn what_was_listed_is_known_until_the_list_changes() {
 }
 
 #[tokio::test]
-async fn a_listing_that_was_on_its_way_when_the_list_changed_is_not_believed() {
+async fn a_list_response_in_flight_during_a_change_is_not_used() {
     for era in [Era::Modern, HANDSHAKE] {
         let (client, mut puppet) = Puppet::connect(era, |connecting| connecting).await;
         let listed = names(&client);
@@ -51,7 +51,7 @@ async fn a_listing_that_was_on_its_way_when_the_list_changed_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_tool_that_changed_while_it_was_called_is_not_held_to_what_it_said_before() {
+async fn a_result_is_not_checked_against_a_schema_that_changed_during_the_call() {
     let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
     let listed = names(&client);
     puppet.serve("tools/list", promising("add")).await;
@@ -64,7 +64,7 @@ async fn a_tool_that_changed_while_it_was_called_is_not_held_to_what_it_said_bef
 }
 
 #[tokio::test]
-async fn tools_that_another_client_has_listed_are_known_to_those_who_share_its_cache() {
+async fn tool_definitions_are_shared_with_the_cache() {
     let cache = steadfast::client::ResponseCache::new();
     let (one, mut first) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
     let (two, mut second) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;

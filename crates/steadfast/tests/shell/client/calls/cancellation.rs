@@ -5,7 +5,7 @@ use steadfast::{ErrorKind, Outcome};
 use crate::client::*;
 
 #[tokio::test]
-async fn a_call_that_is_given_up_is_cancelled_by_its_id_and_what_comes_later_is_nothing() {
+async fn a_dropped_call_is_cancelled_by_its_id_and_a_late_response_is_ignored() {
     for era in ERAS {
         let (client, mut host) = Host::connected(era, |connecting| connecting).await;
         let mut call = Box::pin(client.call_tool("t", json!({})).start());
@@ -24,7 +24,7 @@ async fn a_call_that_is_given_up_is_cancelled_by_its_id_and_what_comes_later_is_
 }
 
 #[tokio::test]
-async fn what_was_answered_is_not_cancelled() {
+async fn a_call_with_a_response_is_not_cancelled() {
     let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
     let mut call = Box::pin(client.call_tool("t", json!({})).start());
     let answered = async {
@@ -52,7 +52,7 @@ async fn a_call_has_a_timeout_of_its_own_and_is_cancelled_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_given_up_while_it_begins_cancels_nothing() {
+async fn a_connect_that_is_dropped_sends_no_cancellation() {
     for era in ERAS {
         let (connecting, mut host) = Host::new();
         let mut connecting = connecting.era(era).into_future();
@@ -67,7 +67,7 @@ async fn a_connection_that_is_given_up_while_it_begins_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn a_question_that_its_server_takes_back_is_not_answered() {
+async fn an_input_request_that_the_server_cancels_is_not_answered() {
     let (asked, dropped) = (Signal::default(), Signal::default());
     let (begun, gone) = (asked.clone(), dropped.clone());
     let (client, mut host) = Host::connected(OLDER, move |connecting| {

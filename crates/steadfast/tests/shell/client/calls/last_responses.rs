@@ -100,7 +100,7 @@ impl Transport for Dying {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_written_before_the_server_died_is_taken() {
+async fn a_response_that_was_written_before_the_server_died_is_read() {
     let client = soon(Client::connect(Dying::new(Learned::ByHangup)).era(Era::Modern).into_future()).await.unwrap();
     let never = client.call_tool("never", json!({})).start();
     let answered = soon(client.call_tool("answered", json!({})).into_future()).await.unwrap();
@@ -111,7 +111,7 @@ async fn an_answer_that_was_written_before_the_server_died_is_taken() {
 }
 
 #[tokio::test]
-async fn a_write_that_fails_does_not_take_an_answer_away() {
+async fn a_failed_write_does_not_lose_a_response() {
     let client = soon(Client::connect(Dying::new(Learned::ByWriting)).era(Era::Modern).into_future()).await.unwrap();
     let answered = client.call_tool("answered", json!({})).start();
     let late = client.call_tool("late", json!({})).start();
@@ -122,7 +122,7 @@ async fn a_write_that_fails_does_not_take_an_answer_away() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_no_object_is_not_taken_for_one() {
+async fn a_result_that_is_not_an_object_is_an_error() {
     use steadfast::CallToolResult;
     for text in ["[]", "[[]]", " []", "7", "null"] {
         assert!(steadfast::model::AnyResult::<CallToolResult>::from_json(text).is_err(), "{text}");

@@ -7,7 +7,7 @@ use steadfast::{ErrorKind, LoggingLevel};
 use crate::client::*;
 
 #[tokio::test]
-async fn a_result_of_an_unknown_type_is_no_result_and_one_without_a_type_is_complete() {
+async fn a_result_of_an_unknown_type_is_an_error_and_one_without_a_type_is_complete() {
     let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
     for (kind, taken) in [(None, true), (Some("complete"), true), (Some("partial"), false), (Some("task"), false)] {
         let mut result = json!({"content": [{"type": "text", "text": "x"}]});
@@ -47,7 +47,7 @@ async fn a_missing_resource_is_recognised_by_both_codes_and_other_codes_mean_not
 }
 
 #[tokio::test]
-async fn notifications_are_never_answered_whatever_they_are() {
+async fn notifications_are_never_answered() {
     for era in ERAS {
         let (client, mut host) = Host::connected(era, |connecting| connecting).await;
         for method in ["notifications/never_heard_of", "notifications/elicitation/complete", "notifications/message"] {
@@ -125,7 +125,7 @@ async fn a_tool_that_fails_is_a_result_that_the_caller_can_pass_on() {
 }
 
 #[tokio::test]
-async fn a_log_level_is_asked_for_by_its_name() {
+async fn a_log_level_is_sent_by_name() {
     let (connecting, mut host) = Host::new();
     let opening = async {
         let initialize = host.until("initialize").await;
@@ -143,7 +143,7 @@ async fn a_log_level_is_asked_for_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_client_of_2025_03_26_takes_batches() {
+async fn a_client_of_2025_03_26_accepts_batches() {
     let (client, mut host) = Host::connected(Era::Handshake(Revision::V2025_03_26), |connecting| connecting).await;
     let ping = |id: &str| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     let told = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});

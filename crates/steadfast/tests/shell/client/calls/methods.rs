@@ -33,7 +33,7 @@ async fn everything(client: Client) {
 }
 
 #[tokio::test]
-async fn every_message_of_a_client_has_its_method_and_none_is_sent_that_the_revision_does_not_have() {
+async fn every_client_request_has_a_method_and_is_checked_against_the_revision() {
     for (era, revision) in [(Era::Modern, Revision::V2026_07_28), (HANDSHAKE, Revision::V2025_11_25)] {
         let roots = || async { Ok(ListRootsResult::default()) };
         let declared = ClientCapabilities::new().with_roots(true);
@@ -63,7 +63,7 @@ async fn every_message_of_a_client_has_its_method_and_none_is_sent_that_the_revi
 }
 
 #[tokio::test]
-async fn a_page_that_does_not_come_in_time_is_given_up() {
+async fn a_page_request_times_out() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let listed = tokio::spawn(client.tools().timeout(Duration::from_millis(1)).all());
     puppet.asked("tools/list").await;
@@ -71,7 +71,7 @@ async fn a_page_that_does_not_come_in_time_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_result_of_an_unknown_kind_is_not_taken_for_another() {
+async fn a_result_of_an_unknown_type_is_an_error() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
     puppet.serve("tools/call", json!({"resultType": "maybe", "content": []})).await;

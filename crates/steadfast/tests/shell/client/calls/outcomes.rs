@@ -32,7 +32,7 @@ async fn a_call_on_a_closed_connection_was_never_sent() {
 }
 
 #[tokio::test]
-async fn two_handlers_that_wait_for_the_client_both_learn_that_it_is_gone() {
+async fn input_requests_of_two_handlers_fail_when_the_client_disconnects() {
     let ended = Signal::default();
     let seen = ended.clone();
     let ask = Tool::new("ask").cooperative().handler(move |ctx: Context| {

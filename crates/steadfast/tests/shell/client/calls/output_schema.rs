@@ -32,7 +32,7 @@ fn schema() -> Value {
 
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn what_does_not_fit_is_an_error_that_says_where() {
+async fn a_result_that_does_not_match_the_schema_is_an_error_with_its_position() {
     for era in [Era::Modern, HANDSHAKE] {
         let (client, mut puppet) = knowing(era, schema(), |connecting| connecting).await;
         let fits = call(&client, &mut puppet, json!({"structuredContent": {"parts": [1, 2]}})).await.unwrap();
@@ -47,14 +47,14 @@ async fn what_does_not_fit_is_an_error_that_says_where() {
 
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn a_promise_of_structured_content_is_broken_by_none() {
+async fn a_result_without_the_promised_structured_content_is_an_error() {
     let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
     let error = call(&client, &mut puppet, json!({})).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::InvalidOutput, Outcome::Answered));
 }
 
 #[tokio::test]
-async fn a_failure_looks_as_it_likes() {
+async fn a_tool_error_is_not_checked_against_the_schema() {
     let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
     let answer = json!({"isError": true, "structuredContent": 7});
     assert!(call(&client, &mut puppet, answer).await.unwrap().is_error());
@@ -75,7 +75,7 @@ fn unreadable() -> [(Value, &'static str); 3] {
 
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn a_tool_whose_output_schema_cannot_be_read_is_not_called_and_the_error_says_why() {
+async fn a_tool_with_an_invalid_output_schema_is_not_called_and_the_error_says_why() {
     for (schema, why) in unreadable() {
         for era in [Era::Modern, HANDSHAKE] {
             let (client, mut puppet) = knowing(era, schema.clone(), |connecting| connecting).await;
@@ -94,7 +94,7 @@ async fn a_tool_whose_output_schema_cannot_be_read_is_not_called_and_the_error_s
 }
 
 #[tokio::test]
-async fn a_tool_whose_output_schema_cannot_be_read_is_called_by_who_wants_what_comes_as_it_is() {
+async fn a_tool_with_an_invalid_output_schema_is_called_if_results_are_unchecked() {
     for (schema, _) in unreadable() {
         let (client, mut puppet) = knowing(Era::Modern, schema, Connecting::unchecked_output).await;
         call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
@@ -103,7 +103,7 @@ async fn a_tool_whose_output_schema_cannot_be_read_is_called_by_who_wants_what_c
 }
 
 #[tokio::test]
-async fn whoever_wants_what_comes_as_it_is_has_it() {
+async fn unchecked_results_are_returned_as_they_are() {
     let (client, mut puppet) = knowing(Era::Modern, schema(), Connecting::unchecked_output).await;
     call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
 }

@@ -20,7 +20,7 @@ fn done() -> Value {
 }
 
 #[tokio::test]
-async fn progress_is_heard_while_nobody_waits_for_the_result_and_ends_with_the_call() {
+async fn progress_arrives_before_the_result_is_awaited_and_ends_with_the_call() {
     for era in [Era::Modern, HANDSHAKE] {
         let (client, mut puppet) = Puppet::connect(era, |connecting| connecting).await;
         let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
@@ -36,7 +36,7 @@ async fn progress_is_heard_while_nobody_waits_for_the_result_and_ends_with_the_c
 }
 
 #[tokio::test]
-async fn progress_goes_on_over_the_rounds_of_a_call() {
+async fn progress_continues_over_the_rounds_of_a_call() {
     let roots = || async { Ok(steadfast::ListRootsResult::default()) };
     let (client, mut puppet) = Puppet::modern(|connecting| connecting.on_roots(roots)).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
@@ -65,7 +65,7 @@ async fn dropping_the_stream_leaves_the_call_alone() {
 }
 
 #[tokio::test]
-async fn dropping_the_result_takes_the_call_back_and_ends_the_stream() {
+async fn dropping_the_result_cancels_the_call_and_ends_the_stream() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let client = Client::connect(server([forever(&begun, &dropped)])).await.unwrap();
     let (mut progress, result) = client.call_tool("forever", json!({})).with_progress();
@@ -76,7 +76,7 @@ async fn dropping_the_result_takes_the_call_back_and_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_keep_up_loses_the_oldest() {
+async fn a_slow_reader_loses_the_oldest_items() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
     let call = puppet.asked("tools/call").await;
@@ -94,7 +94,7 @@ async fn whoever_does_not_keep_up_loses_the_oldest() {
 }
 
 #[tokio::test]
-async fn what_travels_beside_a_report_counts_as_much_as_its_message() {
+async fn extra_members_of_a_progress_report_count_towards_its_size() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
     let call = puppet.asked("tools/call").await;
@@ -120,7 +120,7 @@ async fn a_call_that_fails_ends_its_stream() {
 }
 
 #[tokio::test]
-async fn a_call_that_goes_on_by_itself_is_cancelled_from_elsewhere() {
+async fn a_detached_call_can_be_cancelled_through_its_handle() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let client = Client::connect(server([forever(&begun, &dropped)])).await.unwrap();
     let (mut progress, result) = client.call_tool("forever", json!({})).with_progress();
@@ -133,7 +133,7 @@ async fn a_call_that_goes_on_by_itself_is_cancelled_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_call_that_goes_on_by_itself_is_settled_and_can_be_made_again() {
+async fn a_detached_call_is_settled_and_can_be_retried() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
     puppet.serve("tools/call", done()).await;

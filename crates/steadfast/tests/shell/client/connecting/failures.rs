@@ -25,7 +25,7 @@ async fn heard(raw: &mut Raw, method: &str) -> Value {
 }
 
 #[tokio::test]
-async fn all_of_an_opening_has_one_deadline_and_the_probe_takes_half_of_what_is_left() {
+async fn connecting_has_one_deadline_and_the_probe_gets_half_of_the_rest() {
     let clock = Clock::new();
     let (here, there) = memory::pair(1 << 16);
     let (sought, found) = (Signal::default(), Signal::default());
@@ -56,7 +56,7 @@ async fn all_of_an_opening_has_one_deadline_and_the_probe_takes_half_of_what_is_
 }
 
 #[tokio::test]
-async fn what_never_reaches_the_server_is_given_up() {
+async fn connecting_to_a_server_that_never_reads_times_out() {
     let hangs = || std::future::pending::<io::Result<Stream>>();
     let connecting = Client::connect(hangs).opening_timeout(Duration::from_millis(20));
     let error = soon(connecting.into_future()).await.unwrap_err();
@@ -64,7 +64,7 @@ async fn what_never_reaches_the_server_is_given_up() {
 }
 
 #[tokio::test]
-async fn nobodys_call_was_sent_when_an_opening_fails_whatever_became_of_its_questions() {
+async fn no_call_was_sent_when_connecting_fails() {
     for (result, kind) in [
         (None, ErrorKind::Closed),
         (Some(json!({"resultType": "complete", "supportedVersions": 7})), ErrorKind::Decode),
@@ -84,7 +84,7 @@ async fn nobodys_call_was_sent_when_an_opening_fails_whatever_became_of_its_ques
 }
 
 #[tokio::test]
-async fn a_server_that_dies_within_its_answer_to_the_opening_has_closed_the_connection() {
+async fn a_server_that_dies_within_its_response_to_initialize_has_closed_the_connection() {
     for (era, method) in
         [(Era::Modern, "server/discover"), (Era::Handshake(steadfast::Revision::LATEST_LEGACY), "initialize")]
     {
@@ -101,7 +101,7 @@ async fn a_server_that_dies_within_its_answer_to_the_opening_has_closed_the_conn
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_to_open_has_refused() {
+async fn an_error_response_to_initialize_is_refused() {
     let (here, there) = memory::pair(1 << 16);
     let connecting = tokio::spawn(Client::connect(here).into_future());
     let mut raw = Raw::new(there);
@@ -133,13 +133,13 @@ mod over_http {
     }
 
     #[tokio::test]
-    async fn a_server_that_hangs_up_on_the_opening_was_sent_nobodys_call() {
+    async fn no_call_was_sent_when_the_server_hangs_up_during_connect() {
         let error = soon(Client::connect(saying("").await).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{error:?}");
     }
 
     #[tokio::test]
-    async fn who_is_not_let_in_is_refused() {
+    async fn an_unauthorized_connect_is_refused() {
         for status in ["401 Unauthorized", "403 Forbidden"] {
             let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             let url = saying(answer.leak()).await;
@@ -180,7 +180,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn an_opening_that_fails_leaves_no_process_behind() {
+    async fn a_failed_connect_leaves_no_process() {
         let started = Arc::default();
         let connecting = mute(&started).opening_timeout(Duration::from_millis(20));
         let error = soon(connecting.into_future()).await.unwrap_err();
@@ -190,7 +190,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn an_opening_that_is_dropped_ends_its_process() {
+    async fn a_dropped_connect_ends_its_process() {
         let started = Arc::default();
         let mut connecting = mute(&started).into_future();
         let process = loop {
@@ -212,7 +212,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn a_server_that_dies_at_its_start_is_said_to_have_with_what_it_said_last() {
+    async fn the_error_of_a_process_that_dies_at_start_has_its_exit_status_and_last_standard_error() {
         let server = shell("echo 'no database' >&2; exit 3").args(["sh", "--token=secret"]).env("KEY", "secret");
         let error = soon(Client::connect(server).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
@@ -224,7 +224,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_killed_at_its_start_is_said_to_have_been() {
+    async fn the_error_of_a_process_that_is_killed_at_start_names_the_signal() {
         let killed = shell("kill -KILL $$").stderr_null();
         let error = soon(Client::connect(killed).into_future()).await.unwrap_err();
         let told = format!("{error:?}");
@@ -232,7 +232,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn what_a_server_says_last_still_goes_where_it_was_to_go() {
+    async fn standard_error_of_a_failed_process_is_still_forwarded() {
         let (lines, mut said) = tokio::sync::mpsc::unbounded_channel();
         let server =
             shell("echo one >&2; echo two >&2").on_stderr_line(move |line| lines.send(line.to_owned()).unwrap());

@@ -28,7 +28,7 @@ async fn a_client_begins_with_initialize_and_waits_for_its_answer() {
 }
 
 #[tokio::test]
-async fn whatever_a_server_refuses_the_probe_with_it_is_asked_for_a_handshake() {
+async fn any_error_response_to_the_probe_is_followed_by_a_handshake() {
     for code in [-32601, -32602, -32600, -32000, -32603, -1, 7] {
         let (connecting, mut host) = Host::new();
         let opening = async {
@@ -47,7 +47,7 @@ async fn whatever_a_server_refuses_the_probe_with_it_is_asked_for_a_handshake() 
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_to_the_probe_is_asked_for_a_handshake() {
+async fn a_server_without_a_response_to_the_probe_gets_a_handshake() {
     let (connecting, mut host) = Host::new();
     let opening = async {
         host.until("server/discover").await;
@@ -59,7 +59,7 @@ async fn a_server_that_says_nothing_to_the_probe_is_asked_for_a_handshake() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_the_revision_is_asked_for_one_that_it_names() {
+async fn a_revision_that_the_server_supports_is_tried_after_a_refusal() {
     let (connecting, mut host) = Host::new();
     let opening = async {
         let probe = host.until("server/discover").await;
@@ -73,7 +73,7 @@ async fn a_server_that_refuses_the_revision_is_asked_for_one_that_it_names() {
 }
 
 #[tokio::test]
-async fn without_a_common_revision_the_caller_is_told_and_the_server_left() {
+async fn without_a_common_revision_connecting_fails_and_closes() {
     // One that says so when it is asked, one that does not speak the metadata of ours, and one that chooses its own.
     for way in 0..3 {
         let (connecting, mut host) = Host::new();
@@ -94,7 +94,7 @@ async fn without_a_common_revision_the_caller_is_told_and_the_server_left() {
 }
 
 #[tokio::test]
-async fn what_the_server_did_not_declare_is_not_sent() {
+async fn requests_without_a_declared_capability_are_not_sent() {
     for era in ERAS {
         let (connecting, mut host) = Host::new();
         let opening = async {
@@ -127,7 +127,7 @@ fn with_every_handler(connecting: Connecting) -> Connecting {
 }
 
 #[tokio::test]
-async fn what_has_a_handler_is_declared_and_nothing_else() {
+async fn capabilities_with_a_handler_are_declared_and_no_others() {
     let said = ClientCapabilities::new().with_roots(false).with_sampling().with_elicitation_form();
     for era in ERAS {
         for (handled, expected) in [(true, vec!["elicitation", "roots", "sampling"]), (false, vec![])] {
@@ -195,7 +195,7 @@ async fn everything(client: &Client, host: &mut Host) {
 }
 
 #[tokio::test]
-async fn every_request_of_2026_says_who_asks_and_what_it_can_do() {
+async fn every_request_of_2026_has_client_info_and_capabilities() {
     let (client, mut host) = Host::connected(Era::Modern, with_every_handler).await;
     everything(&client, &mut host).await;
     assert_eq!(host.heard.len(), 10);
@@ -226,7 +226,7 @@ async fn every_request_has_an_id_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_era_is_asked_for_once_and_kept() {
+async fn the_era_is_probed_once() {
     let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
     for _ in 0..3 {
         host.is_quiet(&client).await;
@@ -235,7 +235,7 @@ async fn the_era_is_asked_for_once_and_kept() {
 }
 
 #[tokio::test]
-async fn a_server_is_not_judged_by_its_name() {
+async fn the_server_name_does_not_change_behaviour() {
     for info in [Value::Null, json!({"name": "", "version": ""}), json!({"name": "steadfast", "version": "9"})] {
         let (connecting, mut host) = Host::new();
         let opening = async {

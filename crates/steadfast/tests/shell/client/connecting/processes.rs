@@ -43,7 +43,7 @@ async fn until_all_are_gone(started: &Started) {
 
 /// L5: however far an opening has come when it is dropped, its process ends.
 #[tokio::test]
-async fn an_opening_that_is_dropped_after_any_number_of_polls_leaves_no_process() {
+async fn a_connect_dropped_after_any_number_of_polls_leaves_no_process() {
     let started = Started::default();
     for polls in 0..12 {
         let mut connecting = starting(&started, SCRIPT).era(Era::Modern).into_future();
@@ -62,7 +62,7 @@ async fn an_opening_that_is_dropped_after_any_number_of_polls_leaves_no_process(
 
 /// L5: an opening goes with its runtime, and its process with it.
 #[test]
-fn an_opening_that_goes_with_its_runtime_leaves_no_process() {
+fn dropping_the_runtime_during_a_connect_leaves_no_process() {
     let started = Started::default();
     let first = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     first.block_on(async {
@@ -81,7 +81,7 @@ fn an_opening_that_goes_with_its_runtime_leaves_no_process() {
 
 /// L6: whoever takes the lines of a process and does not come back holds up neither the error nor the end.
 #[tokio::test]
-async fn a_process_that_dies_in_the_opening_is_reported_though_its_lines_are_held_up() {
+async fn the_exit_of_a_process_is_reported_although_its_output_is_delayed() {
     let (release, released) = mpsc::channel::<()>();
     let dying = shell("echo 'no database' >&2; echo more >&2; exit 3").on_stderr_line(move |_| {
         // Ends when the test lets go of the other end.
@@ -95,7 +95,7 @@ async fn a_process_that_dies_in_the_opening_is_reported_though_its_lines_are_hel
 
 /// L5, L10: nobody reads what the process says, and its end is told all the same.
 #[tokio::test]
-async fn a_process_whose_standard_error_is_ours_or_nobodys_is_mourned_all_the_same() {
+async fn the_exit_reason_is_reported_with_inherited_and_null_standard_error() {
     for command in [shell(SCRIPT).stderr_inherit(), shell(SCRIPT).stderr_null()] {
         let client = soon(Client::connect(command).era(Era::Modern).into_future()).await.unwrap();
         let error = soon(client.call_tool("die", json!({})).into_future()).await.unwrap_err();
@@ -108,7 +108,7 @@ async fn a_process_whose_standard_error_is_ours_or_nobodys_is_mourned_all_the_sa
 /// L10: the close, the total time and a cancellation end the mourning, and what is known stays known. A relative of the process
 /// has the mourners wait.
 #[tokio::test]
-async fn mourning_ends_with_the_call() {
+async fn waiting_for_the_exit_reason_ends_with_the_call() {
     const MOURNED: &str = r#"
 read -r line; id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
 printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}\n' "$id"
@@ -143,7 +143,7 @@ read -r line; (trap '' TERM; while :; do sleep 0.01; done) <&- >&- & exit 1
 
 /// L5: many wait for a return whose opening takes as long as it may, and the close ends all of them.
 #[tokio::test]
-async fn who_waits_behind_an_opening_that_hangs_ends_with_the_client_and_so_does_the_process() {
+async fn closing_a_client_ends_calls_that_wait_for_a_hanging_connect_and_its_process() {
     const ONCE: &str = r#"
 [ -e "$MARK" ] && while :; do sleep 0.01; done
 : > "$MARK"

@@ -12,14 +12,14 @@ use steadfast::{ErrorKind, Revision};
 use crate::{echo, server, soon, text};
 
 #[tokio::test]
-async fn the_newest_revision_is_found_first() {
+async fn the_newest_revision_is_negotiated_first() {
     let client = Client::connect(server([echo()])).await.unwrap();
     assert_eq!(client.revision(), Revision::V2026_07_28);
     assert_eq!(client.server().info.as_ref().unwrap().name, "test");
 }
 
 #[tokio::test]
-async fn every_older_revision_can_be_asked_for() {
+async fn every_older_revision_can_be_requested() {
     for revision in Revision::ALL.into_iter().filter(|revision| !revision.is_modern()) {
         let client = Client::connect(server([echo()])).era(Era::Handshake(revision)).await.unwrap();
         assert_eq!(client.revision(), revision);
@@ -29,7 +29,7 @@ async fn every_older_revision_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_older_revisions_is_found_too() {
+async fn a_server_of_the_older_revisions_is_detected() {
     // Refuses what it does not know, answers initialize, and then calls nothing by its name.
     let script = r#"
         read probe; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}'
@@ -46,7 +46,7 @@ async fn a_server_of_the_older_revisions_is_found_too() {
 
 /// As servers are that take nothing before the handshake, and end.
 #[tokio::test]
-async fn a_server_that_hangs_up_on_the_question_is_started_once_more_and_has_the_handshake_at_once() {
+async fn a_process_that_exits_on_the_probe_is_restarted_with_a_handshake() {
     let script = r#"
         read first
         case "$first" in *'"initialize"'*) ;; *) exit 1 ;; esac
@@ -59,7 +59,7 @@ async fn a_server_that_hangs_up_on_the_question_is_started_once_more_and_has_the
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_up_on_the_handshake_too_is_not_started_a_third_time() {
+async fn a_process_that_exits_on_the_handshake_too_is_not_restarted_again() {
     let starts = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&starts);
     let connecting = Client::connect(move || {
@@ -71,7 +71,7 @@ async fn a_server_that_hangs_up_on_the_handshake_too_is_not_started_a_third_time
 }
 
 #[tokio::test]
-async fn a_server_that_says_that_it_speaks_older_revisions_only_has_their_handshake() {
+async fn a_server_that_names_only_older_revisions_gets_their_handshake() {
     let script = r#"
         read probe; echo '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2024-11-05","2025-06-18"],"capabilities":{}}}'
         read init; echo '{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"old","version":"1"}}}'
@@ -87,7 +87,7 @@ async fn a_server_that_says_that_it_speaks_older_revisions_only_has_their_handsh
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_server_is_an_error_and_not_a_hang() {
+async fn a_program_that_is_not_a_server_is_an_error_and_not_a_hang() {
     let error = soon(Client::connect(Command::new("true")).into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert!(Client::connect(Command::new("/nowhere/at/all")).await.is_err());

@@ -35,7 +35,7 @@ fn url(url: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_question_without_a_mode_is_a_form_and_its_defaults_are_filled_in() {
+async fn an_elicitation_without_a_mode_is_a_form_and_its_defaults_are_filled_in() {
     let (_client, mut host, asked) = with_user(OLDER, ClientCapabilities::new(), json!({"name": "Ann"})).await;
     let answer = host.ask("elicitation/create", form()).await;
     assert_eq!(answer["result"], json!({"action": "accept", "content": {"name": "Ann", "age": 30}}));
@@ -60,7 +60,7 @@ async fn a_mode_that_was_not_declared_is_invalid_parameters() {
 }
 
 #[tokio::test]
-async fn who_can_be_asked_can_be_asked_in_some_way() {
+async fn elicitation_is_declared_with_at_least_one_mode() {
     for era in ERAS {
         let (_client, host, _) = with_user(era, ClientCapabilities::new(), json!({})).await;
         let params = &host.heard[0]["params"];
@@ -73,7 +73,7 @@ async fn who_can_be_asked_can_be_asked_in_some_way() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_the_form_is_not_given() {
+async fn an_elicitation_result_that_does_not_match_the_form_is_not_sent() {
     for content in [json!({}), json!({"name": "A"}), json!({"name": 7}), json!({"name": "Ann", "age": "old"})] {
         let (_client, mut host, _) = with_user(OLDER, ClientCapabilities::new(), content.clone()).await;
         let answer = host.ask("elicitation/create", form()).await;
@@ -91,7 +91,7 @@ async fn an_answer_that_does_not_fit_the_form_is_not_given() {
 }
 
 #[tokio::test]
-async fn a_url_is_neither_fetched_nor_opened_and_the_handler_has_all_of_it() {
+async fn a_url_is_neither_fetched_nor_opened_and_the_handler_gets_all_of_it() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = format!("http://{}/a?b=c#d", listener.local_addr().unwrap());
@@ -109,7 +109,7 @@ async fn a_url_is_neither_fetched_nor_opened_and_the_handler_has_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_user_may_decline_and_dismiss_and_nothing_is_said_beside() {
+async fn declining_and_dismissing_send_no_content() {
     for (answer, action) in [(ElicitResult::decline(), "decline"), (ElicitResult::cancel(), "cancel")] {
         let (_client, mut host) = Host::connected(OLDER, move |connecting| {
             connecting.on_elicit(move |_| std::future::ready(Ok(answer.clone())))

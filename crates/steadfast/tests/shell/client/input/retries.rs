@@ -9,7 +9,7 @@ fn asked(state: &str, key: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_one_call_is_asked_is_for_its_own_retry_and_no_other() {
+async fn input_responses_are_sent_only_with_the_retry_of_their_own_call() {
     let (client, mut host) =
         Host::connected(Era::Modern, |connecting| connecting.on_roots(|| async { Ok(ListRootsResult::default()) }))
             .await;
@@ -51,7 +51,7 @@ async fn what_one_call_is_asked_is_for_its_own_retry_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_call_is_not_made_again_before_all_is_answered() {
+async fn a_call_is_not_retried_before_every_input_request_is_answered() {
     let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
     let asking = async {
         let call = host.until("tools/call").await;

@@ -34,7 +34,7 @@ async fn roots_are_files_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_roots_is_told_where_that_was_declared() {
+async fn root_changes_are_notified_where_declared() {
     let (client, mut host) = with_roots(OLDER, "file:///a").await;
     client.roots_changed();
     let told = host.next().await.unwrap();
@@ -48,7 +48,7 @@ async fn a_change_of_the_roots_is_told_where_that_was_declared() {
 }
 
 #[tokio::test]
-async fn who_has_no_roots_says_that_there_is_no_such_method_and_failures_are_internal_errors() {
+async fn roots_without_a_handler_are_method_not_found_and_failures_internal_errors() {
     let (_client, mut host) = Host::connected(OLDER, |connecting| connecting).await;
     assert_eq!(host.ask("roots/list", json!({})).await["error"]["code"], -32601);
     let fails = |connecting: Connecting| connecting.on_roots(|| async { Err(Error::internal("the disk is gone")) });

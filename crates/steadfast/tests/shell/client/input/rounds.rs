@@ -59,7 +59,7 @@ async fn one_set_of_handlers_answers_servers_of_both_eras() {
 }
 
 #[tokio::test]
-async fn a_question_without_a_handler_ends_the_call_and_says_which() {
+async fn an_input_request_without_a_handler_ends_the_call_and_is_named() {
     let question = json!({"method": "elicitation/create", "params": {"message": "Name?",
         "requestedSchema": {"type": "object", "properties": {}}}});
     let asks = json!({"resultType": "input_required", "inputRequests": {"name": question}});
@@ -88,7 +88,7 @@ async fn a_handler_that_fails_or_panics_ends_its_call_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_asked_back_and_not_answered_is_settled_as_unknown_and_its_caller_may_make_it_again() {
+async fn a_call_without_a_response_after_its_input_is_settled_as_unknown_and_can_be_retried() {
     let answer = |round: usize, _: &Value| match round {
         0 => json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}),
         _ => json!({"resultType": "complete", "content": []}),
@@ -108,7 +108,7 @@ async fn a_call_that_was_asked_back_and_not_answered_is_settled_as_unknown_and_i
 }
 
 #[tokio::test]
-async fn so_many_questions_are_answered_at_once_and_no_more() {
+async fn the_number_of_concurrent_input_handlers_is_bounded() {
     for (asked, answered) in [(64, true), (65, false)] {
         let answer = move |round: usize, _: &Value| {
             let questions = (0..asked).map(|key| (key.to_string(), json!({"method": "roots/list"})));
@@ -139,7 +139,7 @@ async fn so_many_questions_are_answered_at_once_and_no_more() {
 }
 
 #[tokio::test]
-async fn dropping_a_call_while_its_user_is_asked_drops_the_question() {
+async fn dropping_a_call_drops_its_input_handlers() {
     let (asked, dropped) = (Signal::default(), Signal::default());
     let (begun, gone) = (asked.clone(), dropped.clone());
     let client = Client::connect(server([tour()]))
@@ -196,7 +196,7 @@ async fn dropping_a_call_in_a_later_round_cancels_the_request_of_that_round() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
+async fn the_total_timeout_covers_all_rounds_of_a_call() {
     let client = Client::connect(server([tour()]))
         .era(Era::Modern)
         .capabilities(everything())
@@ -210,7 +210,7 @@ async fn a_call_that_is_asked_for_too_long_ends_in_its_total_time() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_its_user_says_that_it_was_this_side_that_closed() {
+async fn a_call_that_waits_for_input_reports_that_this_client_was_closed() {
     let asked = Signal::default();
     let begun = asked.clone();
     let client = Client::connect(server([tour()]))
@@ -234,7 +234,7 @@ async fn a_call_that_waits_for_its_user_says_that_it_was_this_side_that_closed()
 }
 
 #[tokio::test]
-async fn a_state_is_handed_back_as_it_came_and_only_if_one_came() {
+async fn a_request_state_is_returned_unchanged_and_only_if_present() {
     let answer = |round: usize, _: &Value| match round {
         0 => json!({"resultType": "input_required", "requestState": " exact\\u0041 "}),
         1 => json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}),
@@ -286,7 +286,7 @@ async fn a_handler_by_the_name_of_its_request_is_declared_and_has_defaults_fille
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
+async fn the_number_of_rounds_of_a_call_is_bounded() {
     let ask =
         |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
     let (connecting, requests) = scripted(ask);
@@ -304,7 +304,7 @@ async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_nothing_is_at_fault_and_one_whose_question_fails_is_not() {
+async fn an_input_result_without_requests_is_a_protocol_error_and_a_failing_handler_is_not() {
     let nothing = |_: usize, _: &Value| json!({"resultType": "input_required"});
     let something =
         |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});

@@ -44,7 +44,7 @@ async fn tools_that_were_not_declared_are_invalid_parameters() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_no_model_takes_is_invalid_parameters() {
+async fn an_invalid_sampling_conversation_is_invalid_params() {
     let (_client, mut host, asked) = with_model(ClientCapabilities::new().with_sampling_tools()).await;
     let uses = json!({"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "t", "input": {}}});
     let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
@@ -60,7 +60,7 @@ async fn a_conversation_that_no_model_takes_is_invalid_parameters() {
 }
 
 #[tokio::test]
-async fn the_handler_is_told_how_much_and_by_which_model_and_each_question_stands_alone() {
+async fn the_sampling_handler_gets_limits_and_model_preferences_of_each_request() {
     let (_client, mut host, asked) = with_model(ClientCapabilities::new().with_sampling_tools()).await;
     let more = json!({"modelPreferences": {"hints": [{"name": "small"}], "speedPriority": 0.5},
         "toolChoice": {"mode": "none"}});
@@ -75,7 +75,7 @@ async fn the_handler_is_told_how_much_and_by_which_model_and_each_question_stand
 }
 
 #[tokio::test]
-async fn a_user_who_refuses_is_an_error_with_the_code_that_the_handler_gives() {
+async fn a_refused_sampling_request_has_the_error_code_of_the_handler() {
     let (_client, mut host) = Host::connected(OLDER, |connecting| {
         connecting.on_sample(|_| async { Err(Error::new(-1, "the user rejected it")) })
     })

@@ -25,7 +25,7 @@ async fn next(changes: &mut Changes) -> Change {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_is_heard_and_nothing_else() {
+async fn a_change_stream_gets_only_what_it_subscribed_to() {
     for era in ERAS {
         let server = offering();
         let client = Client::connect(server.clone()).era(era).await.unwrap();
@@ -40,7 +40,7 @@ async fn what_was_asked_for_is_heard_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn several_streams_each_hear_their_own() {
+async fn several_change_streams_each_get_their_own_changes() {
     for era in ERAS {
         let server = offering();
         let client = Client::connect(server.clone()).era(era).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_stream_ends_with_its_connection() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_tell_is_an_error_of_the_stream() {
+async fn subscribing_to_a_server_without_notifications_is_an_error_of_the_stream() {
     let silent = Server::builder("silent", "1.0.0").tool(echo()).build();
     let client = Client::connect(silent).era(ERAS[1]).await.unwrap();
     let mut changes = client.changes(wanted());
@@ -95,7 +95,7 @@ async fn on_a_connection_that_is_closed_nothing_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_takes_its_subscriptions_back() {
+async fn dropping_a_change_stream_unsubscribes() {
     let (here, there) = memory::pair(1 << 16);
     let server = offering();
     let watched = server.clone();

@@ -16,7 +16,7 @@ async fn next(logs: &mut Logs) -> Value {
 }
 
 #[tokio::test]
-async fn an_older_server_is_told_the_level_and_what_it_writes_is_heard() {
+async fn an_older_server_gets_set_level_and_its_log_messages_arrive() {
     let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Warning);
     let request = puppet.asked("logging/setLevel").await;
@@ -28,7 +28,7 @@ async fn an_older_server_is_told_the_level_and_what_it_writes_is_heard() {
 }
 
 #[tokio::test]
-async fn since_2026_each_request_says_what_it_wants_to_hear_while_somebody_listens() {
+async fn since_2026_requests_have_a_log_level_while_a_log_stream_exists() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let mut levels = Vec::new();
     let mut ask = async |client: &Client| {
@@ -51,7 +51,7 @@ async fn since_2026_each_request_says_what_it_wants_to_hear_while_somebody_liste
 }
 
 #[tokio::test]
-async fn streams_hear_what_each_wants() {
+async fn each_log_stream_filters_by_its_own_level() {
     let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
     let mut severe = client.logs(LoggingLevel::Error);
     puppet.serve("logging/setLevel", json!({})).await;
@@ -83,7 +83,7 @@ async fn a_server_that_refuses_or_has_no_log_is_an_error_of_the_stream() {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_level_waits_until_the_server_has_taken_it() {
+async fn awaiting_a_log_level_waits_for_the_response_to_set_level() {
     let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Info);
     let request = puppet.asked("logging/setLevel").await;
@@ -105,7 +105,7 @@ async fn who_waits_for_the_level_waits_until_the_server_has_taken_it() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_keep_up_loses_the_oldest() {
+async fn a_slow_reader_loses_the_oldest_items() {
     let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Debug);
     let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
@@ -129,7 +129,7 @@ async fn a_stream_ends_with_its_connection() {
 }
 
 #[tokio::test]
-async fn what_a_handler_logs_is_heard_end_to_end() {
+async fn log_messages_of_a_handler_arrive_at_the_client() {
     let tool = Tool::new("speak").handler(|ctx: Context| async move {
         ctx.log(LoggingLevel::Warning, "careful");
         "done"

@@ -63,7 +63,7 @@ const LONG: Duration = Duration::from_secs(200);
 
 /// L5: a stream of changes that waits before it asks again ends with its client, and not when it has waited.
 #[tokio::test]
-async fn a_stream_of_changes_that_pauses_ends_with_its_client() {
+async fn a_change_stream_that_pauses_ends_with_its_client() {
     let (url, _) = raw(|_, came| modern(came, || events(""))).await;
     let policy = Reconnect::default().first_pause(LONG).longest_pause(LONG);
     let runtime = Arc::new(Patient { tokio: TokioRuntime::current().unwrap(), waits: Signal::default() });

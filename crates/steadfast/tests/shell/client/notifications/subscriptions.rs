@@ -10,7 +10,7 @@ fn of(id: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn notifications_are_told_apart_by_the_subscription_that_they_name() {
+async fn notifications_are_routed_by_their_subscription_id() {
     let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
     let resource = |uri: &str| SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()]);
     let (mut one, mut two) = (client.changes(resource("a:1")), client.changes(resource("a:1")));
@@ -38,7 +38,7 @@ async fn notifications_are_told_apart_by_the_subscription_that_they_name() {
 }
 
 #[tokio::test]
-async fn the_caller_is_told_which_of_its_wishes_were_granted() {
+async fn the_granted_filter_is_reported_to_the_caller() {
     let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
     let wanted = SubscriptionFilter::new().with_tools_list_changed(true).with_prompts_list_changed(true);
     let mut changes = client.changes(wanted);

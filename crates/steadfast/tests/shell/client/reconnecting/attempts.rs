@@ -68,7 +68,7 @@ async fn lost(site: &Arc<Site>, door: Door) -> Client {
 }
 
 #[tokio::test]
-async fn a_client_comes_back_only_when_it_is_needed() {
+async fn a_client_reconnects_only_when_a_call_needs_it() {
     let site = Site::willing();
     let client = lost(&site, Door::Open).await;
     for _ in 0..100 {
@@ -91,7 +91,7 @@ async fn many_calls_need_one_connection() {
 }
 
 #[tokio::test]
-async fn a_client_that_was_not_told_to_does_not_come_back() {
+async fn a_client_without_reconnecting_stays_disconnected() {
     let site = Site::willing();
     let client = soon(site.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
     site.cut();
@@ -102,7 +102,7 @@ async fn a_client_that_was_not_told_to_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn a_transport_is_used_once_whatever_was_said() {
+async fn a_transport_value_is_used_once_despite_reconnect_settings() {
     let site = Site::willing();
     let here = Arc::clone(&site).open().await.unwrap();
     let connecting = Client::connect(here).era(Era::Modern).reconnect(Reconnect::default());
@@ -113,7 +113,7 @@ async fn a_transport_is_used_once_whatever_was_said() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_comes_back_is_tried_so_often_and_then_left_alone() {
+async fn the_number_of_reconnect_attempts_is_bounded() {
     let site = Site::willing();
     let client = lost(&site, Door::Shut).await;
     let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
@@ -127,7 +127,7 @@ async fn a_server_that_never_comes_back_is_tried_so_often_and_then_left_alone() 
 }
 
 #[tokio::test]
-async fn a_server_that_is_lost_after_a_long_life_is_left_alone_too() {
+async fn reconnecting_also_stops_after_a_long_uptime() {
     let site = Site::willing();
     let clock = Clock::new();
     let client = soon(site.connecting().with_runtime(clock.clone()).into_future()).await.unwrap();
@@ -160,7 +160,7 @@ async fn the_total_time_covers_the_wait_for_a_connection() {
 }
 
 #[tokio::test]
-async fn an_opener_that_panics_is_an_error_and_no_hang() {
+async fn a_connector_that_panics_is_an_error_and_not_a_hang() {
     let site = Site::willing();
     let client = lost(&site, Door::Broken).await;
     let error = soon(client.list_tools()).await.unwrap_err();
@@ -171,7 +171,7 @@ async fn an_opener_that_panics_is_an_error_and_no_hang() {
 }
 
 #[tokio::test]
-async fn a_close_wins_against_a_connection_that_is_being_opened() {
+async fn close_cancels_a_connection_that_is_being_opened() {
     let site = Site::new(|number, request| match number {
         0 => Reply::Result(done(request)),
         // It is connected to, and says nothing.
@@ -188,7 +188,7 @@ async fn a_close_wins_against_a_connection_that_is_being_opened() {
 }
 
 #[tokio::test]
-async fn nothing_is_opened_behind_a_close() {
+async fn no_connection_is_opened_after_close() {
     let site = Site::willing();
     let client = site.connect().await;
     let other = client.clone();
@@ -199,7 +199,7 @@ async fn nothing_is_opened_behind_a_close() {
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_waits_for_any_more_is_not_opened() {
+async fn no_connection_is_opened_for_calls_that_were_dropped() {
     let site = Site::new(|number, request| match number {
         1 => Reply::Silence,
         _ => Reply::Result(done(request)),
@@ -218,7 +218,7 @@ async fn a_connection_that_nobody_waits_for_any_more_is_not_opened() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_the_probe_is_greeted_in_the_old_way_and_that_is_remembered() {
+async fn a_server_without_a_response_to_the_probe_gets_a_handshake_also_when_reconnecting() {
     let site = Site::new(|_, request| match request["method"].as_str() {
         Some("server/discover") => Reply::Silence,
         _ => Reply::Result(done(request)),
@@ -233,7 +233,7 @@ async fn a_server_that_does_not_answer_the_probe_is_greeted_in_the_old_way_and_t
 }
 
 #[tokio::test]
-async fn whoever_waits_for_an_opener_that_hangs_is_told_when_its_time_is_up() {
+async fn a_call_that_waits_for_a_hanging_connector_times_out() {
     let site = Site::willing();
     let clock = crate::support::Clock::new();
     let connecting = site.connecting().opening_timeout(Duration::from_secs(5)).with_runtime(Arc::new(clock.clone()));
@@ -255,7 +255,7 @@ async fn whoever_waits_for_an_opener_that_hangs_is_told_when_its_time_is_up() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_nobody_waits_for_any_more_was_one() {
+async fn an_abandoned_attempt_counts_as_one() {
     let site = Site::willing();
     let twice = Reconnect::default().attempts(2).first_pause(Duration::from_millis(1));
     let client = soon(site.connecting().reconnect(twice).into_future()).await.unwrap();
@@ -305,7 +305,7 @@ impl Transport for Lingering {
 }
 
 #[tokio::test]
-async fn nothing_is_opened_while_something_is_left_of_an_attempt_that_nobody_waits_for_any_more() {
+async fn no_connection_is_opened_before_an_abandoned_attempt_has_ended() {
     let site = Site::new(|number, request| match number {
         1 => Reply::Silence,
         _ => Reply::Result(done(request)),

@@ -6,7 +6,7 @@ use steadfast::{ClientCapabilities, ElicitResult, Error, ErrorKind, Outcome, req
 use super::*;
 
 #[tokio::test]
-async fn a_call_that_was_not_sent_is_made_on_the_next_connection() {
+async fn a_call_that_was_not_sent_is_sent_on_the_next_connection() {
     let site = Site::willing();
     let client = site.connect().await;
     site.cut();
@@ -16,7 +16,7 @@ async fn a_call_that_was_not_sent_is_made_on_the_next_connection() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_sent_and_lost_is_not_made_again() {
+async fn a_call_that_was_sent_and_lost_is_not_retried() {
     let site = losing("tools/call");
     let client = site.connect().await;
     let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
@@ -27,7 +27,7 @@ async fn a_call_that_was_sent_and_lost_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn a_call_that_does_no_harm_twice_is_made_again() {
+async fn an_idempotent_call_is_retried() {
     let site = losing("tools/call");
     let client = site.connect().await;
     soon(client.call_tool("set", json!({})).idempotent().into_future()).await.unwrap();
@@ -35,7 +35,7 @@ async fn a_call_that_does_no_harm_twice_is_made_again() {
 }
 
 #[tokio::test]
-async fn what_only_asks_is_asked_again() {
+async fn read_only_requests_are_retried() {
     let site = losing("tools/list");
     let client = site.connect().await;
     soon(client.list_tools()).await.unwrap();
@@ -43,7 +43,7 @@ async fn what_only_asks_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_lost_every_time_is_not_made_for_ever() {
+async fn a_call_that_is_lost_every_time_is_not_retried_for_ever() {
     let site = Site::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::HangUp,
         _ => Reply::Result(done(request)),
@@ -83,7 +83,7 @@ async fn annotations_are_believed_if_the_server_is_trusted_and_not_otherwise() {
 }
 
 #[tokio::test]
-async fn what_became_of_a_call_is_settled_and_the_unknown_is_made_again_by_its_caller() {
+async fn settle_reports_the_outcome_and_an_unknown_call_can_be_retried() {
     let site = losing("tools/call");
     let client = site.connect().await;
     let CallOutcome::Unknown(unknown) = soon(client.call_tool("pay", json!({"n": 5})).outcome()).await else {
@@ -99,7 +99,7 @@ async fn what_became_of_a_call_is_settled_and_the_unknown_is_made_again_by_its_c
 }
 
 #[tokio::test]
-async fn a_refusal_and_what_was_never_sent_are_settled_as_such() {
+async fn settle_reports_refused_and_not_sent() {
     let site = Site::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::Error(-32602),
         _ => Reply::Result(done(request)),
@@ -200,7 +200,7 @@ async fn a_call_that_is_a_task_is_cancelled_with_it() {
 }
 
 #[tokio::test]
-async fn a_task_is_followed_over_the_loss_of_its_connection() {
+async fn a_task_is_polled_again_after_reconnecting() {
     let site = Site::new(|number, request| match (number, request["method"].as_str()) {
         (0, Some("tasks/get")) => Reply::HangUp,
         (1, Some("tasks/get")) => Reply::Result(json!({"resultType": "complete", "taskId": "t", "status": "completed",
@@ -214,7 +214,7 @@ async fn a_task_is_followed_over_the_loss_of_its_connection() {
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_has_read_of_is_cancelled_with_its_call() {
+async fn an_unread_task_is_cancelled_with_its_call_after_reconnecting() {
     let site = Site::new(|_, request| a_task(request));
     let client = soon(site.connecting().tasks().into_future()).await.unwrap();
     let call = client.call_tool("long", json!({})).start();

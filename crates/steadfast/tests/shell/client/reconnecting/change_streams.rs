@@ -51,7 +51,7 @@ async fn next(changes: &mut Changes) -> Change {
 }
 
 #[tokio::test]
-async fn a_stream_of_changes_begins_again_and_says_so() {
+async fn a_change_stream_resubscribes_and_reports_it() {
     for era in ERAS {
         let cable = Cable::new();
         let client = cable.connect(era).await;
@@ -68,7 +68,7 @@ async fn a_stream_of_changes_begins_again_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_come_back_for_ends_with_its_client() {
+async fn a_change_stream_that_reconnects_ends_with_its_client() {
     let site = Site::new(|_, request| match request["method"].as_str() {
         Some("subscriptions/listen") => Reply::Silence,
         _ => Reply::Result(done(request)),
@@ -85,7 +85,7 @@ async fn a_stream_that_is_come_back_for_ends_with_its_client() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_while_it_subscribes_takes_that_back_at_once() {
+async fn dropping_a_change_stream_while_it_subscribes_unsubscribes_at_once() {
     let site = Site::new(|_, request| match request["method"].as_str() {
         Some("resources/subscribe") => Reply::Silence,
         Some("initialize") => Reply::Result(json!({"protocolVersion": "2025-11-25",

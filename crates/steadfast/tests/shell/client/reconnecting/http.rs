@@ -11,7 +11,7 @@ fn count(requests: &Mutex<Vec<Came>>, method: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_session_that_is_lost_is_opened_again_and_the_call_made_in_it() {
+async fn a_lost_session_is_reopened_and_the_call_sent_in_it() {
     let lost = AtomicUsize::new(0);
     let (url, requests) = raw(move |_, came| {
         older(came, || {
@@ -31,7 +31,7 @@ async fn a_session_that_is_lost_is_opened_again_and_the_call_made_in_it() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_lost_again_and_again_is_opened_again_once() {
+async fn a_session_that_is_lost_repeatedly_is_reopened_once() {
     let (url, requests) = raw(|_, came| {
         let status = if came.is("tools/call") { "404 Not Found" } else { "405 No" };
         older(came, || response(status, &[], ""))
@@ -44,7 +44,7 @@ async fn a_session_that_is_lost_again_and_again_is_opened_again_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_is_asked_for_again_if_that_does_no_harm() {
+async fn a_lost_response_is_requested_again_if_the_call_is_idempotent() {
     let lost = AtomicUsize::new(0);
     let (url, requests) = raw(move |_, came| {
         modern(came, || {
@@ -112,7 +112,7 @@ impl Attempt for Once {
 }
 
 #[tokio::test]
-async fn what_nobody_authorizes_cannot_be_sent_and_is_not_tried_again() {
+async fn a_request_that_cannot_be_authorized_is_not_sent_and_not_retried() {
     let (url, requests) = raw(|_, came| modern(came, Vec::new)).await;
     let once = Once::default();
     let target = HttpTarget::new(&url).authorize(once.clone());

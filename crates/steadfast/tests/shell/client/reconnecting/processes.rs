@@ -29,7 +29,7 @@ async fn number(client: &Client) -> String {
 }
 
 #[tokio::test]
-async fn a_process_that_dies_is_started_again_and_what_it_died_of_is_not_made_again() {
+async fn a_process_that_dies_is_restarted_and_the_fatal_call_is_not_retried() {
     let client = connect().await;
     let first = number(&client).await;
     assert_eq!(number(&client).await, first);
@@ -40,7 +40,7 @@ async fn a_process_that_dies_is_started_again_and_what_it_died_of_is_not_made_ag
 }
 
 #[tokio::test]
-async fn a_close_waits_until_the_process_is_gone() {
+async fn close_waits_until_the_process_has_exited() {
     let client = connect().await;
     let process = number(&client).await;
     let lives = || std::process::Command::new("kill").args(["-0", &process]).output().unwrap().status.success();

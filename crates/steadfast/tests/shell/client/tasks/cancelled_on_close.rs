@@ -73,7 +73,7 @@ async fn take_cancellations(host: &mut Host) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn whoever_closes_a_client_second_waits_for_what_the_first_has_cancelled() {
+async fn a_second_close_waits_for_the_cancellations_of_the_first() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let _call = follow(&client, &mut host, "one").await;
     let waits = wait(&client, &mut host).await;
@@ -87,7 +87,7 @@ async fn whoever_closes_a_client_second_waits_for_what_the_first_has_cancelled()
 }
 
 #[tokio::test]
-async fn a_task_whose_name_nobody_has_looked_at_is_cancelled_when_its_client_is_closed() {
+async fn closing_a_client_cancels_a_task_whose_id_was_not_read() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
     let asked = host.until("tools/call").await;
@@ -101,7 +101,7 @@ async fn a_task_whose_name_nobody_has_looked_at_is_cancelled_when_its_client_is_
 }
 
 #[tokio::test]
-async fn a_client_that_is_closed_waits_until_a_task_is_cancelled_that_came_late() {
+async fn close_waits_for_the_cancellation_of_a_task_that_arrives_late() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
     let asked = host.until("tools/call").await;
@@ -118,7 +118,7 @@ async fn a_client_that_is_closed_waits_until_a_task_is_cancelled_that_came_late(
 }
 
 #[tokio::test]
-async fn nothing_is_called_any_more_while_a_client_waits_for_its_tasks_to_be_cancelled() {
+async fn no_call_starts_while_close_waits_for_task_cancellations() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let _call = follow(&client, &mut host, "one").await;
     let other = client.clone();
@@ -147,14 +147,14 @@ async fn following_many() -> (Client, Host, Vec<String>, Vec<Followed>) {
 }
 
 #[tokio::test]
-async fn more_tasks_than_there_may_be_calls_are_cancelled_when_their_client_is_closed() {
+async fn closing_a_client_cancels_more_tasks_than_the_call_limit() {
     let (client, mut host, names, _calls) = following_many().await;
     let ((), cancelled) = soon(async { tokio::join!(client.close(), take_cancellations(&mut host)) }).await;
     assert_eq!(cancelled, names);
 }
 
 #[tokio::test]
-async fn more_tasks_than_there_may_be_calls_are_cancelled_when_their_callers_go() {
+async fn dropping_more_calls_than_the_limit_cancels_all_their_tasks() {
     let (client, mut host, names, calls) = following_many().await;
     drop(calls);
     for _ in &names {
@@ -166,7 +166,7 @@ async fn more_tasks_than_there_may_be_calls_are_cancelled_when_their_callers_go(
 
 /// Who waits for the close may go away: the client is closed, and its server hears of what it follows.
 #[tokio::test]
-async fn a_close_that_nobody_waits_for_cancels_tasks_all_the_same() {
+async fn a_close_that_is_not_awaited_still_cancels_tasks() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let call = follow(&client, &mut host, "one").await;
     let mut closing = Box::pin(client.close());
@@ -178,7 +178,7 @@ async fn a_close_that_nobody_waits_for_cancels_tasks_all_the_same() {
 
 /// It has two seconds.
 #[tokio::test]
-async fn a_server_that_does_not_take_a_cancellation_does_not_keep_a_client_from_closing() {
+async fn a_server_that_does_not_read_a_task_cancellation_does_not_block_close() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let call = follow(&client, &mut host, "one").await;
     soon(client.close()).await;
@@ -188,7 +188,7 @@ async fn a_server_that_does_not_take_a_cancellation_does_not_keep_a_client_from_
 
 /// The handler of a task's question closes the client.
 #[tokio::test]
-async fn a_client_that_is_closed_by_who_answers_its_task_has_that_cancelled() {
+async fn closing_a_client_from_its_input_handler_cancels_the_task() {
     let closing = std::sync::Arc::new(std::sync::Mutex::new(None::<Client>));
     let to_close = std::sync::Arc::clone(&closing);
     let (client, mut host) = Host::connected(Era::Modern, |connecting| {

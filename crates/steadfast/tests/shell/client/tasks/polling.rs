@@ -18,7 +18,7 @@ fn task(more: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_task_where_none_may_be_is_no_answer() {
+async fn a_task_in_response_to_another_method_is_an_error() {
     // A request that cannot become one, and a client that did not say that it takes them.
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let answering = async {
@@ -38,7 +38,7 @@ async fn a_task_where_none_may_be_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_task_or_a_result_is_taken_for_the_same_call_and_followed_to_its_end() {
+async fn a_call_accepts_a_task_or_a_result() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     host.is_quiet(&client).await;
     let answering = async {
@@ -57,7 +57,7 @@ async fn a_task_or_a_result_is_taken_for_the_same_call_and_followed_to_its_end()
 }
 
 #[tokio::test]
-async fn a_task_that_is_not_wanted_any_more_is_cancelled_by_its_own_method() {
+async fn a_task_is_cancelled_with_tasks_cancel() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let mut call = Box::pin(client.call_tool("t", json!({})).start());
     let answering = async {
@@ -83,7 +83,7 @@ async fn a_task_that_is_not_wanted_any_more_is_cancelled_by_its_own_method() {
 
 /// A server may have answered when it hears that nobody waits for that.
 #[tokio::test]
-async fn a_task_that_comes_when_its_call_has_been_given_up_is_cancelled() {
+async fn a_task_that_arrives_after_its_call_was_dropped_is_cancelled() {
     for way in ["dropped", "cancelled", "too late"] {
         let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
         let timeout = Duration::from_millis(if way == "too late" { 1 } else { 60_000 });
@@ -110,7 +110,7 @@ async fn a_task_that_comes_when_its_call_has_been_given_up_is_cancelled() {
 
 /// It is cancelled in the instant between its answer and the first look at it.
 #[tokio::test]
-async fn a_task_that_nobody_has_looked_at_is_cancelled_with_its_call() {
+async fn a_task_whose_call_was_never_polled_is_cancelled_with_it() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
     let asked = host.until("tools/call").await;
@@ -124,7 +124,7 @@ async fn a_task_that_nobody_has_looked_at_is_cancelled_with_its_call() {
 }
 
 #[tokio::test]
-async fn the_older_tasks_are_neither_declared_nor_asked_for() {
+async fn tasks_of_2025_are_neither_declared_nor_requested_by_default() {
     let (client, mut host) = Host::connected(OLDER, taking_tasks).await;
     host.is_quiet(&client).await;
     assert!(host.heard[0]["params"]["capabilities"].get("tasks").is_none(), "{:?}", host.heard[0]);
@@ -132,7 +132,7 @@ async fn the_older_tasks_are_neither_declared_nor_asked_for() {
 }
 
 #[tokio::test]
-async fn a_task_is_not_asked_for_more_often_than_its_server_says() {
+async fn a_task_is_polled_no_more_often_than_the_server_says() {
     const PACE: Duration = Duration::from_millis(300);
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let answering = async {
@@ -151,7 +151,7 @@ async fn a_task_is_not_asked_for_more_often_than_its_server_says() {
 }
 
 #[tokio::test]
-async fn a_call_waits_no_longer_for_what_its_task_is_asked_than_for_its_own_answer() {
+async fn the_call_timeout_covers_requests_about_its_task() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let answering = async {
         let call = host.until("tools/call").await;
@@ -165,7 +165,7 @@ async fn a_call_waits_no_longer_for_what_its_task_is_asked_than_for_its_own_answ
 }
 
 #[tokio::test]
-async fn a_task_that_is_over_when_it_begins_is_asked_at_once() {
+async fn the_result_of_a_completed_task_is_fetched_at_once() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let answering = async {
         let call = host.until("tools/call").await;
@@ -178,7 +178,7 @@ async fn a_task_that_is_over_when_it_begins_is_asked_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_another_task_is_no_answer() {
+async fn a_status_of_another_task_is_not_a_response() {
     let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
     let answering = async {
         let call = host.until("tools/call").await;
@@ -269,7 +269,7 @@ async fn a_tool_of_2025_that_may_run_as_a_task_does_if_its_caller_wants_it() {
 }
 
 #[tokio::test]
-async fn a_call_of_2025_is_no_task_where_server_and_tool_do_not_both_take_them() {
+async fn a_call_of_2025_is_no_task_unless_server_and_tool_support_tasks() {
     for (tasks, tool) in [
         (json!({"cancel": {}}), "required"),
         (json!({"requests": {"sampling": {"createMessage": {}}}}), "required"),
@@ -294,7 +294,7 @@ async fn a_call_of_2025_is_no_task_where_server_and_tool_do_not_both_take_them()
 }
 
 #[tokio::test]
-async fn a_task_of_2025_that_wants_input_asks_whoever_waits_for_its_result() {
+async fn input_requests_of_a_2025_task_arrive_while_its_result_is_awaited() {
     let (client, mut host) = of_2025(runs_calls()).await;
     let answering = async {
         host.run_as_task(&["input_required"]).await;
@@ -321,7 +321,7 @@ async fn a_task_of_2025_that_failed_is_refused_with_the_error_of_its_call() {
 }
 
 #[tokio::test]
-async fn a_task_of_2025_whose_result_cannot_be_had_may_have_been_done() {
+async fn a_task_of_2025_without_a_result_has_an_unknown_outcome() {
     let (client, mut host) = of_2025(runs_calls()).await;
     let answering = async {
         host.run_as_task(&["completed"]).await;
@@ -333,7 +333,7 @@ async fn a_task_of_2025_whose_result_cannot_be_had_may_have_been_done() {
 }
 
 #[tokio::test]
-async fn a_task_of_2025_that_nobody_waits_for_is_cancelled_where_it_can_be() {
+async fn dropping_a_call_of_2025_cancels_its_task_if_supported() {
     for cancellable in [true, false] {
         let mut tasks = runs_calls();
         if !cancellable {
@@ -358,7 +358,7 @@ async fn a_task_of_2025_that_nobody_waits_for_is_cancelled_where_it_can_be() {
 
 /// In 2025-11-25 what is to become a task is cancelled as one, and in no other way.
 #[tokio::test]
-async fn a_call_of_2025_that_is_given_up_before_its_task_is_known_is_cancelled_as_a_task() {
+async fn a_call_of_2025_that_is_dropped_before_its_task_is_known_is_cancelled_as_a_task() {
     for way in ["dropped", "too late"] {
         let (client, mut host) = of_2025(runs_calls()).await;
         let timeout = Duration::from_millis(if way == "too late" { 1 } else { 60_000 });

@@ -32,7 +32,7 @@ async fn connect(tool: Tool) -> Client {
 }
 
 #[tokio::test]
-async fn the_caller_has_the_result_and_not_the_task() {
+async fn the_caller_gets_the_result_and_not_the_task() {
     let tool = Tool::new("slow").task(TaskSupport::Required).handler(|| async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         "done"
@@ -42,7 +42,7 @@ async fn the_caller_has_the_result_and_not_the_task() {
 }
 
 #[tokio::test]
-async fn what_a_task_asks_is_answered_by_the_handlers() {
+async fn input_requests_of_a_task_are_answered_by_the_handlers() {
     let tool = Tool::new("ask").task(TaskSupport::Required).handler(|ctx: Context| async move {
         let first: String = ctx.elicit("First?").await?;
         let second: String = ctx.elicit("Second?").await?;
@@ -101,7 +101,7 @@ fn cancellations(requests: &Mutex<Vec<Value>>) -> usize {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_has_its_task_cancelled() {
+async fn dropping_a_call_cancels_its_task() {
     let (_client, call, requests) = followed().await;
     drop(call);
     until_it_was_asked(&requests, "tasks/cancel").await;
@@ -110,7 +110,7 @@ async fn a_call_that_is_given_up_has_its_task_cancelled() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_closed_has_the_tasks_cancelled_that_it_follows() {
+async fn closing_a_client_cancels_its_running_tasks() {
     let (client, call, requests) = followed().await;
     soon(client.close()).await;
     assert_eq!(cancellations(&requests), 1);
@@ -120,7 +120,7 @@ async fn a_client_that_is_closed_has_the_tasks_cancelled_that_it_follows() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_closed_waits_until_a_task_is_cancelled_that_was_given_up_before() {
+async fn close_waits_for_the_cancellation_of_a_task_dropped_earlier() {
     let (client, call, requests) = followed().await;
     drop(call);
     soon(client.close()).await;
@@ -132,7 +132,7 @@ async fn answer(server: &mut Raw, request: &Value, result: Value) {
 }
 
 #[tokio::test]
-async fn a_task_that_was_given_to_a_call_which_nobody_looks_at_any_more_is_cancelled_in_whichever_round() {
+async fn a_task_of_a_dropped_call_is_cancelled_in_any_round() {
     for rounds in 0..3 {
         let (here, there) = memory::pair(1 << 16);
         let mut server = Raw::new(there);
@@ -178,7 +178,7 @@ async fn a_task_that_was_given_to_a_call_which_nobody_looks_at_any_more_is_cance
 }
 
 #[tokio::test]
-async fn a_task_whose_server_has_left_is_not_followed_until_the_last_words_to_it_are_given_up() {
+async fn polling_a_task_ends_with_the_connection() {
     let (here, there) = memory::pair(1 << 10);
     let mut server = Raw::new(there);
     let connecting = Client::connect(here).era(Era::Modern).tasks().into_future();
@@ -222,7 +222,7 @@ async fn a_task_whose_server_has_left_is_not_followed_until_the_last_words_to_it
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_can_answer_is_cancelled() {
+async fn a_task_with_an_unanswerable_input_request_is_cancelled() {
     let asks = json!({"status": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
     let (connecting, requests) = one_task(asks);
     let client = connecting.capabilities(capabilities()).await.unwrap();
@@ -232,7 +232,7 @@ async fn a_task_that_nobody_can_answer_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_shown_twice_is_answered_once() {
+async fn an_input_request_that_is_repeated_is_answered_once() {
     let asks = json!({"status": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
     let (connecting, requests) = one_task(asks);
     let client = connecting
@@ -258,7 +258,7 @@ async fn a_question_that_is_shown_twice_is_answered_once() {
 }
 
 #[tokio::test]
-async fn a_task_that_asks_for_ever_is_not_answered_for_ever() {
+async fn the_number_of_input_requests_of_a_task_is_bounded() {
     let asked = Arc::new(AtomicUsize::new(0));
     let looks = Arc::clone(&asked);
     let (connecting, requests) = scripted(move |round, params| {
@@ -289,7 +289,7 @@ async fn a_task_that_asks_for_ever_is_not_answered_for_ever() {
 }
 
 #[tokio::test]
-async fn the_keys_of_what_a_task_asks_are_remembered_up_to_so_many_bytes() {
+async fn remembered_input_keys_of_a_task_are_bounded_in_bytes() {
     let key = "k".repeat((1 << 20) + 1);
     let asks = json!({"status": "input_required", "inputRequests": {key: {"method": "roots/list"}}});
     let (connecting, requests) = one_task(asks);
@@ -301,7 +301,7 @@ async fn the_keys_of_what_a_task_asks_are_remembered_up_to_so_many_bytes() {
 }
 
 #[tokio::test]
-async fn how_far_a_task_had_come_that_the_server_has_cancelled_nobody_knows() {
+async fn a_task_that_the_server_cancels_has_an_unknown_outcome() {
     let (connecting, _) = one_task(json!({"resultType": "complete", "status": "cancelled"}));
     let client = connecting.capabilities(capabilities()).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
@@ -309,7 +309,7 @@ async fn how_far_a_task_had_come_that_the_server_has_cancelled_nobody_knows() {
 }
 
 #[tokio::test]
-async fn a_task_that_takes_too_long_has_an_unknown_outcome_and_is_cancelled() {
+async fn a_task_that_times_out_has_an_unknown_outcome_and_is_cancelled() {
     let dropped = Signal::default();
     let gone = dropped.clone();
     let tool = Tool::new("forever").task(TaskSupport::Required).handler(move || {

@@ -9,7 +9,7 @@ use crate::support::resident;
 
 /// L5: a stream of changes that begins behind the end has ended.
 #[tokio::test]
-async fn changes_of_a_closed_connection_end() {
+async fn a_change_stream_of_a_closed_connection_ends() {
     let (url, _) = raw(|_, came| older(came, || response("404 Not Found", &[], ""))).await;
     let connecting = Client::connect(&*url).era(OLDER).reconnect(steadfast::client::Reconnect::never());
     let client = soon(connecting.into_future()).await.unwrap();
@@ -27,7 +27,7 @@ fn subscriptions(uris: &[&str]) -> SubscriptionFilter {
 
 /// L9: `Listening` is the first thing to come.
 #[tokio::test]
-async fn what_changes_before_it_listens_is_not_told_before() {
+async fn listening_is_the_first_item_of_a_change_stream() {
     let (url, _) = raw(|_, came| {
         older(came, || {
             if came.method == "GET" {
@@ -47,7 +47,7 @@ async fn what_changes_before_it_listens_is_not_told_before() {
 
 /// A stream that was dropped leaves no subscription behind.
 #[tokio::test]
-async fn changes_that_are_dropped_at_once_leave_no_subscription() {
+async fn a_change_stream_dropped_at_once_leaves_no_subscription() {
     let (url, requests) = raw(|_, came| {
         older(came, || if came.method == "GET" { response("405 No", &[], "") } else { json_answer(came, &json!({})) })
     })
@@ -65,7 +65,7 @@ async fn changes_that_are_dropped_at_once_leave_no_subscription() {
 
 /// L7: what a subscriber has not looked at is bounded in bytes, not only in number.
 #[tokio::test]
-async fn a_subscriber_that_does_not_look_holds_no_memory_without_end() {
+async fn unread_changes_are_bounded_in_bytes() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let sent = Signal::default();

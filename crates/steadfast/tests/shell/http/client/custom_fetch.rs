@@ -164,7 +164,7 @@ impl Fetch for Troubled {
 
 /// What was not let in was not sent; a panic with something else than a text is one, too.
 #[tokio::test]
-async fn a_panic_of_who_authorizes_ends_the_call_unsent_wherever_it_is() {
+async fn a_panic_in_authorize_ends_the_call_as_not_sent() {
     for place in [Place::Attempt, Sign, SignLater, Answered, AnsweredLater] {
         let (url, requests) = raw(|_, came| modern(came, || response("401 Unauthorized", &[], ""))).await;
         let client = Troubled::new(place, move || panic_any(place)).connect(&url).await;
@@ -176,7 +176,7 @@ async fn a_panic_of_who_authorizes_ends_the_call_unsent_wherever_it_is() {
 }
 
 #[tokio::test]
-async fn a_panic_of_who_makes_requests_ends_the_call_and_nobody_knows_what_was_seen() {
+async fn a_panic_in_fetch_ends_the_call_as_unknown() {
     for place in [Place::Fetch, FetchLater, Body] {
         let client = Troubled::new(place, || panic!("as it does")).connect("http://near/mcp").await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
@@ -186,7 +186,7 @@ async fn a_panic_of_who_makes_requests_ends_the_call_and_nobody_knows_what_was_s
 
 /// What waits for the handshake does not wait for ever.
 #[tokio::test]
-async fn a_panic_behind_the_handshake_does_not_hold_up_what_follows() {
+async fn a_panic_after_the_handshake_does_not_delay_later_calls() {
     let panics = |_: &FetchRequest, message: &Value| {
         assert_ne!(message["method"], "notifications/initialized", "as it does");
         nothing_before()
@@ -197,7 +197,7 @@ async fn a_panic_behind_the_handshake_does_not_hold_up_what_follows() {
 
 /// L6: code that blocks its thread has nobody wait but its own request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn who_blocks_while_a_request_is_let_in_or_made_has_no_other_client_wait() {
+async fn blocking_in_authorize_or_fetch_does_not_delay_other_clients() {
     for place in [Place::Attempt, Sign, SignLater, Answered, AnsweredLater, Place::Fetch, FetchLater, Body] {
         let (url, _) = raw(|_, came| modern(came, || json_answer(came, &json!({"content": []})))).await;
         let (blocks, (release, released)) = (Signal::default(), mpsc::channel::<()>());
@@ -253,7 +253,7 @@ impl Attempt for Asking {
 
 /// Whoever is asked to log in, and does not, is not asked again for the same stream.
 #[tokio::test]
-async fn a_stream_that_nobody_is_let_in_for_is_asked_for_once() {
+async fn an_unauthorized_event_stream_is_requested_once() {
     let (url, _) = raw(|_, came| older(came, || events("id: 1\nretry: 1\ndata:\n\n"))).await;
     let stubborn = Stubborn::default();
     let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), OLDER).await;
@@ -268,7 +268,7 @@ async fn a_stream_that_nobody_is_let_in_for_is_asked_for_once() {
 
 /// Who authorizes keeps books: whether it is let in, at last.
 #[tokio::test]
-async fn who_authorizes_is_told_of_every_response() {
+async fn authorize_sees_every_response() {
     for (refusals, statuses) in [(4, [401, 401, 401, 401, 200]), (9, [401; 5])] {
         let (url, requests) = raw(move |number, came| {
             modern(came, || match number {
@@ -290,7 +290,7 @@ async fn who_authorizes_is_told_of_every_response() {
 
 /// L7, L5: a body that nobody wants any more is dropped, also by who reads it elsewhere.
 #[tokio::test]
-async fn the_rest_of_a_body_is_given_up_with_its_call() {
+async fn dropping_a_call_drops_the_rest_of_its_body() {
     struct Endless(#[allow(dead_code, reason = "its drop is what it is for")] Box<dyn Send>);
     impl FetchBody for Endless {
         fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {

@@ -63,7 +63,7 @@ async fn a_header_that_the_protocol_or_the_connection_speaks_by_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_header_is_refused_without_its_value() {
+async fn an_invalid_header_is_refused_without_showing_its_value() {
     for (name, value) in [("a b", "s3cret"), ("a", "s3cret\r\nb: c"), ("", "s3cret")] {
         let target = HttpTarget::new("http://127.0.0.1:1/").header(name, value);
         assert!(!format!("{target:?}").contains("s3cret"));
@@ -76,7 +76,7 @@ async fn what_is_no_header_is_refused_without_its_value() {
 /// Who gives a whole line in the place of a name has it kept to itself, and who gives a value that cannot be sent is not told
 /// that the name is wrong.
 #[tokio::test]
-async fn what_is_wrong_with_a_header_is_said_without_what_may_be_secret() {
+async fn errors_about_headers_do_not_show_secret_values() {
     for (name, value, blamed) in [
         ("Authorization: Bearer s3cret", "", "name"),
         ("authorization", "Bearer s3cret\n", "the value of the header `authorization`"),
@@ -113,7 +113,7 @@ async fn the_id_of_a_session_is_marked_as_a_secret() {
 }
 
 #[tokio::test]
-async fn no_secret_of_a_target_is_shown_before_or_after_it_fails() {
+async fn debug_and_errors_of_a_target_do_not_show_secrets() {
     let (url, _) = raw(|_, _| response("500 Internal Server Error", &[], "")).await;
     let target = HttpTarget::new(url.replace("http://", "http://me:s3cret@")).header("x-key", "s3cret");
     assert!(!format!("{target:?} {:?}", target.clone()).contains("s3cret"));
@@ -179,7 +179,7 @@ async fn settings_that_undo_each_other_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn of_many_problems_the_first_is_told() {
+async fn the_first_of_several_configuration_errors_is_reported() {
     let rows = [
         (HttpTarget::new("http://127.0.0.1:1/").header("host", "a").proxy("ftp://b").header("c d", ""), "`host`"),
         (HttpTarget::new("http://127.0.0.1:1/").proxy("ftp://b").header("host", "a"), "`ftp:`"),
@@ -194,7 +194,7 @@ async fn of_many_problems_the_first_is_told() {
 
 /// A URL may hold secrets.
 #[test]
-fn no_secret_of_a_url_is_shown() {
+fn debug_of_a_target_does_not_show_secrets_of_its_url() {
     for url in ["https://me:s3cret@example.org/mcp", "https://example.org/mcp?key=s3cret", "https://me:s3cret@:x/"] {
         let shown = format!("{:?}", HttpTarget::new(url));
         assert!(!shown.contains("s3cret"), "{shown}");

@@ -140,7 +140,7 @@ async fn a_plain_answer_that_is_cut_is_unknown_in_its_head_and_in_its_body() {
 }
 
 #[tokio::test]
-async fn a_server_is_left_alone_for_as_long_as_it_asked() {
+async fn retry_after_is_respected() {
     let times = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&times);
     let (url, _) = raw(move |_, came| {
@@ -164,7 +164,7 @@ async fn a_server_is_left_alone_for_as_long_as_it_asked() {
 }
 
 #[tokio::test]
-async fn a_call_ends_by_its_deadline_while_the_server_wants_to_be_left_alone() {
+async fn a_call_times_out_during_retry_after() {
     for retry in [301_000, u64::MAX] {
         let (url, requests) = raw(move |_, came| {
             older(came, || match &*came.method {

@@ -56,7 +56,7 @@ fn talk() -> Tool {
 }
 
 #[tokio::test]
-async fn a_client_calls_asks_and_is_asked_in_every_revision() {
+async fn calls_and_input_requests_work_in_every_revision() {
     let served = Served::new([echo(), talk()]);
     for era in eras() {
         let asked = Arc::new(Mutex::new(0));
@@ -131,7 +131,7 @@ async fn a_call_that_outlives_its_server_has_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nothing_was_sent() {
+async fn a_refused_tcp_connection_leaves_the_call_not_sent() {
     let listener = StdListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
@@ -140,7 +140,7 @@ async fn where_nobody_listens_nothing_was_sent() {
 }
 
 #[tokio::test]
-async fn what_is_no_url_and_no_header_is_said_at_once() {
+async fn an_invalid_url_or_header_is_an_immediate_error() {
     use steadfast::transport::http::HttpTarget;
     for target in
         [HttpTarget::new("not a url"), HttpTarget::new("ftp://a/b"), HttpTarget::new("http://a/").header("a b", "c")]

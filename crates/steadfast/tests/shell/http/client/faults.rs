@@ -12,7 +12,7 @@ fn nothing() -> Value {
 }
 
 #[tokio::test]
-async fn each_way_to_fail_has_its_outcome() {
+async fn each_http_failure_has_its_outcome() {
     let rows: [(&str, Outcome); 7] = [
         ("500 Internal Server Error", Outcome::Unknown),
         ("502 Bad Gateway", Outcome::Unknown),
@@ -43,7 +43,7 @@ async fn a_server_that_hangs_up_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test]
-async fn a_refusal_in_json_is_the_peers_whatever_its_status_and_id() {
+async fn a_json_rpc_error_is_the_response_with_any_status_and_id() {
     for id in [json!(null), json!(2)] {
         let (url, _) = raw(move |_, came| {
             let body = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32020, "message": "no such header"}});
@@ -92,7 +92,7 @@ async fn a_server_that_does_not_know_the_probe_is_of_the_older_ones() {
 }
 
 #[tokio::test]
-async fn the_headers_of_2026_say_what_the_body_says() {
+async fn the_headers_of_2026_match_the_body() {
     let (url, requests) = raw(|_, came| modern(came, || json_answer(came, &nothing()))).await;
     let client = connect(&url, Era::Modern).await;
     soon(client.call_tool("wetter für morgen", json!({})).into_future()).await.unwrap_or_default();
@@ -107,7 +107,7 @@ async fn the_headers_of_2026_say_what_the_body_says() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_ends_the_connection_and_the_call_was_not_sent() {
+async fn an_expired_session_ends_the_connection_and_the_call_was_not_sent() {
     let (url, _) = raw(|_, came| {
         older(
             came,
@@ -166,7 +166,7 @@ async fn a_stream_without_an_answer_cannot_be_resumed_since_2026() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_by_itself_is_heard_on_its_own_stream() {
+async fn server_messages_arrive_on_the_get_stream() {
     let (url, requests) = raw(|_, came| {
         older(came, || match &*came.method {
             "GET" if came.header("last-event-id").is_none() => {
@@ -236,7 +236,7 @@ fn challenge() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_request_that_is_not_let_in_is_authorized_and_made_again() {
+async fn an_unauthorized_request_is_authorized_and_retried() {
     let (url, requests) = raw(|_, came| match came.header("authorization") {
         Some("Bearer 2") => modern(came, || json_answer(came, &nothing())),
         _ => challenge(),
@@ -251,7 +251,7 @@ async fn a_request_that_is_not_let_in_is_authorized_and_made_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_lets_nothing_in_is_not_asked_for_ever() {
+async fn unauthorized_requests_are_retried_a_bounded_number_of_times() {
     let (url, requests) = raw(|_, _| challenge()).await;
     let target = HttpTarget::new(&url).authorize(Numbered::default());
     let error = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap_err();
@@ -260,7 +260,7 @@ async fn a_server_that_lets_nothing_in_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn who_is_not_let_in_is_not_taken_for_one_who_speaks_an_older_revision() {
+async fn an_unauthorized_client_does_not_fall_back_to_an_older_revision() {
     for status in ["401 Unauthorized", "403 Forbidden", "429 Too Many Requests"] {
         let (url, requests) = raw(move |_, _| response(status, &[], "")).await;
         let error = soon(Client::connect(&*url).into_future()).await.unwrap_err();

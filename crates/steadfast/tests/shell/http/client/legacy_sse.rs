@@ -125,7 +125,7 @@ async fn echoed(client: &Client, said: &str) {
 }
 
 #[tokio::test]
-async fn a_server_that_knows_nothing_newer_is_found_out_in_the_order_of_the_specification() {
+async fn a_legacy_server_is_detected_in_the_order_of_the_specification() {
     for refusal in ["400 Bad Request", "404 Not Found", "405 Method Not Allowed"] {
         let old = Old::new(ENDPOINT, refusal, echoes).await;
         let client = soon(Client::connect(&*old.url).into_future()).await.unwrap();
@@ -148,7 +148,7 @@ async fn a_server_that_knows_nothing_newer_is_found_out_in_the_order_of_the_spec
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_otherwise_is_not_asked_for_the_stream() {
+async fn other_error_statuses_do_not_start_the_legacy_fallback() {
     for refusal in ["401 Unauthorized", "403 Forbidden", "415 Unsupported", "500 Internal Server Error"] {
         let old = Old::new(ENDPOINT, refusal, echoes).await;
         let error = soon(Client::connect(&*old.url).era(OLDER).into_future()).await.unwrap_err();
@@ -158,7 +158,7 @@ async fn a_server_that_refuses_otherwise_is_not_asked_for_the_stream() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_newer_by_its_words_is_not_asked_for_the_stream() {
+async fn a_json_rpc_error_to_initialize_does_not_start_the_legacy_fallback() {
     let (url, requests) = raw(|_, came| {
         let body = json!({"jsonrpc": "2.0", "id": came.body["id"],
             "error": {"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}}});
@@ -171,7 +171,7 @@ async fn a_server_that_is_newer_by_its_words_is_not_asked_for_the_stream() {
 }
 
 #[tokio::test]
-async fn who_is_told_that_it_is_the_old_transport_tries_nothing_else() {
+async fn a_client_set_to_legacy_sse_tries_nothing_else() {
     let old = Old::good(echoes).await;
     let client = soon(Client::connect(HttpTarget::new(&old.url).legacy_sse()).into_future()).await.unwrap();
     echoed(&client, "a").await;
@@ -182,7 +182,7 @@ async fn who_is_told_that_it_is_the_old_transport_tries_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_was_found_out_is_known_when_the_target_is_opened_again() {
+async fn the_detected_transport_is_remembered_when_reconnecting() {
     let old = Old::good(echoes).await;
     let target = HttpTarget::new(&old.url).header("x-key", "k3y");
     for _ in 0..2 {
@@ -196,7 +196,7 @@ async fn what_was_found_out_is_known_when_the_target_is_opened_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_learned_something_newer_is_found_out_too() {
+async fn an_upgraded_server_is_detected_when_reconnecting() {
     let newer = Arc::new(AtomicUsize::new(0));
     let learned = Arc::clone(&newer);
     let old = Old::good(echoes).await;
@@ -282,7 +282,7 @@ async fn a_stream_that_is_elsewhere_is_not_followed() {
 }
 
 #[tokio::test]
-async fn what_does_not_begin_with_an_endpoint_is_not_it_and_the_refusal_is_what_is_told() {
+async fn a_stream_without_an_endpoint_event_is_not_legacy_and_the_first_error_is_reported() {
     for first in ["event: message\ndata: {}\n\n", "data: /messages\n\n", "event: endpoint\n"] {
         let old = Old::new(first, "405 Method Not Allowed", echoes).await;
         let stream = old.stream.clone();
@@ -301,7 +301,7 @@ async fn what_does_not_begin_with_an_endpoint_is_not_it_and_the_refusal_is_what_
 }
 
 #[tokio::test]
-async fn a_stream_that_says_nothing_is_not_waited_for_for_ever() {
+async fn a_stream_without_an_endpoint_event_times_out() {
     let old = Old::new(": hello\n\n", "405 Method Not Allowed", echoes).await;
     let connecting = Client::connect(&*old.url).era(OLDER).opening_timeout(Duration::from_millis(300));
     let error = soon(connecting.into_future()).await.unwrap_err();
@@ -312,7 +312,7 @@ async fn a_stream_that_says_nothing_is_not_waited_for_for_ever() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_stream_either_the_refusal_is_what_is_told() {
+async fn without_a_legacy_stream_the_first_error_is_reported() {
     for get in ["404 Not Found", "500 Internal Server Error", "200 OK"] {
         let (url, _) = raw(move |_, came| match &*came.method {
             "GET" => response(get, &[], ""),
@@ -350,7 +350,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_connection() {
 
 /// What was found out is not found out again.
 #[tokio::test]
-async fn a_client_comes_back_to_it_by_another_stream() {
+async fn a_client_reconnects_with_a_new_stream() {
     let old = Old::good(echoes).await;
     let client = soon(Client::connect(&*old.url).into_future()).await.unwrap();
     echoed(&client, "before").await;
@@ -363,7 +363,7 @@ async fn a_client_comes_back_to_it_by_another_stream() {
 }
 
 #[tokio::test]
-async fn each_way_to_refuse_a_message_has_its_outcome() {
+async fn each_error_status_for_a_message_has_its_outcome() {
     for (status, outcome) in [
         ("400 Bad Request", Outcome::Refused),
         ("503 Service Unavailable", Outcome::Unknown),
@@ -380,7 +380,7 @@ async fn each_way_to_refuse_a_message_has_its_outcome() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_to_be_read_ends_the_connection_and_nobody_waits_for_it() {
+async fn an_oversized_event_ends_the_connection_and_its_calls() {
     let old = Old::good(|_, stream| {
         stream.event(&format!("data: \"{}\"\n\n", "x".repeat(20_000)));
         "202 Accepted"
@@ -462,7 +462,7 @@ impl Fetch for Counting {
 
 /// L1: what the server asks for meanwhile cannot be answered yet, and is more than may wait.
 #[tokio::test]
-async fn a_server_that_asks_for_much_before_it_takes_the_end_of_the_handshake_is_no_deadlock() {
+async fn requests_before_the_end_of_the_handshake_do_not_deadlock() {
     let mut limits = Limits::default();
     limits.outbox_bytes = 100;
     let target = HttpTarget::new("http://near/sse").legacy_sse().fetch(Counting::default());
@@ -471,7 +471,7 @@ async fn a_server_that_asks_for_much_before_it_takes_the_end_of_the_handshake_is
 }
 
 #[tokio::test]
-async fn answers_come_whatever_order_they_are_in() {
+async fn responses_may_arrive_in_any_order() {
     let held = Arc::new(Mutex::new(Vec::<Came>::new()));
     let old = Old::good(move |came, stream| {
         let mut held = held.lock().unwrap();
@@ -514,7 +514,7 @@ impl Attempt for Signature {
 }
 
 #[tokio::test]
-async fn each_request_is_authorized_for_where_it_goes() {
+async fn each_request_is_authorized_for_its_own_url() {
     let old = Old::good(echoes).await;
     let target = HttpTarget::new(&old.url).authorize(Signs);
     let client = soon(Client::connect(target).into_future()).await.unwrap();

@@ -43,7 +43,7 @@ async fn endless(head: &'static str, rest: String) -> (String, Signal) {
 }
 
 #[tokio::test]
-async fn what_does_not_end_is_given_up() {
+async fn endless_responses_are_aborted() {
     let rows = [
         // A body.
         ("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n\"", "x".repeat(4096)),
@@ -71,7 +71,7 @@ async fn what_does_not_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_answer_as_long_as_may_be_is_taken_and_a_longer_one_is_not() {
+async fn a_response_at_the_size_limit_is_accepted_and_a_longer_one_is_not() {
     let answer = |came: &Came, length: usize| {
         let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": {"content": []}}).to_string();
         format!("{body}{}", " ".repeat(length - body.len()))
@@ -100,7 +100,7 @@ async fn an_answer_as_long_as_may_be_is_taken_and_a_longer_one_is_not() {
 
 /// Messages are looked at no deeper than the limit, wherever they stand.
 #[tokio::test]
-async fn what_is_too_deep_is_no_answer_and_no_refusal() {
+async fn a_response_nested_too_deeply_is_not_decoded() {
     const DEEPEST: usize = 16;
     let deep = format!("{}{}", "[".repeat(DEEPEST + 1), "]".repeat(DEEPEST + 1));
     let answer =
@@ -132,7 +132,7 @@ async fn what_is_too_deep_is_no_answer_and_no_refusal() {
 
 /// Nothing is unpacked, so nothing small can become large.
 #[tokio::test]
-async fn what_is_packed_is_not_asked_for_and_not_unpacked() {
+async fn compression_is_neither_requested_nor_decoded() {
     for encoding in ["gzip", "br", "zstd", "deflate"] {
         let (url, requests) = raw(move |_, came| {
             let headers = [("content-type", "application/json"), ("content-encoding", encoding)];
@@ -149,7 +149,7 @@ async fn what_is_packed_is_not_asked_for_and_not_unpacked() {
 
 /// L6: whoever writes the log may block, and all connections share a thread.
 #[tokio::test]
-async fn what_a_server_provokes_is_logged_on_a_thread_of_its_own_and_in_few_words() {
+async fn log_lines_caused_by_a_server_are_short_and_written_on_the_log_thread() {
     let refusal =
         json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "pr0voked ".repeat(9_999)}});
     let log = Log::default();
@@ -202,7 +202,7 @@ impl tracing::Subscriber for Log {
 
 /// It came whole, and would come again.
 #[tokio::test]
-async fn an_answer_that_cannot_be_used_is_not_asked_for_again() {
+async fn an_unusable_response_is_not_requested_again() {
     type Answer = fn(&Came) -> Vec<u8>;
     fn whole(body: &str) -> Vec<u8> {
         response("200 OK", &[("content-type", "application/json")], body)
@@ -264,7 +264,7 @@ impl Attempt for Proof {
 }
 
 #[tokio::test]
-async fn a_request_that_is_redirected_is_authorized_for_where_it_goes() {
+async fn a_redirected_request_is_authorized_for_its_new_url() {
     let (url, requests) = raw(move |_, came| {
         if came.path() == "/mcp" {
             return response("308 Permanent Redirect", &[("location", "/moved")], "");
@@ -295,7 +295,7 @@ async fn redirects_in_a_circle_come_to_an_end() {
 
 /// Whatever the origin differs in: the port, the host, the scheme.
 #[tokio::test]
-async fn nothing_meant_for_a_server_goes_to_another_origin() {
+async fn no_request_follows_a_redirect_to_another_origin() {
     let (elsewhere, visits) = raw(|_, came| json_answer(came, &json!({"content": []}))).await;
     let port = elsewhere.trim_end_matches("/mcp").rsplit(':').next().unwrap().to_owned();
     for location in [elsewhere.clone(), format!("//127.0.0.2:{port}/mcp"), format!("https://127.0.0.1:{port}/mcp")] {
@@ -316,7 +316,7 @@ async fn nothing_meant_for_a_server_goes_to_another_origin() {
 }
 
 #[tokio::test]
-async fn nor_does_the_stream_of_a_session_or_its_end() {
+async fn session_streams_and_delete_do_not_follow_redirects_to_another_origin() {
     let (elsewhere, visits) = raw(|_, _| response("200 OK", &[], "")).await;
     let asked = Signal::default();
     let get = asked.clone();

@@ -156,7 +156,7 @@ async fn a_cancellation_does_not_overtake_its_request() {
 
 /// A server that answers in JSON says nothing before its answer.
 #[tokio::test]
-async fn a_request_that_nothing_is_heard_of_is_cancelled_after_a_second() {
+async fn a_request_without_a_response_is_cancelled_after_a_second() {
     let slow = Slow::new().await;
     slow.give_up().await;
     slow.clock.leap(Duration::from_millis(999));
@@ -178,7 +178,7 @@ async fn a_request_that_was_sent_a_second_ago_is_cancelled_at_once() {
 
 /// More at once than messages may be on their way.
 #[tokio::test]
-async fn none_of_many_cancellations_overtakes_its_request() {
+async fn many_cancellations_do_not_overtake_their_requests() {
     let slow = Slow::new().await;
     let calls: Vec<_> = (0..200).map(|_| slow.client.call_tool("slow", json!({})).start()).collect();
     while slow.asked.count() < calls.len() {
@@ -253,7 +253,7 @@ async fn cancellations_that_are_not_taken_are_bounded_in_number() {
 
 /// A `Fetch` need not keep to the time that it was given.
 #[tokio::test]
-async fn a_handshake_that_is_never_accepted_does_not_hold_up_what_follows() {
+async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
     let (clock, asked) = (Frozen::new(), Signal::default());
     let begun = asked.clone();
     let fetch = Near(move |_: &FetchRequest, message: &Value| {
@@ -291,7 +291,7 @@ impl Attempt for Hesitant {
 
 /// L4: nobody is told of the end of what never was.
 #[tokio::test]
-async fn what_has_not_left_is_given_up_without_a_word() {
+async fn a_call_dropped_before_it_is_sent_is_not_cancelled_on_the_wire() {
     let (arrived, asked) = (Arrived::new(), Signal::default());
     let noted = arrived.clone();
     let fetch = Near(move |_: &FetchRequest, message: &Value| {
@@ -345,7 +345,7 @@ async fn reluctant(arrived: &Arrived, answer: &Arc<Notify>) -> String {
 
 /// Otherwise the second would never hear anything.
 #[tokio::test]
-async fn what_takes_a_subscription_back_is_not_overtaken_by_who_makes_it_again() {
+async fn an_unsubscribe_is_not_overtaken_by_a_new_subscribe() {
     let (arrived, answer) = (Arrived::new(), Arc::new(Notify::new()));
     let url = reluctant(&arrived, &answer).await;
     let client = connect(&url, OLDER).await;
@@ -369,7 +369,7 @@ async fn what_takes_a_subscription_back_is_not_overtaken_by_who_makes_it_again()
 
 /// L5: with room for one request at a time the second waits for it, and is not refused.
 #[tokio::test]
-async fn every_subscription_is_taken_back_although_there_is_room_for_one_request() {
+async fn every_subscription_is_unsubscribed_with_a_limit_of_one_request() {
     let (arrived, answer) = (Arrived::new(), Arc::new(Notify::new()));
     let url = reluctant(&arrived, &answer).await;
     let mut limits = Limits::default();
@@ -392,7 +392,7 @@ async fn every_subscription_is_taken_back_although_there_is_room_for_one_request
 
 /// L5: the last client takes everything with it, whatever the server leaves unanswered.
 #[tokio::test]
-async fn a_client_that_is_dropped_does_not_wait_for_a_subscription_to_be_taken_back() {
+async fn a_dropped_client_does_not_wait_for_unsubscribing() {
     let (arrived, answer) = (Arrived::new(), Arc::new(Notify::new()));
     let url = reluctant(&arrived, &answer).await;
     let client = connect(&url, OLDER).await;
@@ -407,7 +407,7 @@ async fn a_client_that_is_dropped_does_not_wait_for_a_subscription_to_be_taken_b
 
 /// L5: in 2025-11-25 what is to become a task is cancelled when it has become one.
 #[tokio::test]
-async fn a_call_that_is_given_up_before_its_task_is_known_is_heard_to_its_end_and_cancelled_as_a_task() {
+async fn a_dropped_call_is_read_to_its_end_and_its_task_cancelled() {
     let (asked, answer, arrived) = (Signal::default(), Arc::new(Notify::new()), Arrived::new());
     let (begun, open, noted) = (asked.clone(), Arc::clone(&answer), arrived.clone());
     let url = by_hand(move |came, mut stream| {
@@ -477,7 +477,7 @@ impl Attempt for Slowly {
 
 /// L5: nothing waits in a session that the server has said to be lost, also if it said so to a call that was given up.
 #[tokio::test]
-async fn a_session_that_is_lost_is_lost_although_the_call_that_learned_of_it_was_given_up() {
+async fn a_lost_session_is_noticed_although_the_call_was_dropped() {
     let (reached, lost, opened) = (Signal::default(), Arc::new(Notify::new()), Signal::default());
     let (begun, gate, handshakes) = (reached.clone(), Arc::clone(&lost), opened.clone());
     let url = by_hand(move |came, mut stream| {

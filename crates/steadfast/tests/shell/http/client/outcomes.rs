@@ -53,7 +53,7 @@ async fn an_error_without_an_id_on_a_stream_is_the_outcome_of_its_post() {
 
 /// L10: 303 says that it was done, and where to look; 302 is used for the same. Only 307 and 308 ask for it again.
 #[tokio::test]
-async fn a_redirect_to_what_was_done_is_not_an_unsent_call() {
+async fn a_303_redirect_is_not_reported_as_not_sent() {
     for status in ["301 Moved", "302 Found", "303 See Other"] {
         let (url, requests) = raw(move |_, came| modern(came, || response(status, &[("location", "/done")], ""))).await;
         let client = connect(&url, Era::Modern).await;
@@ -88,7 +88,7 @@ async fn a_call_whose_second_round_does_not_arrive_was_sent() {
 
 /// wire.md: 401 and 403 do not fall back to `initialize`.
 #[tokio::test]
-async fn a_probe_that_is_not_let_in_is_not_followed_by_a_handshake() {
+async fn an_unauthorized_probe_is_not_followed_by_a_handshake() {
     for status in ["401 Unauthorized", "403 Forbidden"] {
         let (url, requests) = raw(move |_, _| response(status, &[], "")).await;
         let error = soon(Client::connect(&*url).into_future()).await.unwrap_err();
@@ -100,7 +100,7 @@ async fn a_probe_that_is_not_let_in_is_not_followed_by_a_handshake() {
 
 /// wire.md: a client that gets -32020 refreshes `tools/list` and tries once more.
 #[tokio::test]
-async fn a_mismatch_of_headers_is_mended_once() {
+async fn a_header_mismatch_refreshes_the_tool_list_and_retries_once() {
     let (url, requests) = raw(|_, came| {
         modern(came, || {
             if came.is("tools/list") {
@@ -128,7 +128,7 @@ async fn a_mismatch_of_headers_is_mended_once() {
 
 /// L10, L4: a call that was given up behind a handshake that hangs is never sent, and neither is its cancellation.
 #[tokio::test]
-async fn what_was_given_up_before_it_was_sent_is_not_sent() {
+async fn a_call_that_times_out_before_it_is_sent_is_never_sent() {
     let (url, requests, _) = slow(|came| {
         let wait = if came.is("notifications/initialized") { Duration::from_secs(1) } else { Duration::ZERO };
         (wait, older(came, || response("405 No", &[], "")))

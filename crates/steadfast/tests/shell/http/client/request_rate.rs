@@ -56,7 +56,7 @@ async fn no_request_outlives_the_client() {
 
 /// L7: answers that the server does not take in are bounded.
 #[tokio::test]
-async fn a_server_that_asks_and_does_not_listen_cannot_make_connections_without_end() {
+async fn responses_that_the_server_does_not_read_open_a_bounded_number_of_connections() {
     let (url, _, open) = slow(|came| {
         if came.method == "GET" {
             let ping = |n| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":\"p{n}\",\"method\":\"ping\"}}\n\n");
@@ -90,7 +90,7 @@ async fn a_stream_that_ends_at_once_is_not_opened_again_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_is_not_resumed_at_once_for_ever() {
+async fn resuming_a_stream_without_a_response_is_rate_limited() {
     let (url, requests) = raw(|_, came| {
         older(came, || match (&*came.method, came.header("last-event-id")) {
             ("GET", None) => response("405 No", &[], ""),
@@ -107,7 +107,7 @@ async fn an_answer_that_never_comes_is_not_resumed_at_once_for_ever() {
 
 /// A message that is too long is passed over, not fetched again for ever.
 #[tokio::test]
-async fn what_is_too_long_is_not_fetched_again_for_ever() {
+async fn an_oversized_event_is_not_fetched_again_for_ever() {
     let long = "x".repeat(20_000);
     let (url, requests) = raw(move |_, came| {
         older(came, || match &*came.method {

@@ -38,7 +38,7 @@ fn curious(came: &Came) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn every_message_is_a_post_of_its_own_that_takes_both_kinds_of_answers() {
+async fn every_message_is_a_post_that_accepts_json_and_events() {
     let (url, requests) = raw(|_, came| curious(came)).await;
     let client = connect(&url, OLDER).await;
     soon(client.call_tool("t", json!({})).into_future()).await.unwrap();
@@ -59,7 +59,7 @@ async fn every_message_is_a_post_of_its_own_that_takes_both_kinds_of_answers() {
 }
 
 #[tokio::test]
-async fn session_and_revision_are_on_every_request_behind_the_first() {
+async fn session_and_revision_headers_are_on_every_request_after_the_first() {
     let (url, requests) = raw(|_, came| curious(came)).await;
     let client = connect(&url, OLDER).await;
     soon(client.call_tool("t", json!({})).into_future()).await.unwrap();
@@ -102,7 +102,7 @@ async fn an_answer_is_taken_as_json_and_from_a_stream() {
 }
 
 #[tokio::test]
-async fn a_client_comes_back_no_earlier_than_it_was_told() {
+async fn a_client_reconnects_no_earlier_than_retry_after_says() {
     const RETRY: Duration = Duration::from_millis(700);
     let left = Arc::new(Mutex::new(None));
     let (leaving, came_back) = (Arc::clone(&left), Arc::new(Mutex::new(None)));
@@ -129,7 +129,7 @@ async fn a_client_comes_back_no_earlier_than_it_was_told() {
 }
 
 #[tokio::test]
-async fn in_2026_nothing_but_requests_is_posted_and_nothing_is_cancelled_by_name() {
+async fn in_2026_only_requests_are_posted_and_no_cancellation() {
     let (url, requests) = raw(|_, came| {
         modern(came, || match came.body["params"]["name"].as_str() {
             // It asks what no server of this revision asks, and goes on.
@@ -200,7 +200,7 @@ async fn arguments_are_mirrored_exactly_where_there_is_a_value() {
 }
 
 #[tokio::test]
-async fn tools_whose_marks_are_wrong_are_left_out_and_logged() {
+async fn tools_with_invalid_header_annotations_are_left_out_and_logged() {
     let heard = Heard::default();
     let _guard = tracing::subscriber::set_default(heard.clone());
     let of = |name: &str, schema: Value| json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": schema}}});
@@ -229,7 +229,7 @@ async fn tools_whose_marks_are_wrong_are_left_out_and_logged() {
 }
 
 #[tokio::test]
-async fn a_tool_whose_marks_are_wrong_is_not_called_and_the_error_says_why() {
+async fn a_tool_with_invalid_header_annotations_is_not_called_and_the_error_says_why() {
     let tool = json!({"name": "bad", "inputSchema": {"type": "object",
         "properties": {"a": {"type": "number", "x-mcp-header": "Rate"}}}});
     let (url, requests) = raw(move |_, came| modern(came, || listing(came, &json!([tool])))).await;
@@ -242,7 +242,7 @@ async fn a_tool_whose_marks_are_wrong_is_not_called_and_the_error_says_why() {
 }
 
 #[tokio::test]
-async fn marks_mean_nothing_to_the_older_revisions() {
+async fn header_annotations_are_ignored_in_older_revisions() {
     let tool = json!({"name": "bad", "inputSchema": {"type": "object",
         "properties": {"a": {"type": "number", "x-mcp-header": "Rate"}}}});
     let (url, _) = raw(move |_, came| {
@@ -260,7 +260,7 @@ async fn marks_mean_nothing_to_the_older_revisions() {
 }
 
 #[tokio::test]
-async fn what_a_request_is_about_is_in_its_name_header() {
+async fn the_name_header_has_the_tool_resource_prompt_or_task() {
     let (url, requests) = raw(|_, came| {
         if came.is("server/discover") {
             return json_answer(came, &discovered());

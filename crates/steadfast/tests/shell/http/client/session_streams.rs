@@ -108,7 +108,7 @@ async fn a_request_that_is_only_accepted_is_not_answered() {
 }
 
 #[tokio::test]
-async fn a_refusal_without_a_word_is_one() {
+async fn an_error_status_without_a_body_is_a_refusal() {
     for status in ["400 Bad Request", "403 Forbidden", "409 Conflict", "413 Too Large", "422 What", "429 Slow Down"] {
         let (url, _) = raw(move |_, came| {
             older(came, || if came.method == "GET" { response("405 No", &[], "") } else { response(status, &[], "") })
@@ -143,7 +143,7 @@ fn ping(number: usize) -> String {
 
 /// More answers than are on their way at once, and all of those arrive at the same moment.
 #[tokio::test]
-async fn what_waits_behind_messages_that_arrive_at_once_goes_on() {
+async fn a_burst_of_messages_does_not_stall_what_follows() {
     let (barrier, count, all) = (Arc::new(Barrier::new(64)), Arc::new(AtomicUsize::new(0)), Signal::default());
     let done = all.clone();
     let url = by_hand(move |came, mut stream| {
@@ -209,7 +209,7 @@ async fn a_server_that_does_not_take_our_answers_is_not_listened_to() {
 
 /// What a server tells of its changes is on a stream of its own.
 #[tokio::test]
-async fn nobody_is_told_that_changes_are_heard_before_they_can_be() {
+async fn listening_is_reported_only_when_the_stream_is_open() {
     let gets = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&gets);
     let (url, _) = raw(move |_, came| {

@@ -101,7 +101,7 @@ async fn never(place: Stuck) -> (Client, Never, Arc<Mutex<Vec<Came>>>) {
 
 /// L3, L5: who authorizes is dropped with the call, and nothing is said of what the server has not let in.
 #[tokio::test]
-async fn a_call_that_is_never_let_in_ends_however_it_is_ended() {
+async fn a_call_that_is_never_authorized_ends_by_timeout_drop_and_close() {
     let mut cases = Vec::new();
     for place in [Stuck::Sign, Stuck::Answered] {
         for how in ["cancel", "drop", "timeout", "total", "close"] {
@@ -145,7 +145,7 @@ async fn a_call_is_ended(place: Stuck, how: &'static str) {
 
 /// L5: what is in the middle of being let in goes with the runtime, and the close comes to its end.
 #[test]
-fn a_call_that_is_being_let_in_when_the_runtime_goes_ends() {
+fn a_call_ends_when_its_runtime_is_dropped_during_authorization() {
     for place in [Stuck::Sign, Stuck::Answered] {
         let (first, second) = (
             tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),

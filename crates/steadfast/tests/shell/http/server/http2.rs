@@ -98,7 +98,7 @@ async fn reset(options: HttpOptions, responded: bool) {
 }
 
 #[tokio::test]
-async fn a_request_of_2026_that_is_reset_is_cancelled_and_its_neighbours_go_on() {
+async fn a_reset_request_of_2026_is_cancelled_and_others_continue() {
     reset(HttpOptions::new(), false).await;
     let mut options = HttpOptions::new();
     options.stream_after = Duration::ZERO;
@@ -106,7 +106,7 @@ async fn a_request_of_2026_that_is_reset_is_cancelled_and_its_neighbours_go_on()
 }
 
 #[tokio::test]
-async fn a_request_of_a_session_that_is_reset_goes_on() {
+async fn a_reset_request_of_a_session_continues() {
     let (begun, gate, dropped, finished) = (Signal::default(), Signal::default(), Signal::default(), Signal::default());
     let signals = (begun.clone(), gate.clone(), dropped.clone(), finished.clone());
     let tool = Tool::new("work").handler(move |ctx: Context| {
@@ -140,7 +140,7 @@ async fn a_request_of_a_session_that_is_reset_goes_on() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_ours_is_barred() {
+async fn a_foreign_host_header_is_refused() {
     let running = serve([echo()], HttpOptions::new());
     let mut client = Client::connect(running.address).await;
     client.address = "192.0.2.1:80".parse().unwrap();
@@ -150,7 +150,7 @@ async fn a_host_that_is_not_ours_is_barred() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_say_which_http_it_speaks_is_given_up() {
+async fn a_connection_without_a_request_times_out() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let mut options = HttpOptions::new();

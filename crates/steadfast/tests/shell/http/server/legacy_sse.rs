@@ -81,7 +81,7 @@ fn revisions() -> [&'static str; 4] {
 }
 
 #[tokio::test]
-async fn the_first_event_says_where_to_post_to_and_nobody_can_guess_it() {
+async fn the_first_event_is_an_endpoint_that_cannot_be_guessed() {
     let service = legacy([]);
     let (first, second) = (Client::connect(&service).await, Client::connect(&service).await);
     assert_ne!(first.endpoint, second.endpoint);
@@ -119,7 +119,7 @@ async fn progress_and_log_messages_go_before_the_answer() {
 }
 
 #[tokio::test]
-async fn a_question_goes_on_the_stream_and_its_answer_is_posted() {
+async fn an_input_request_is_on_the_stream_and_its_response_is_posted() {
     let tool = Tool::new("look").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;
         Ok::<_, ToolError>(format!("{}", roots.roots.len()))
@@ -149,7 +149,7 @@ async fn a_cancelled_call_is_not_answered() {
 }
 
 #[tokio::test]
-async fn who_posts_to_no_session_is_told_so() {
+async fn posting_to_an_unknown_session_is_not_found() {
     let service = legacy([]);
     let mut client = Client::open(&service, "2024-11-05").await;
     let good = client.endpoint.clone();
@@ -168,7 +168,7 @@ async fn who_posts_to_no_session_is_told_so() {
 }
 
 #[tokio::test]
-async fn the_sessions_of_the_two_transports_are_nothing_to_each_other() {
+async fn sessions_of_the_two_transports_are_separate() {
     let service = legacy([]);
     let client = Client::open(&service, "2025-06-18").await;
     let id = client.endpoint.strip_prefix("/sse?session_id=").unwrap();
@@ -179,7 +179,7 @@ async fn the_sessions_of_the_two_transports_are_nothing_to_each_other() {
 }
 
 #[tokio::test]
-async fn when_the_stream_closes_the_session_is_gone() {
+async fn closing_the_stream_ends_the_session() {
     let service = legacy([]);
     let client = Client::open(&service, "2024-11-05").await;
     assert_eq!(service.sessions(), 1);
@@ -190,7 +190,7 @@ async fn when_the_stream_closes_the_session_is_gone() {
 }
 
 #[tokio::test]
-async fn when_the_stream_closes_handlers_are_stopped_and_cleaned_up_after() {
+async fn closing_the_stream_stops_handlers_and_runs_cleanups() {
     let (begun, dropped, cleaned) = (Signal::default(), Signal::default(), Signal::default());
     let signals = (begun.clone(), dropped.clone(), cleaned.clone());
     let tool = Tool::new("forever").handler(move |ctx: Context| {
@@ -233,7 +233,7 @@ async fn a_call_that_waits_for_its_client_ends_when_the_stream_closes() {
 }
 
 #[tokio::test]
-async fn unless_it_is_turned_on_there_is_no_such_stream() {
+async fn the_legacy_stream_is_off_by_default() {
     let service = HttpService::new(server([]), HttpOptions::new());
     assert_eq!(status(&get().to(&service).await), 400);
     assert_eq!(service.sessions(), 0);
@@ -254,7 +254,7 @@ async fn a_wrong_origin_or_host_is_refused_at_both_ends() {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_nothing_to_another_principal() {
+async fn an_endpoint_is_unknown_to_another_principal() {
     let identify = |parts: &::http::request::Parts| Some(parts.headers.get("x-user")?.to_str().ok()?.to_owned());
     let service = HttpService::new(server([]), options().identify(identify));
     let mut client = Client::answered(&service, get().with("x-user", "alice").to(&service).await).await;
@@ -265,7 +265,7 @@ async fn an_endpoint_is_nothing_to_another_principal() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused_where_it_was_posted() {
+async fn an_invalid_message_is_refused_in_the_response_of_its_post() {
     let mut limits = steadfast::Limits::default();
     limits.message_bytes = 1_000;
     let service = HttpService::new(server([]), options().with_limits(limits));
@@ -301,7 +301,7 @@ async fn an_id_in_flight_is_not_taken_twice() {
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_holds_so_much_and_no_more() {
+async fn an_unread_stream_buffers_a_bounded_amount() {
     let mut limits = steadfast::Limits::default();
     limits.outbox_bytes = 4_096;
     let service = HttpService::new(server([]), options().with_limits(limits));
@@ -341,7 +341,7 @@ async fn past_the_limit_of_sessions_a_stream_is_refused() {
 }
 
 #[tokio::test]
-async fn a_stream_without_a_handshake_is_ended() {
+async fn a_stream_without_a_handshake_is_closed() {
     let mut options = options();
     options.session_idle = Duration::from_millis(20);
     let service = HttpService::new(server([]), options);
@@ -351,7 +351,7 @@ async fn a_stream_without_a_handshake_is_ended() {
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_is_ended() {
+async fn an_unread_stream_is_closed() {
     let mut options = options();
     (options.keep_alive, options.session_idle) = (Duration::from_millis(1), Duration::from_millis(20));
     let service = HttpService::new(server([]), options);
@@ -370,7 +370,7 @@ async fn a_stream_that_nobody_reads_is_ended() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_is_kept_open_by_comments() {
+async fn a_silent_stream_is_kept_alive_with_comments() {
     let mut options = options();
     options.keep_alive = Duration::from_millis(1);
     let service = HttpService::new(server([]), options);
@@ -395,7 +395,7 @@ async fn a_shutdown_lets_handlers_answer_and_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn behind_a_router_that_takes_a_prefix_away_the_endpoint_has_it() {
+async fn the_endpoint_has_the_prefix_that_a_router_strips() {
     let service = HttpService::new(server([]), HttpOptions::new().legacy_sse("/tools/sse"));
     let mut client = Client::connect(&service).await;
     let rest = client.endpoint.strip_prefix("/tools").unwrap().to_owned();

@@ -31,7 +31,7 @@ async fn judged(sent: Sent, service: &HttpService) -> (u16, Option<i64>) {
 }
 
 #[tokio::test]
-async fn a_parameter_header_says_what_the_body_says() {
+async fn a_parameter_header_must_match_the_body() {
     let service = service([mirrored()]);
     for (arguments, name, value) in [
         (json!({"region": "eu"}), "region", "eu"),

@@ -50,7 +50,7 @@ fn agree() -> Tool {
 }
 
 #[tokio::test]
-async fn a_state_is_for_who_was_asked() {
+async fn a_request_state_belongs_to_its_principal() {
     let service = identified(agree());
     let asked = post(&service, "ann", "tools/call", "agree", json!({"name": "agree"})).await;
     let retry = json!({
@@ -65,7 +65,7 @@ async fn a_state_is_for_who_was_asked() {
 }
 
 #[tokio::test]
-async fn a_task_is_for_who_began_it() {
+async fn a_task_belongs_to_its_principal() {
     let tool = Tool::new("who").task(TaskSupport::Required).handler(|ctx: Context| async move { name(&ctx) });
     let service = identified(tool);
     let begun = post(&service, "ann", "tools/call", "who", json!({"name": "who"})).await;

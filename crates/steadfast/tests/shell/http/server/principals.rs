@@ -17,7 +17,7 @@ fn knows_tasks(sent: Sent) -> Sent {
 }
 
 #[tokio::test]
-async fn every_request_about_a_task_is_refused_to_those_who_did_not_begin_it() {
+async fn every_request_about_a_task_of_another_principal_is_refused() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), dropped.clone());
     let tool = Tool::new("long").task(TaskSupport::Required).handler(move || {
@@ -57,7 +57,7 @@ async fn every_request_about_a_task_is_refused_to_those_who_did_not_begin_it() {
 }
 
 #[tokio::test]
-async fn a_tool_knows_who_calls_it_and_can_refuse() {
+async fn a_tool_knows_its_principal_and_can_refuse() {
     let tool = Tool::new("secret").handler(|ctx: Context| async move {
         match ctx.principal() {
             Some(who) if format!("{who:?}").contains("ann") => Ok("the secret"),
@@ -75,7 +75,7 @@ async fn a_tool_knows_who_calls_it_and_can_refuse() {
 }
 
 #[tokio::test]
-async fn what_is_offered_to_complete_may_depend_on_who_asks() {
+async fn completions_may_depend_on_the_principal() {
     use steadfast::CompleteContext;
     let prompt = steadfast::server::Prompt::new("letter")
         .argument("to", "", true)

@@ -74,7 +74,7 @@ async fn a_mirrored_argument_passes_in_plain_text_and_in_base64() {
 }
 
 #[tokio::test]
-async fn a_strange_origin_or_host_is_forbidden() {
+async fn a_foreign_origin_or_host_is_forbidden() {
     let service =
         HttpService::new(server([]), HttpOptions::new().with_guard(steadfast::transport::http::Guard::loopback()));
     let list = || Sent::modern(1, "tools/list", json!({}));
@@ -85,7 +85,7 @@ async fn a_strange_origin_or_host_is_forbidden() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_message_are_bad_requests() {
+async fn invalid_bodies_are_bad_requests() {
     let service = service([]);
     for garbage in ["", "{", "[]", "7", "null", "\u{0}", "{\"jsonrpc\":\"2.0\"}", "[[]]"] {
         for version in [None, Some("2026-07-28")] {
@@ -100,7 +100,7 @@ async fn bodies_that_are_no_message_are_bad_requests() {
 }
 
 #[tokio::test]
-async fn kinds_of_content_and_http_methods_that_are_not_taken() {
+async fn unsupported_content_types_and_http_methods_are_refused() {
     let service = service([]);
     let list = || Sent::modern(1, "tools/list", json!({}));
     let modern = |method| Sent::new(method).with("mcp-protocol-version", "2026-07-28");
@@ -123,7 +123,7 @@ async fn a_body_past_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn past_the_limit_of_requests_the_client_is_told_to_come_again() {
+async fn past_the_request_limit_the_status_is_503() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut limits = steadfast::Limits::default();
     limits.in_flight = 1;
@@ -145,7 +145,7 @@ async fn past_the_limit_of_requests_the_client_is_told_to_come_again() {
 }
 
 #[tokio::test]
-async fn a_header_that_says_another_method_is_refused_in_the_older_revisions_too() {
+async fn a_method_header_that_differs_from_the_body_is_refused_in_older_revisions_too() {
     let service = service([echo()]);
     let session = open(&service, "2025-11-25").await;
     let message = call(1, "echo", json!({"text": "x"}));

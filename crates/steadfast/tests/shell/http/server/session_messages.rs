@@ -38,7 +38,7 @@ async fn an_answer_of_the_client_is_accepted_without_a_body() {
 }
 
 #[tokio::test]
-async fn notifications_and_answers_that_are_not_taken_have_the_status_of_an_error() {
+async fn notifications_and_responses_that_are_refused_have_an_error_status() {
     let service = service([]);
     let session = open(&service, "2025-11-25").await;
     let note = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
@@ -83,7 +83,7 @@ async fn each_stream_has_what_is_about_its_request_and_the_get_stream_has_the_re
 }
 
 #[tokio::test]
-async fn before_a_connection_is_closed_while_its_stream_goes_on_the_client_is_told_when_to_come_back() {
+async fn a_retry_event_precedes_closing_the_connection_of_an_open_stream() {
     let gate = Signal::default();
     let waiting = gate.clone();
     let tool = Tool::new("released").handler(move |ctx: Context| {
@@ -120,7 +120,7 @@ async fn without_a_revision_in_its_headers_a_request_has_that_of_its_session() {
 }
 
 #[tokio::test]
-async fn names_of_sessions_are_visible_and_cannot_be_guessed() {
+async fn session_ids_are_visible_ascii_and_cannot_be_guessed() {
     let service = service([]);
     let mut names = Vec::new();
     for _ in 0..100 {

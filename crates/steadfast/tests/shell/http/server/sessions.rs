@@ -36,7 +36,7 @@ async fn a_session_serves_every_older_revision() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_session_is_refused() {
+async fn requests_without_a_valid_session_are_refused() {
     let service = service([]);
     let session = open(&service, "2025-11-25").await;
     assert_eq!(status(&Sent::post(&ping(1)).to(&service).await), 400, "no id");
@@ -113,7 +113,7 @@ async fn deleting_a_session_answers_for_its_calls_on_their_streams() {
 }
 
 #[tokio::test]
-async fn a_slow_call_is_primed_and_its_answer_can_be_had_again_and_again() {
+async fn a_slow_call_gets_an_event_id_first_and_its_response_can_be_resumed_repeatedly() {
     let gate = Signal::default();
     let service = service([gated(&gate)]);
     let session = open(&service, "2025-11-25").await;
@@ -132,7 +132,7 @@ async fn a_slow_call_is_primed_and_its_answer_can_be_had_again_and_again() {
 }
 
 #[tokio::test]
-async fn a_handler_that_lets_its_client_go_is_answered_when_the_client_comes_back() {
+async fn a_response_after_closing_the_stream_arrives_when_the_client_resumes() {
     let gate = Signal::default();
     let waiting = gate.clone();
     let tool = Tool::new("released").handler(move |ctx: Context| {
@@ -154,7 +154,7 @@ async fn a_handler_that_lets_its_client_go_is_answered_when_the_client_comes_bac
 }
 
 #[tokio::test]
-async fn older_revisions_are_not_primed() {
+async fn older_revisions_get_no_event_id_before_the_response() {
     let gate = Signal::default();
     let service = service([gated(&gate)]);
     let session = open(&service, "2025-06-18").await;
@@ -202,7 +202,7 @@ async fn ids_that_cannot_be_resumed_from_are_refused() {
 }
 
 #[tokio::test]
-async fn an_event_of_another_session_is_unknown_although_this_one_has_as_many() {
+async fn an_event_id_of_another_session_is_unknown() {
     let service = service([]);
     let (session, other) = (open(&service, "2025-11-25").await, open(&service, "2025-11-25").await);
     let mut events = Events::of(get(&session).to(&service).await);
@@ -234,7 +234,7 @@ async fn requests_of_all_sessions_count_and_a_cancellation_makes_room() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_request_goes_to_the_get_stream_once() {
+async fn messages_of_no_request_are_sent_on_the_get_stream_once() {
     let server = server([]);
     let service = HttpService::new(server.clone(), HttpOptions::new());
     let session = open(&service, "2025-11-25").await;
@@ -251,7 +251,7 @@ async fn what_belongs_to_no_request_goes_to_the_get_stream_once() {
 }
 
 #[tokio::test]
-async fn a_question_to_the_client_goes_on_the_stream_of_its_call() {
+async fn an_input_request_is_on_the_stream_of_its_call() {
     let tool = Tool::new("ask").handler(|ctx: Context| async move {
         let pinged: Result<(), steadfast::Error> = ctx.ping().await;
         pinged.is_ok()
@@ -312,7 +312,7 @@ async fn an_id_in_flight_is_refused_in_the_answer_of_its_own_post() {
 }
 
 #[tokio::test]
-async fn an_unread_stream_delays_nobody() {
+async fn an_unread_stream_delays_no_other_request() {
     let tool = Tool::new("flood").handler(|ctx: Context| async move {
         for number in 0..10_000 {
             ctx.log(steadfast::LoggingLevel::Error, number);
@@ -377,7 +377,7 @@ async fn large_answers_at_once_do_not_push_each_other_out() {
 }
 
 #[tokio::test]
-async fn sessions_that_are_abandoned_are_gone_with_their_handlers() {
+async fn abandoned_sessions_are_removed_with_their_handlers() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut options = HttpOptions::new();
     // Longer than a busy machine takes between two requests of the same client.
@@ -400,7 +400,7 @@ async fn sessions_that_are_abandoned_are_gone_with_their_handlers() {
 }
 
 #[tokio::test]
-async fn an_open_stream_keeps_its_session() {
+async fn an_open_stream_keeps_its_session_alive() {
     let gate = Signal::default();
     let mut options = HttpOptions::new();
     options.session_idle = Duration::from_millis(1);
@@ -425,7 +425,7 @@ async fn an_open_stream_keeps_its_session() {
 }
 
 #[tokio::test]
-async fn past_the_limit_of_sessions_the_client_is_told_to_come_again() {
+async fn past_the_session_limit_the_status_is_503() {
     let mut options = HttpOptions::new();
     options.sessions = 1;
     let service = HttpService::new(server([]), options);
@@ -437,7 +437,7 @@ async fn past_the_limit_of_sessions_the_client_is_told_to_come_again() {
 }
 
 #[tokio::test]
-async fn a_session_is_nothing_to_another_principal() {
+async fn a_session_is_unknown_to_another_principal() {
     let identify = |parts: &::http::request::Parts| {
         parts.headers.get("x-user").and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
@@ -500,7 +500,7 @@ async fn answers_and_cancellations_are_taken_while_the_service_drains() {
 }
 
 #[tokio::test]
-async fn what_was_not_read_of_a_request_is_not_said_once_it_is_cancelled() {
+async fn unread_messages_of_a_cancelled_request_are_dropped() {
     let tool = Tool::new("chatty").handler(|ctx: Context| async move {
         ctx.log(LoggingLevel::Error, "so far");
         std::future::pending::<()>().await;

@@ -89,7 +89,7 @@ async fn one_connection_serves_many_requests_at_its_path() {
 }
 
 #[tokio::test]
-async fn a_wrong_host_is_barred_by_default() {
+async fn a_foreign_host_header_is_refused_by_default() {
     let running = serve([echo()], HttpOptions::new());
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     let request = b"POST /mcp HTTP/1.1\r\nhost: evil.example.com\r\ncontent-length: 0\r\n\r\n";
@@ -116,7 +116,7 @@ async fn a_client_that_closes_its_connection_has_cancelled() {
 }
 
 #[tokio::test]
-async fn a_slow_head_and_a_slow_body_are_given_up() {
+async fn a_slow_head_and_a_slow_body_time_out() {
     let mut options = HttpOptions::new();
     options.head_timeout = Duration::from_millis(50);
     options.body_timeout = Duration::from_millis(50);
@@ -136,7 +136,7 @@ async fn a_slow_head_and_a_slow_body_are_given_up() {
 }
 
 #[tokio::test]
-async fn a_handler_that_blocks_its_thread_holds_up_nobody() {
+async fn a_handler_that_blocks_its_thread_delays_no_other_request() {
     let (begun, gate) = (Signal::default(), std::sync::Arc::new(std::sync::Barrier::new(2)));
     let (signal, barrier) = (begun.clone(), gate.clone());
     let tool = Tool::new("block").handler(move || {
@@ -209,7 +209,7 @@ async fn a_shutdown_waits_for_the_cleanup_of_a_call_whose_client_left() {
 }
 
 #[tokio::test]
-async fn a_shutdown_waits_for_answers_and_takes_no_new_connections() {
+async fn a_shutdown_waits_for_responses_and_accepts_no_connections() {
     let gate = Signal::default();
     let running = serve([gated(&gate)], HttpOptions::new());
     let address = running.address;
@@ -322,7 +322,7 @@ async fn an_answer_is_taken_on_a_new_connection_while_the_server_drains() {
 
 /// What a client has written behind its request hides its end from whoever reads.
 #[tokio::test]
-async fn a_client_that_hangs_up_behind_bytes_that_nobody_reads_has_cancelled() {
+async fn a_hang_up_with_unread_bytes_in_the_socket_cancels() {
     let dropped = Signal::default();
     let dropping = dropped.clone();
     let tool = Tool::new("streams").handler(move |ctx: Context| {

@@ -15,7 +15,7 @@ async fn an_answer_alone_is_json() {
 }
 
 #[tokio::test]
-async fn what_is_said_before_the_answer_makes_it_a_stream() {
+async fn messages_before_the_response_make_it_a_stream() {
     let gate = Signal::default();
     let service = service([gated(&gate)]);
     let params = json!({"name": "gated", "_meta": {"progressToken": "p"}});
@@ -33,7 +33,7 @@ async fn what_is_said_before_the_answer_makes_it_a_stream() {
 }
 
 #[tokio::test]
-async fn hanging_up_before_the_answer_cancels() {
+async fn hanging_up_before_the_response_cancels() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let service = service([forever(&begun, &dropped)]);
     let response = tokio::spawn(Sent::modern(1, "tools/call", json!({"name": "forever"})).begin(&service));
@@ -63,7 +63,7 @@ async fn hanging_up_in_the_middle_of_a_stream_cancels() {
 }
 
 #[tokio::test]
-async fn a_request_that_takes_long_is_kept_open_with_comments() {
+async fn a_slow_response_is_kept_alive_with_comments() {
     let gate = Signal::default();
     let mut options = HttpOptions::new();
     options.stream_after = Duration::from_millis(1);
@@ -132,7 +132,7 @@ async fn a_subscription_is_a_stream_that_ends_with_its_result() {
 }
 
 #[tokio::test]
-async fn a_deadline_is_kept_although_the_client_does_not_read() {
+async fn the_handler_deadline_holds_although_the_client_does_not_read() {
     let dropped = Signal::default();
     let held = dropped.clone();
     let tool = Tool::new("stuck").handler(move |ctx: Context| {

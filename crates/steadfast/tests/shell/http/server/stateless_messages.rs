@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn the_origin_is_looked_at_whatever_the_method_and_the_era() {
+async fn the_origin_is_checked_for_every_method_and_era() {
     let service = service([]);
     let session = open(&service, "2025-11-25").await;
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});
@@ -47,7 +47,7 @@ async fn a_body_is_one_request_or_one_notification() {
 }
 
 #[tokio::test]
-async fn a_notification_that_is_not_taken_has_the_status_of_an_error() {
+async fn a_notification_that_is_refused_has_an_error_status() {
     let service = service([]);
     let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     let sent = || Sent::post(&note).with("mcp-protocol-version", "2026-07-28");
@@ -66,7 +66,7 @@ async fn a_notification_that_is_not_taken_has_the_status_of_an_error() {
 }
 
 #[tokio::test]
-async fn what_is_on_a_stream_is_about_its_own_request() {
+async fn a_stream_has_only_messages_of_its_own_request() {
     let gate = Signal::default();
     let server = server([talker(&gate)]);
     let service = HttpService::new(server, HttpOptions::new());
@@ -94,7 +94,7 @@ async fn what_is_on_a_stream_is_about_its_own_request() {
 }
 
 #[tokio::test]
-async fn a_question_is_a_result_and_no_request_is_on_a_stream() {
+async fn input_is_requested_in_a_result_and_no_request_is_on_a_stream() {
     let tool = Tool::new("ask").handler(|ctx: Context| async move {
         ctx.progress(0.5, "before I ask");
         tokio::task::yield_now().await;
@@ -109,7 +109,7 @@ async fn a_question_is_a_result_and_no_request_is_on_a_stream() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_request_comes_anywhere_once_its_stream_was_closed() {
+async fn no_message_of_a_request_is_sent_after_its_stream_closes() {
     let (gate, done) = (Signal::default(), Signal::default());
     let signals = (gate.clone(), done.clone());
     let tool = Tool::new("late").cooperative().handler(move |ctx: Context| {
@@ -141,7 +141,7 @@ async fn nothing_of_a_request_comes_anywhere_once_its_stream_was_closed() {
 }
 
 #[tokio::test]
-async fn what_a_request_lacks_is_a_bad_request() {
+async fn a_request_without_a_required_member_is_a_bad_request() {
     let needy = Tool::new("needy").needs(steadfast::server::Need::Sampling).handler(|| async { "ran" });
     let service = service([needy]);
     let asked = |sent: Sent| async {
@@ -170,7 +170,7 @@ async fn what_a_request_lacks_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn a_session_and_an_event_id_mean_nothing_to_a_modern_request() {
+async fn session_and_event_id_headers_are_ignored_in_2026() {
     let service = service([echo()]);
     for (name, value) in [("mcp-session-id", "no-such"), ("last-event-id", "0-0")] {
         let response = Sent::modern(1, "tools/list", json!({})).with(name, value).to(&service).await;

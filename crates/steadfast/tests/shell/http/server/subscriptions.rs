@@ -35,7 +35,7 @@ fn with_note() -> Server {
 }
 
 #[tokio::test]
-async fn a_stream_is_acknowledged_first_with_what_is_honoured() {
+async fn a_subscription_is_acknowledged_first_with_its_granted_filter() {
     let service = HttpService::new(with_note(), HttpOptions::new());
     let wanted = json!({"toolsListChanged": true, "promptsListChanged": false, "resourceSubscriptions": ["note://1"],
         "taskIds": ["a"], "other": 1});
@@ -45,7 +45,7 @@ async fn a_stream_is_acknowledged_first_with_what_is_honoured() {
 }
 
 #[tokio::test]
-async fn several_streams_are_each_told_what_they_asked_for_under_their_own_name() {
+async fn several_subscriptions_are_each_notified_under_their_own_id() {
     let server = with_note();
     let service = HttpService::new(server.clone(), HttpOptions::new());
     let (mut tools, _) = open(&service, listen(1, json!({"toolsListChanged": true}))).await;
@@ -85,7 +85,7 @@ async fn a_shutdown_ends_every_stream_with_its_result() {
 }
 
 #[tokio::test]
-async fn a_stream_of_tasks_is_told_of_those_of_its_own_principal() {
+async fn a_subscription_to_tasks_is_limited_to_its_principal() {
     let go = Signal::default();
     let waiting = {
         let go = go.clone();
@@ -122,7 +122,7 @@ async fn a_stream_of_tasks_is_told_of_those_of_its_own_principal() {
 }
 
 #[tokio::test]
-async fn tasks_named_by_a_client_that_does_not_know_them_are_a_bad_request() {
+async fn subscribing_to_tasks_without_the_extension_is_a_bad_request() {
     let service = service([Tool::new("t").task(TaskSupport::Optional).handler(|| async {})]);
     let params = json!({"notifications": {"taskIds": ["any"]}});
     let response = Sent::modern(1, "subscriptions/listen", params).to(&service).await;

@@ -73,7 +73,7 @@ async fn cleanups_do_not_run_when_the_handler_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn a_shield_goes_on_when_its_handler_is_dropped() {
+async fn a_shield_continues_when_its_handler_is_dropped() {
     let (begun, go, done) = (Signal::default(), Signal::default(), Signal::default());
     let signals = (begun.clone(), go.clone(), done.clone());
     let tool = Tool::new("commit").handler(move |ctx: Context| {
@@ -123,7 +123,7 @@ async fn a_cooperative_handler_sees_the_cancellation_and_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn a_plain_function_sees_the_cancellation() {
+async fn a_blocking_handler_sees_the_cancellation() {
     let (begun, done) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), done.clone());
     let tool = Tool::new("thread").blocking_handler(move |ctx: Context| {

@@ -3,7 +3,7 @@
 use crate::server::*;
 
 #[tokio::test]
-async fn in_2026_a_server_cancels_nothing_however_calls_end() {
+async fn in_2026_a_server_sends_no_cancellation() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let panics = Tool::new("panics").handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
     let fails = Tool::new("fails").handler(|| async { Err::<(), _>(ToolError::new("no")) });

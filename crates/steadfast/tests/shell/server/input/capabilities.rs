@@ -50,7 +50,7 @@ fn needed(kind: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_was_not_declared_is_not_asked_for_in_either_era() {
+async fn input_without_a_declared_capability_is_not_requested() {
     let server = curious();
     for (declared, _) in KINDS {
         for mut peer in Peer::of_both_eras(&server, needed(declared)).await {
@@ -69,7 +69,7 @@ async fn what_was_not_declared_is_not_asked_for_in_either_era() {
 }
 
 #[tokio::test]
-async fn in_2026_each_kind_is_asked_for_in_a_result_and_never_by_a_request() {
+async fn in_2026_input_is_requested_in_results_and_never_by_requests() {
     let server = curious();
     for (kind, method) in KINDS {
         let mut peer = Peer::modern(&server, needed(kind));
@@ -82,7 +82,7 @@ async fn in_2026_each_kind_is_asked_for_in_a_result_and_never_by_a_request() {
 }
 
 #[tokio::test]
-async fn a_model_is_not_given_the_context_of_servers_unless_the_author_says_so() {
+async fn include_context_is_sent_only_when_set() {
     let server = curious();
     let mut modern = Peer::modern(&server, needed("sample"));
     let answer = modern.call("sample", json!({})).await;
@@ -105,7 +105,7 @@ async fn a_message_has_a_role_and_content() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_a_model_would_refuse_is_not_sent() {
+async fn an_invalid_sampling_conversation_is_not_sent() {
     use steadfast::{Content, Role, ToolResultContent, ToolUseContent};
     let uses = || {
         let call = Content::ToolUse(ToolUseContent::new("1", "t", JsonObject::new()));
@@ -131,7 +131,7 @@ async fn a_conversation_that_a_model_would_refuse_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_roots_harms_nobody_who_waits_for_them() {
+async fn a_change_of_roots_does_not_disturb_a_pending_roots_request() {
     let server = curious();
     let mut peer = Peer::handshake(&server, json!({"roots": {"listChanged": true}})).await;
     let call = peer.begin("tools/call", json!({"name": "roots"})).await;

@@ -127,7 +127,7 @@ fn three_at_once() -> Tool {
 }
 
 #[tokio::test]
-async fn a_question_ends_the_round_and_its_answer_the_call() {
+async fn an_input_request_ends_the_round_and_its_response_the_call() {
     let mut client = Modern::new(server([greet()]));
     let (requests, state) = client.asked("greet", json!({})).await;
     let expected = json!({"person": {"method": "elicitation/create", "params": {
@@ -146,7 +146,7 @@ async fn a_question_ends_the_round_and_its_answer_the_call() {
 }
 
 #[tokio::test]
-async fn questions_asked_together_go_out_together() {
+async fn concurrent_input_requests_are_sent_together() {
     let mut client = Modern::new(server([three_at_once()]));
     let (requests, state) = client.asked("three", json!({})).await;
     let methods: Vec<_> = requests.iter().map(|(key, request)| (key.as_str(), request["method"].as_str())).collect();
@@ -168,7 +168,7 @@ async fn questions_asked_together_go_out_together() {
 }
 
 #[tokio::test]
-async fn missing_answers_are_asked_for_again_and_extra_ones_ignored() {
+async fn missing_input_responses_are_requested_again_and_extra_ones_ignored() {
     let mut client = Modern::new(server([three_at_once()]));
     let (_, state) = client.asked("three", json!({})).await;
     let some = json!({"user_name": accept(json!({"answer": "Ann"})), "roots-1": {"roots": []}, "other": 7});
@@ -180,7 +180,7 @@ async fn missing_answers_are_asked_for_again_and_extra_ones_ignored() {
 }
 
 #[tokio::test]
-async fn a_handler_asks_in_as_many_rounds_as_it_needs() {
+async fn a_handler_may_use_several_rounds() {
     let mut client = Modern::new(server([two_steps()]));
     let (first, state_1) = client.asked("steps", json!({})).await;
     assert_eq!(first["elicit-1"]["params"]["message"], "Name?");
@@ -194,7 +194,7 @@ async fn a_handler_asks_in_as_many_rounds_as_it_needs() {
 }
 
 #[tokio::test]
-async fn answers_are_taken_without_a_state() {
+async fn input_responses_are_accepted_without_a_request_state() {
     let mut client = Modern::new(server([greet()]));
     let answers = json!({"person": accept(json!({"name": "Ann", "age": 30})), "x": 1, "y": 2});
     assert_eq!(client.told("greet", json!({"inputResponses": answers})).await, "Hello, Ann (30)!");
@@ -203,7 +203,7 @@ async fn answers_are_taken_without_a_state() {
 }
 
 #[tokio::test]
-async fn a_state_that_was_changed_is_refused() {
+async fn a_request_state_that_was_changed_is_refused() {
     let begun = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&begun);
     let careless = Tool::new("careless").handler(move |ctx: Context| {
@@ -221,7 +221,7 @@ async fn a_state_that_was_changed_is_refused() {
 }
 
 #[tokio::test]
-async fn a_state_is_for_one_request_only() {
+async fn a_request_state_belongs_to_one_request() {
     let mut client = Modern::new(server([greet(), two_steps()]));
     let (_, state) = client.asked("greet", json!({})).await;
     let answers = json!({"person": accept(json!({"name": "Ann", "age": 30}))});
@@ -234,7 +234,7 @@ async fn a_state_is_for_one_request_only() {
 }
 
 #[tokio::test]
-async fn a_state_ends() {
+async fn a_request_state_expires() {
     let keys = StateKeys::new([1; 32]).lifetime(Duration::ZERO);
     let server = Server::builder("test", "1.0.0").state_keys(keys).tool(greet()).build();
     let mut client = Modern::new(server);
@@ -245,7 +245,7 @@ async fn a_state_ends() {
 }
 
 #[tokio::test]
-async fn servers_with_the_same_keys_take_each_others_states() {
+async fn servers_with_the_same_keys_accept_each_others_request_states() {
     let twin = || Server::builder("twin", "1.0.0").state_keys(StateKeys::new([1; 32])).tool(greet()).build();
     let (_, state) = Modern::new(twin()).asked("greet", json!({})).await;
     let answers = json!({"person": accept(json!({"name": "Ann", "age": 30}))});
@@ -255,7 +255,7 @@ async fn servers_with_the_same_keys_take_each_others_states() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_is_refused() {
+async fn an_input_response_that_does_not_match_is_refused() {
     let mut client = Modern::new(server([greet()]));
     let (_, state) = client.asked("greet", json!({})).await;
     for (answer, complaint) in [
@@ -275,7 +275,7 @@ async fn an_answer_that_does_not_fit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_user_who_says_no_is_news_for_the_model() {
+async fn a_declined_elicitation_is_a_tool_result() {
     let polite = Tool::new("polite").handler(|ctx: Context| async move {
         let outcome = ctx.elicit::<bool>("May I?").key("may").outcome().await?;
         Ok::<_, ToolError>(match outcome {
@@ -295,7 +295,7 @@ async fn a_user_who_says_no_is_news_for_the_model() {
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_be_asked_is_told_what_is_missing() {
+async fn the_error_names_the_capability_that_the_client_lacks() {
     let needy = Tool::new("needy").needs(Need::Sampling).needs(Need::Roots).handler(|| async { "ran" });
     let mut client = Modern::new(server([greet(), needy])).with_capabilities(json!({"roots": {}}));
     let answer = client.call("greet", json!({})).await;
@@ -333,7 +333,7 @@ async fn only_the_modes_that_were_declared_are_used() {
 }
 
 #[tokio::test]
-async fn being_suspended_drops_the_handler_and_is_no_cancellation() {
+async fn suspending_drops_the_handler_and_is_not_a_cancellation() {
     let (dropped, cleaned) = (Signal::default(), Signal::default());
     let (guard, cleanup) = (dropped.clone(), cleaned.clone());
     let tool = Tool::new("guarded").handler(move |ctx: Context| {
@@ -354,7 +354,7 @@ async fn being_suspended_drops_the_handler_and_is_no_cancellation() {
 }
 
 #[tokio::test]
-async fn a_handler_that_has_more_to_do_goes_on_before_it_is_suspended() {
+async fn a_handler_runs_until_it_is_idle_before_it_is_suspended() {
     let busy = Tool::new("busy").handler(|ctx: Context| async move {
         let later = async {
             for _ in 0..100 {
@@ -375,7 +375,7 @@ async fn a_handler_that_has_more_to_do_goes_on_before_it_is_suspended() {
 }
 
 #[tokio::test]
-async fn a_question_with_a_timer_around_it_is_still_asked() {
+async fn an_input_request_inside_a_timeout_is_sent() {
     let timed = Tool::new("timed").handler(|ctx: Context| async move {
         let answer = tokio::time::timeout(Duration::from_secs(3600), ctx.elicit::<bool>("?")).await?;
         Ok::<_, ToolError>(answer?.to_string())
@@ -387,7 +387,7 @@ async fn a_question_with_a_timer_around_it_is_still_asked() {
 }
 
 #[tokio::test]
-async fn a_question_of_another_task_is_asked_and_the_task_ends() {
+async fn an_input_request_of_a_spawned_task_is_sent_and_the_task_ends() {
     let ended = Signal::default();
     let seen = ended.clone();
     let spawned = Tool::new("spawned").handler(move |ctx: Context| {
@@ -409,7 +409,7 @@ async fn a_question_of_another_task_is_asked_and_the_task_ends() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_waits_for_is_not_asked() {
+async fn a_dropped_input_request_is_not_sent() {
     let impatient = Tool::new("impatient").handler(|ctx: Context| async move {
         tokio::select! {
             biased;
@@ -421,7 +421,7 @@ async fn a_question_that_nobody_waits_for_is_not_asked() {
 }
 
 #[tokio::test]
-async fn what_was_done_once_is_remembered() {
+async fn once_runs_a_step_only_once() {
     let done = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&done);
     let once = Tool::new("once").handler(move |ctx: Context| {
@@ -446,7 +446,7 @@ async fn what_was_done_once_is_remembered() {
 }
 
 #[tokio::test]
-async fn a_handler_that_asks_something_else_each_time_is_told_so() {
+async fn a_handler_whose_input_requests_differ_between_rounds_gets_an_error() {
     let count = AtomicUsize::new(0);
     let fickle = Tool::new("fickle").handler(move |ctx: Context| {
         let run = count.fetch_add(1, Ordering::SeqCst);
@@ -461,7 +461,7 @@ async fn a_handler_that_asks_something_else_each_time_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_plain_function_is_told_that_it_cannot_wait() {
+async fn a_blocking_handler_gets_an_error_for_an_input_request() {
     let plain = Tool::new("plain").blocking_handler(|ctx: Context| {
         let mut ask = std::pin::pin!(ctx.elicit::<bool>("?"));
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
@@ -475,7 +475,7 @@ async fn a_plain_function_is_told_that_it_cannot_wait() {
 }
 
 #[tokio::test]
-async fn a_form_made_by_hand_is_checked_too() {
+async fn a_hand_written_form_is_checked() {
     let tool = Tool::new("by_hand").handler(|ctx: Context| async move {
         let form = FormSchema::new().with_required("colour", FormField::choice(["red", "green"]));
         let result = ctx.elicit_with(ElicitParams::form("Which?", form)).key("colour").await?;
@@ -532,7 +532,7 @@ async fn a_url_has_a_name_of_its_own_in_the_revision_that_wants_one() {
 }
 
 #[tokio::test]
-async fn an_older_client_that_cannot_be_asked_is_refused_in_plain_words() {
+async fn an_older_client_without_the_capability_gets_a_readable_error() {
     let needy = Tool::new("needy").needs(Need::Sampling).handler(|| async { "ran" });
     let client = Client::connect(server([greet(), needy])).era(Era::Handshake(Revision::V2025_06_18)).await.unwrap();
     for (tool, missing) in [("greet", "elicitation by a form"), ("needy", "sampling")] {
@@ -592,7 +592,7 @@ async fn prompts_and_resources_that_need_something_are_refused_before_they_run()
 }
 
 #[tokio::test]
-async fn what_answers_led_to_is_not_to_be_kept() {
+async fn a_result_after_input_is_not_cacheable() {
     let asking = steadfast::server::Resource::new("note://1", "note")
         .cache(Cache::new(60_000, CacheScope::Public))
         .handler(|ctx: Context| async move { ctx.elicit::<String>("Which?").key("topic").await });

@@ -22,7 +22,7 @@ fn keys(answer: &Value) -> Vec<&String> {
 }
 
 #[tokio::test]
-async fn what_was_answered_is_known_by_the_state_that_is_passed_and_by_nothing_else() {
+async fn earlier_responses_are_known_only_from_the_request_state() {
     let mut peer = Peer::modern(&server([two_steps()]), json!({"elicitation": {}}));
     let first = peer.call("steps", json!({})).await;
     assert_eq!(keys(&first), ["elicit-1"]);
@@ -53,7 +53,7 @@ async fn rounds_may_come_over_different_connections() {
 }
 
 #[tokio::test]
-async fn no_key_is_used_twice_in_a_request_however_often_it_asks() {
+async fn no_input_key_is_used_twice_in_a_request() {
     let greedy = Tool::new("greedy").handler(|ctx: Context| async move {
         for _ in 0..3 {
             let (one, two) = tokio::join!(ctx.elicit::<String>("?"), ctx.elicit::<String>("?"));

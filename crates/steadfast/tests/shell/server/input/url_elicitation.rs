@@ -17,7 +17,7 @@ fn urls() -> Value {
 }
 
 #[tokio::test]
-async fn what_is_no_url_is_not_asked_for() {
+async fn an_invalid_elicitation_url_is_not_sent() {
     for wrong in
         ["", "example.org/login", "/login", "https:", "https://", "https:///login", "https://a b", "https://a\n"]
     {
@@ -51,7 +51,7 @@ async fn a_url_that_is_not_encrypted_is_logged() {
 }
 
 #[tokio::test]
-async fn that_a_url_was_visited_is_told_to_who_was_asked_and_to_nobody_else() {
+async fn elicitation_complete_is_sent_only_to_the_client_that_was_asked() {
     let tool = Tool::new("visit").handler(|ctx: Context| async move {
         let url = ElicitUrlParams::new("Log in", "https://example.org/").with_elicitation_id("e-1".to_owned());
         ctx.elicit_with(ElicitParams::Url(url)).key("url").await?;

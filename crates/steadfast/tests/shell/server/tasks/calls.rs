@@ -166,7 +166,7 @@ async fn a_cancelled_task_stops_its_handler_and_stays_cancelled() {
 }
 
 #[tokio::test]
-async fn a_task_outlives_the_connection_that_made_it() {
+async fn a_task_outlives_the_connection_that_created_it() {
     let go = Signal::default();
     let waits = {
         let go = go.clone();
@@ -212,7 +212,7 @@ async fn a_task_that_expires_is_stopped_and_forgotten() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_know_tasks_gets_the_result_or_is_told_what_is_needed() {
+async fn a_client_without_the_tasks_extension_gets_the_result_or_a_missing_capability_error() {
     let optional = task(Tool::new("optional")).handler(|| async { "at once" });
     let required = Tool::new("required").task(TaskSupport::Required).handler(|| async { "never" });
     let mut peer = Peer::of(server([optional, required]));
@@ -227,7 +227,7 @@ async fn a_client_that_does_not_know_tasks_gets_the_result_or_is_told_what_is_ne
 }
 
 #[tokio::test]
-async fn unknown_tasks_and_methods_of_the_older_form_are_refused() {
+async fn unknown_tasks_and_tasks_methods_of_2025_are_refused() {
     let mut peer = Peer::of(server([task(Tool::new("t")).handler(|| async {})]));
     for method in ["tasks/get", "tasks/cancel"] {
         assert_eq!(peer.ask(method, json!({ "taskId": "none" })).await["error"]["code"], -32602, "{method}");
@@ -250,7 +250,7 @@ async fn tasks_are_declared_if_there_is_a_tool_for_them() {
 }
 
 #[tokio::test]
-async fn what_is_asked_first_is_known_to_the_task() {
+async fn input_before_a_task_starts_is_known_to_it() {
     async fn name(ctx: Context) -> Result<String, ToolError> {
         Ok(ctx.elicit::<String>("Who are you?").key("name").await?)
     }
@@ -304,7 +304,7 @@ impl TaskStore for Slow {
 
 /// Nobody knows the name of a task whose client left before it was told, so nobody could end it.
 #[tokio::test]
-async fn a_task_whose_client_leaves_before_it_is_told_of_it_is_cancelled() {
+async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
     let (inserted, go) = (Signal::default(), Signal::default());
     let (kept, name) = (std::sync::Arc::new(MemoryTasks::default()), std::sync::Arc::default());
     let store = Slow {

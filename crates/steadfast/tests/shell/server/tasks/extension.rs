@@ -83,7 +83,7 @@ impl TaskStore for Slow {
 }
 
 #[tokio::test]
-async fn a_task_is_named_when_it_can_be_asked_for() {
+async fn a_task_exists_before_its_id_is_sent() {
     let (asked, go) = (Signal::default(), Signal::default());
     let slow = Slow { inner: MemoryTasks::default(), asked: asked.clone(), go: go.clone() };
     let tool = optional("quick").handler(|| async { "done" });
@@ -101,7 +101,7 @@ async fn a_task_is_named_when_it_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn no_key_is_used_again_in_the_life_of_a_task() {
+async fn no_input_key_is_used_twice_in_a_task() {
     let mut peer = Peer::modern(&server([words()]), knows_tasks());
     let task = begin(&mut peer, "words").await;
     let mut used = Vec::new();
@@ -117,7 +117,7 @@ async fn no_key_is_used_again_in_the_life_of_a_task() {
 }
 
 #[tokio::test]
-async fn null_is_no_answer_so_its_question_is_not_asked_again_under_its_key() {
+async fn a_null_input_response_leaves_the_input_request_open() {
     let runs = Signal::default();
     let counted = runs.clone();
     let tool = optional("counted").handler(move |ctx: Context| {
@@ -135,7 +135,7 @@ async fn null_is_no_answer_so_its_question_is_not_asked_again_under_its_key() {
 }
 
 #[tokio::test]
-async fn an_update_is_acknowledged_with_nothing_and_answers_to_nothing_are_ignored() {
+async fn an_update_has_an_empty_result_and_unknown_input_responses_are_ignored() {
     let mut peer = Peer::modern(&server([words()]), knows_tasks());
     let task = begin(&mut peer, "words").await;
     let first = settled(&mut peer, &task).await;
@@ -153,7 +153,7 @@ async fn an_update_is_acknowledged_with_nothing_and_answers_to_nothing_are_ignor
 }
 
 #[tokio::test]
-async fn a_task_sends_no_progress_and_no_logs() {
+async fn a_task_sends_no_progress_and_no_log_messages() {
     let tool = optional("loud").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         ctx.log(steadfast::LoggingLevel::Error, "a complaint");
@@ -178,7 +178,7 @@ async fn a_task_sends_no_progress_and_no_logs() {
 }
 
 #[tokio::test]
-async fn every_method_of_tasks_needs_the_extension_whatever_else_was_declared() {
+async fn every_tasks_method_needs_the_extension() {
     let server = server([words()]);
     let task = begin(&mut Peer::modern(&server, knows_tasks()), "words").await;
     for declared in [json!({}), json!({"tasks": {"list": {}, "cancel": {}}}), json!({"extensions": {"a.b/tasks": {}}})]
@@ -198,7 +198,7 @@ async fn every_method_of_tasks_needs_the_extension_whatever_else_was_declared() 
 }
 
 #[tokio::test]
-async fn errors_and_failures_of_tasks_say_what_was_wrong() {
+async fn errors_of_tasks_describe_what_failed() {
     let broken = optional("broken").handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
     let refuses =
         optional("refuses").handler(|| async { Err::<(), _>(steadfast::Error::invalid_params("no such city")) });
@@ -231,7 +231,7 @@ async fn the_extension_is_declared_and_the_older_capability_is_not() {
 }
 
 #[tokio::test]
-async fn names_of_tasks_cannot_be_guessed() {
+async fn task_ids_cannot_be_guessed() {
     let mut peer = Peer::modern(&server([words()]), knows_tasks());
     let mut names = Vec::new();
     for _ in 0..100 {

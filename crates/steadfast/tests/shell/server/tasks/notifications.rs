@@ -72,7 +72,7 @@ fn waiting(go: &Signal) -> Tool {
 }
 
 #[tokio::test]
-async fn a_stream_that_names_a_task_is_told_how_it_goes_on() {
+async fn a_subscription_to_a_task_is_notified_of_its_status() {
     let mut raw = served(crate::server([greeting()]));
     let task = begin(&mut raw, 1, "greeting").await;
     raw.send(&listen(2, &json!({"taskIds": [task, "none", task]}))).await;
@@ -96,7 +96,7 @@ async fn a_stream_that_names_a_task_is_told_how_it_goes_on() {
 }
 
 #[tokio::test]
-async fn a_task_that_has_ended_before_is_told_as_it_is() {
+async fn subscribing_to_an_ended_task_notifies_its_status() {
     let go = Signal::default();
     let mut raw = served(crate::server([waiting(&go)]));
     let task = begin(&mut raw, 1, "waiting").await;
@@ -126,7 +126,7 @@ async fn progress_of_a_task_is_its_message_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_stream_is_not_told_of_tasks_that_it_does_not_name() {
+async fn a_subscription_is_not_notified_of_other_tasks() {
     let go = Signal::default();
     let mut raw = served(crate::server([waiting(&go)]));
     let (named, other) = (begin(&mut raw, 1, "waiting").await, begin(&mut raw, 2, "waiting").await);
@@ -143,7 +143,7 @@ async fn a_stream_is_not_told_of_tasks_that_it_does_not_name() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_know_tasks_cannot_name_them() {
+async fn a_client_without_the_tasks_extension_cannot_subscribe_to_tasks() {
     let mut raw = served(crate::server([greeting()]));
     let mut ignorant = listen(1, &json!({"toolsListChanged": true, "taskIds": ["any"]}));
     ignorant["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
@@ -169,7 +169,7 @@ async fn resources_and_tasks_have_one_limit() {
 }
 
 #[tokio::test]
-async fn a_stream_of_tasks_ends_with_its_result() {
+async fn a_subscription_to_tasks_ends_with_its_result() {
     let (here, there) = memory::pair(65_536);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = crate::server([greeting()]).serve(there).with_shutdown(async { _ = stopped.await });

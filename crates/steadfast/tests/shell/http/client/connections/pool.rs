@@ -58,7 +58,7 @@ async fn calls_one_by_one_use_one_connection() {
 }
 
 #[tokio::test]
-async fn so_do_those_in_a_session_beside_the_stream_of_the_server() {
+async fn many_concurrent_calls_of_a_session_succeed_beside_its_stream() {
     let served = Served::new([echo()]);
     let (url, connections) = counted(&served.url).await;
     let client = connect(&url, OLDER).await;
@@ -86,7 +86,7 @@ async fn a_stream_with_an_answer_does_not_cost_its_connection() {
 }
 
 #[tokio::test]
-async fn many_calls_in_flight_all_come_back() {
+async fn many_concurrent_calls_all_succeed() {
     for era in [Era::Modern, OLDER] {
         let served = Served::new([together(64)]);
         let client = connect(&served.url, era).await;

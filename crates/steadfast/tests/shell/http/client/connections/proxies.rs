@@ -91,7 +91,7 @@ async fn requests_go_through_the_proxy_that_is_named() {
 }
 
 #[tokio::test]
-async fn tls_goes_through_a_tunnel_that_sees_nothing_of_it() {
+async fn tls_through_a_proxy_is_end_to_end() {
     let authority = Authority::new();
     let secure = Secure::new(&authority, "steadfast.invalid", &["h2", "http/1.1"], [together(8)]).await;
     let proxy = Proxy::to(secure.address).await;
@@ -109,7 +109,7 @@ async fn tls_goes_through_a_tunnel_that_sees_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_not_there_or_says_no_leaves_the_call_unsent() {
+async fn a_missing_or_refusing_proxy_leaves_the_call_not_sent() {
     let authority = Authority::new();
     // It is bound, so that nobody else gets its port, and nobody listens.
     let deaf = tokio::net::TcpSocket::new_v4().unwrap();
@@ -131,7 +131,7 @@ async fn a_proxy_that_is_not_there_or_says_no_leaves_the_call_unsent() {
 }
 
 #[tokio::test]
-async fn what_is_no_proxy_is_said_at_once() {
+async fn an_invalid_proxy_is_an_immediate_error() {
     for proxy in ["nowhere", "socks5://127.0.0.1:1"] {
         let error = call(HttpTarget::new("http://127.0.0.1:1/mcp").proxy(proxy)).await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::NotSent);
@@ -180,7 +180,7 @@ async fn the_proxy_of_the_environment_is_used() {
 }
 
 #[tokio::test]
-async fn the_proxy_of_the_environment_for_tls_is_asked_for_a_tunnel() {
+async fn the_https_proxy_of_the_environment_gets_a_connect_request() {
     let (server, _) = any_name().await;
     let proxy = Proxy::to(server).await;
     let plain = Proxy::to(server).await;
@@ -205,7 +205,7 @@ async fn this_machine_is_reached_without_the_proxy_of_the_environment() {
 /// An address that is not one of this machine's by its look, and leads here all the same.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_no_proxy_names_is_reached_directly() {
+async fn hosts_in_no_proxy_are_reached_directly() {
     let (server, _) = any_name().await;
     let url = format!("http://0.0.0.0:{}/mcp", server.port());
     for (exception, direct) in [("0.0.0.0", true), ("10.0.0.0/8,0.0.0.0/8", true), ("*", true), ("10.0.0.0/8", false)] {

@@ -114,7 +114,7 @@ async fn a_server_whose_authority_is_trusted_is_spoken_to() {
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_vouches_for_is_told_nothing() {
+async fn an_untrusted_server_receives_no_request() {
     let (authority, other) = (Authority::new(), Authority::new());
     let secure = Secure::new(&authority, "127.0.0.1", BOTH, [echo()]).await;
     for target in [HttpTarget::new(secure.url()), HttpTarget::new(secure.url()).trust_certificate(other.pem())] {
@@ -126,7 +126,7 @@ async fn a_server_that_nobody_vouches_for_is_told_nothing() {
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_name_is_none() {
+async fn a_certificate_for_another_name_is_rejected() {
     let authority = Authority::new();
     let secure = Secure::new(&authority, "elsewhere.example", BOTH, [echo()]).await;
     let target = HttpTarget::new(secure.url()).trust_certificate(authority.pem());
@@ -137,7 +137,7 @@ async fn a_certificate_for_another_name_is_none() {
 }
 
 #[tokio::test]
-async fn what_is_no_certificate_is_said_at_once() {
+async fn an_invalid_certificate_is_an_immediate_error() {
     let target = HttpTarget::new("https://127.0.0.1:1/mcp").trust_certificate("not one");
     let error = soon(Client::connect(target).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::NotSent);
