@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::era::Era;
-use crate::errors::{self, Errors};
 use crate::failure::{Verdict, ensure};
-use crate::launch::Launch;
 use crate::limits::{PROMPT, RACE_BUDGET};
-use crate::memory::mebibytes;
-use crate::output::Transcript;
+use crate::process::launch::Launch;
+use crate::process::memory::mebibytes;
+use crate::process::output::Transcript;
+use crate::process::server::{Ending, Server};
+use crate::process::standard_error::{self, Errors};
 use crate::program::Programs;
 use crate::random::Random;
-use crate::server::{Ending, Server};
 
 /// How many of the servers of a check a failure report shows.
 const SHOWN_SERVERS: usize = 1;
@@ -162,7 +162,7 @@ impl Bench {
                     let _ = writeln!(words, "      {}", message.opening);
                 }
             }
-            let text = errors::text(kept);
+            let text = standard_error::text(kept);
             let _ = writeln!(words, "    {} bytes on standard error, the last lines:", text.len());
             let lines: Vec<&str> = text.lines().rev().take(SHOWN_LINES).collect();
             for line in lines.iter().rev() {

@@ -9,39 +9,25 @@
 //! callers. They never look inside a connection.
 #![forbid(unsafe_code)]
 
-mod bias;
-mod changes;
 mod checkers;
 pub mod client;
 pub mod coverage;
-mod drain;
-mod end;
+mod endpoint;
 mod executor;
 pub mod explore;
 pub mod failed_seeds;
 pub mod http;
 mod law;
-mod ledger;
-mod line_buffer;
-mod link;
-mod lives;
-mod message;
 pub mod mutants;
 mod observation;
-mod opened;
 pub mod pair;
+mod panics;
 pub mod proof;
-mod quiet;
-mod record;
-mod rng;
+mod script;
 mod seed;
 pub mod shell;
-mod shrink;
 pub mod stories;
-mod subscription;
 pub mod sweep;
-mod trace;
-mod world;
 pub mod worlds;
 
 pub use law::{Law, Violation};

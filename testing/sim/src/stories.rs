@@ -7,11 +7,11 @@ use serde_json::json;
 use steadfast_model::{Method, Revision};
 use steadfast_proto::connection::Call;
 
-use crate::end::{End, Reply};
+use crate::endpoint::opened::{cancel, limits, request, server_of, write_all};
+use crate::endpoint::{End, Reply};
 use crate::law::{Law, Violation};
-use crate::message::Message;
-use crate::opened::{cancel, limits, request, server_of, write_all};
-use crate::trace::Trace;
+use crate::observation::message::Message;
+use crate::observation::trace::Trace;
 
 /// A story, and the law that keeps it from going wrong.
 pub struct Story {

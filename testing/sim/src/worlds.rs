@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::client::{self, Reach};
 use crate::law::Violation;
-use crate::quiet;
+use crate::panics;
 use crate::seed::Seed;
 use crate::{http, pair, shell};
 
@@ -86,7 +86,7 @@ impl World {
     ///
     /// The first law that was broken. A panic of the simulator itself, or of what it calls outside of a task, is one too.
     pub fn run(self, seed: Seed) -> Result<Counts, Violation> {
-        quiet::catch(|| self.run_unguarded(seed))?
+        panics::catch(|| self.run_unguarded(seed))?
     }
 
     fn run_unguarded(self, seed: Seed) -> Result<Counts, Violation> {
@@ -117,7 +117,7 @@ impl World {
 
     /// Makes the script of a seed that fails as small as it gets. `None` if it does not fail, or panics.
     pub fn shrink(self, seed: Seed) -> Option<Shrunk> {
-        let shrunk = quiet::catch(|| match self {
+        let shrunk = panics::catch(|| match self {
             Self::Cores => pair::examine(seed, None).map(|failure| failure.shrunk()),
             Self::Shell => shell::shrink(seed),
             Self::Http => http::shrink(seed),
@@ -129,7 +129,7 @@ impl World {
 
     /// What happens under a seed, for people to read. Of a run that panics only the panic is known.
     pub fn lines(self, seed: Seed) -> Vec<String> {
-        let lines = quiet::catch(|| match self {
+        let lines = panics::catch(|| match self {
             Self::Cores => pair::trace(seed),
             Self::Shell => shell::lines(seed),
             Self::Http => http::lines(seed),
@@ -143,7 +143,7 @@ impl World {
 /// Runs only these parts of the script of a seed of [`World::Cores`], and returns how that fails, for people. `None` if it does
 /// not fail.
 pub fn examine_parts(seed: Seed, keep: &[usize]) -> Option<String> {
-    match quiet::catch(|| pair::examine(seed, Some(keep))) {
+    match panics::catch(|| pair::examine(seed, Some(keep))) {
         Ok(failure) => failure.map(|failure| failure.to_string()),
         Err(panicked) => Some(format!("{panicked}\n")),
     }

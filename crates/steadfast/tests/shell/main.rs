@@ -1,36 +1,11 @@
 //! Servers and clients together, in memory, over sockets and over child processes.
 
-mod asks;
-mod broken;
-mod cancellation;
-mod changes;
-mod client_demands;
-mod coming_back;
-mod demands;
-mod eras;
-mod followed;
-mod handlers;
-#[cfg(unix)]
-mod homes;
+mod client;
 #[cfg(feature = "http")]
 mod http;
-#[cfg(all(feature = "http", feature = "http-client"))]
-mod http_client;
-mod isolation;
-mod kept;
-mod last_words;
-mod lists;
-mod opening;
-mod outcomes;
-#[cfg(feature = "http")]
-mod principals;
-mod prompts;
-mod resources;
-mod review;
-mod rounds;
-mod task_notices;
-mod tasks;
-mod unwanted;
+mod runtime;
+mod server;
+mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -102,4 +77,9 @@ fn text(result: &CallToolResult) -> &str {
 /// For what would hang if it were broken: a test that fails is better than one that does not end.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("this did not happen")
+}
+
+/// The output of a future, unless it takes longer than that.
+async fn within<T>(seconds: u64, future: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_secs(seconds), future).await.ok()
 }

@@ -1,50 +1,35 @@
-//! The rows of the table, a file each, in the order of the specification.
+//! The rows of the table, in the order of the specification. Their files are by what goes wrong: messages, streams, handlers,
+//! HTTP; and by who is judged: all but `client` judge the server.
 
-mod answers_to_nothing;
-mod bad_lines;
-mod blocked_threads;
-mod blocked_workers;
-mod cancellation;
-mod cancellation_races;
-mod child_reads_stdin;
 mod client;
-mod duplicate_id;
-mod extreme_calls;
-mod handshake;
+mod handlers;
 mod http;
-mod input_closes;
-mod output_goes;
-mod panic;
-mod print;
-mod signals;
-mod sleepers;
-mod unread;
-mod unread_stderr;
-mod waiting_on_client;
+mod messages;
+mod streams;
 
 use crate::table::Row;
 
 pub(crate) static ALL: &[&Row] = &[
-    &input_closes::LONG_CALLS,
-    &input_closes::BURST,
-    &output_goes::ROW,
-    &bad_lines::ROW,
-    &extreme_calls::ROW,
-    &handshake::ROW,
-    &cancellation::ROW,
-    &duplicate_id::ROW,
-    &waiting_on_client::ROW,
-    &answers_to_nothing::ROW,
-    &unread::BLOBS,
-    &unread::FLOOD,
-    &panic::ROW,
-    &blocked_threads::ROW,
-    &blocked_workers::ROW,
-    &child_reads_stdin::ROW,
-    &unread_stderr::ROW,
-    &print::ROW,
-    &sleepers::ROW,
-    &signals::ROW,
+    &streams::input_closes::LONG_CALLS,
+    &streams::input_closes::BURST,
+    &streams::output_closes::ROW,
+    &messages::bad_lines::ROW,
+    &messages::extreme_calls::ROW,
+    &messages::handshake::ROW,
+    &messages::cancellation::ROW,
+    &messages::duplicate_id::ROW,
+    &messages::waiting_on_client::ROW,
+    &messages::unknown_responses::ROW,
+    &streams::unread::BLOBS,
+    &streams::unread::FLOOD,
+    &handlers::panic::ROW,
+    &handlers::blocked_threads::ROW,
+    &handlers::blocked_workers::ROW,
+    &streams::child_reads_stdin::ROW,
+    &streams::unread_stderr::ROW,
+    &streams::print::ROW,
+    &messages::many_calls::ROW,
+    &streams::signals::ROW,
     &http::GARBAGE,
     &http::EXTREME_CALLS,
     &http::SMUGGLING,

@@ -5,8 +5,8 @@
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::{Ledger, Phase};
 use crate::observation::Observation;
+use crate::observation::ledger::{Ledger, Phase};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {

@@ -3,9 +3,9 @@
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::{Ledger, Payment};
-use crate::message::Part;
 use crate::observation::Observation;
+use crate::observation::ledger::{Ledger, Payment};
+use crate::observation::message::Part;
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     let limits = &facts.settings.limits;

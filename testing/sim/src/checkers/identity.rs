@@ -4,8 +4,8 @@ use steadfast_proto::connection::CancelReason;
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::{Ledger, Payment, Phase};
-use crate::message::Part;
+use crate::observation::ledger::{Ledger, Payment, Phase};
+use crate::observation::message::Part;
 use crate::observation::{CallNumber, Ended, Observation};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {

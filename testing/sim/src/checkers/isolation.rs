@@ -5,7 +5,7 @@
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::Ledger;
+use crate::observation::ledger::Ledger;
 use crate::observation::{Ended, Execution, Observation};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {

@@ -5,9 +5,9 @@
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::{Ledger, Phase};
-use crate::message::{Message, Part};
 use crate::observation::Observation;
+use crate::observation::ledger::{Ledger, Phase};
+use crate::observation::message::{Message, Part};
 
 /// What is late in the step that is going on.
 #[derive(Debug, Clone, Default, Hash)]

@@ -20,8 +20,8 @@ mod tests;
 pub(crate) use silence::LOGS_EACH;
 
 use crate::law::{Law, Violation};
-use crate::ledger::Ledger;
 use crate::observation::Observation;
+use crate::observation::ledger::Ledger;
 
 /// Where checkers put what they find.
 #[derive(Debug, Clone, Default)]

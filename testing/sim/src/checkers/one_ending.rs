@@ -5,9 +5,9 @@
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::{Ledger, Payment, Phase};
-use crate::message::Part;
 use crate::observation::Observation;
+use crate::observation::ledger::{Ledger, Payment, Phase};
+use crate::observation::message::Part;
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {
@@ -28,7 +28,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     }
 }
 
-fn check_answer(facts: &Ledger, answer: &crate::message::Answer, report: &mut Report) {
+fn check_answer(facts: &Ledger, answer: &crate::observation::message::Answer, report: &mut Report) {
     match facts.payee(answer) {
         Payment::Request(place) => {
             let Some(request) = facts.requests.get(place) else { return };

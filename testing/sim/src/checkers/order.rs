@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::{Ledger, Phase};
-use crate::message::{Message, Part};
+use crate::observation::ledger::{Ledger, Phase};
+use crate::observation::message::{Message, Part};
 use crate::observation::{CallNumber, Execution, Observation};
 
 /// A message that was committed.
@@ -98,7 +98,7 @@ impl Order {
     }
 }
 
-fn check_progress(facts: &Ledger, token: &crate::message::Id, value: u64, report: &mut Report) {
+fn check_progress(facts: &Ledger, token: &crate::observation::message::Id, value: u64, report: &mut Report) {
     let Some(request) = facts.progress_place(token).and_then(|place| facts.requests.get(place)) else { return };
     if request.answers > 0 {
         report.broken(Law::Order, format!("progress of request {} after its answer", request.id));

@@ -3,7 +3,7 @@
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::Ledger;
+use crate::observation::ledger::Ledger;
 use crate::observation::{Ended, Observation};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
@@ -40,7 +40,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         }
         Observation::Settled { .. } => {
             if let Some(Observation::GaveUp(number)) = facts.cause
-                && facts.call(number).is_some_and(super::super::ledger::CallFacts::is_open)
+                && facts.call(number).is_some_and(crate::observation::ledger::CallFacts::is_open)
             {
                 report.broken(Law::Outcome, format!("call {number} was given up and goes on"));
             }

@@ -3,9 +3,9 @@
 
 use super::Report;
 use crate::law::Law;
-use crate::ledger::{Ledger, Payment, Phase};
-use crate::message::{Answer, Part};
 use crate::observation::Observation;
+use crate::observation::ledger::{Ledger, Payment, Phase};
+use crate::observation::message::{Answer, Part};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {

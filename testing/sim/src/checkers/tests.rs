@@ -8,8 +8,8 @@ use steadfast_proto::connection::{CancelReason, CloseCause, Limits};
 
 use super::{Checkers, Report};
 use crate::law::Law;
-use crate::ledger::{Ledger, Settings, Side};
-use crate::message::Message;
+use crate::observation::ledger::{Ledger, Settings, Side};
+use crate::observation::message::Message;
 use crate::observation::{Called, Ended, Observation};
 
 /// A history that is being told to the checkers.

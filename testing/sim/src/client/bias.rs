@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::script::{Act, Call, Opening, Question, Say, Script, Step, Turn};
-use crate::bias::{Bias, insert_behind, soon};
+use crate::script::bias::{Bias, insert_behind, soon};
 
 pub(super) fn apply(script: &mut Script) {
     let bias = Bias::new(script.seed);

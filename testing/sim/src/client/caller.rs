@@ -13,7 +13,7 @@ use super::journal::{End, Journal};
 use super::script::{Act, Call, Hears, Opening, Script};
 use super::server::{Server, Voice};
 use crate::executor::{Executor, TaskId};
-use crate::rng::Random;
+use crate::script::rng::Random;
 
 /// Longer than any call lasts.
 const LONG: Duration = Duration::from_secs(40);

@@ -3,8 +3,8 @@
 //! Nothing here knows the client: it sees what the program asked for and was told, what the server read and said, and what
 //! is left in the executor.
 
+pub(super) mod cache;
 pub(super) mod changes;
-pub(super) mod kept;
 pub(super) mod tasks;
 
 use std::time::Duration;
@@ -16,9 +16,9 @@ use steadfast_proto::Moment;
 use super::journal::{CallFacts, End, Facts, Fault, Kind, QuestionFacts, RequestFacts, Said, Way};
 use super::script::{Call, Over};
 use crate::executor::Executor;
+use crate::executor::line_buffer::LineBuffer;
 use crate::law::Law;
-use crate::line_buffer::LineBuffer;
-use crate::message::{Id, id_text};
+use crate::observation::message::{Id, id_text};
 
 /// What may pass between a cause and its effect: time goes on a little while things run.
 const SLACK: Duration = Duration::from_millis(100);
@@ -80,7 +80,7 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
     facts.keys.insert((link, raw), id.clone());
     let (kind, tag) = purpose(facts, link, &id, method, params);
     if kind != Kind::Opening {
-        facts.kept.newest = facts.kept.newest.max(link);
+        facts.cache.newest = facts.cache.newest.max(link);
     }
     if let Some(call) = tag.and_then(|tag| facts.calls.get_mut(&tag)) {
         call.ids.push(id.clone());
@@ -291,7 +291,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     }
     let over = too_long || (way.is_heard_out() && !facts.returns);
     changes::at_idle(facts, way, now, too_long);
-    kept::at_idle(facts, now, over);
+    cache::at_idle(facts, now, over);
     if let Some((tag, _)) = facts.calls.iter().find(|(_, call)| call.hears && call.ended.is_some()) {
         let what = format!("call {tag} has ended, and the stream of its progress has not");
         return facts.broken(Law::Closing, what);

@@ -10,16 +10,16 @@ use steadfast::{CallToolResult, Error, ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
 use super::checks;
+use super::checks::cache::{self, CacheFacts};
 use super::checks::changes::{self, Heard, ListenerFacts};
-use super::checks::kept::{self, KeptFacts};
 use super::checks::tasks::{self, TaskFacts};
 use super::script::{Act, Call, Listening, Over, Reading, Script};
 use crate::coverage;
 use crate::executor::Executor;
+use crate::executor::line_buffer::LineBuffer;
 use crate::law::Law;
-use crate::line_buffer::LineBuffer;
-use crate::message::{Id, id_text};
-use crate::record::Record;
+use crate::observation::message::{Id, id_text};
+use crate::observation::record::Record;
 
 /// How long a client waits for the answer to a subscription whose listener is gone.
 const SUBSCRIBING: Duration = Duration::from_secs(60);
@@ -84,7 +84,7 @@ pub(super) struct Facts {
     pub(super) listeners: BTreeMap<u64, ListenerFacts>,
     /// What a server of the older revisions is to tell of, on which connection.
     pub(super) subscribed: BTreeSet<(usize, String)>,
-    pub(super) kept: KeptFacts,
+    pub(super) cache: CacheFacts,
     /// The client comes back.
     pub(super) returns: bool,
     /// A connection was lost.
@@ -282,7 +282,7 @@ impl Facts {
     /// Whether nobody in the program waits for anything of the client.
     pub(super) fn is_idle(&self) -> bool {
         let calls = self.calls.values().all(|call| call.ended.is_some());
-        let readings = self.kept.readings.values().all(|reading| reading.over);
+        let readings = self.cache.readings.values().all(|reading| reading.over);
         calls && readings && self.listeners.values().all(|listener| listener.ended.is_some())
     }
 
@@ -290,7 +290,7 @@ impl Facts {
     pub(super) fn waiting(&self, now: Moment) -> usize {
         // One whose progress is a stream of its own goes on by itself, and may notice later that it was dropped.
         let calls = self.calls.values().filter(|call| call.ended.is_none() || call.hears).count();
-        let readings = self.kept.readings.values().filter(|reading| !reading.over).count();
+        let readings = self.cache.readings.values().filter(|reading| !reading.over).count();
         // On the older wires a subscription that is being made is waited for after its listener is gone: it must not arrive behind
         // what takes it back. It is among the requests below once it has been written, and may be under way before. A listener has
         // several, one made after the other, and all of them again on the next connection.
@@ -339,7 +339,7 @@ impl Journal {
             cancels_at_close: false,
             listeners: BTreeMap::new(),
             subscribed: BTreeSet::new(),
-            kept: KeptFacts::default(),
+            cache: CacheFacts::default(),
             returns: script.returns,
             trouble: false,
             lost: BTreeSet::new(),
@@ -471,7 +471,7 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "read", reading.number, &[b'0' + reading.resource]);
-        facts.kept.at_reading(reading, now);
+        facts.cache.at_reading(reading, now);
         self.note_peak(&mut facts);
     }
 
@@ -484,7 +484,7 @@ impl Journal {
             Err((kind, outcome)) => format!("reading: {kind:?}, {outcome:?}"),
         });
         if let Some(way) = self.way() {
-            kept::at_read(&mut facts, way, now, number, end);
+            cache::at_read(&mut facts, way, now, number, end);
         }
     }
 

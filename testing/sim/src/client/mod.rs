@@ -25,11 +25,11 @@ use std::sync::Arc;
 use steadfast::Client;
 
 use crate::executor::Executor;
+use crate::executor::world::{self, World};
 use crate::law::Violation;
-use crate::record::Record;
-use crate::rng::Random;
+use crate::observation::record::Record;
+use crate::script::rng::Random;
 use crate::seed::Seed;
-use crate::world::{self, World};
 use crate::worlds::Shrunk;
 use caller::Caller;
 use http::Web;
@@ -242,7 +242,7 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
             rounds: facts.counts.rounds,
             changes: count(facts.listeners.values().map(|listener| listener.heard).sum()),
             listened: count(facts.listeners.values().map(|listener| listener.began).sum()),
-            kept: facts.kept.spared,
+            kept: facts.cache.spared,
             resumed: facts.counts.resumed,
             links: facts.counts.links,
             messages: facts.counts.messages,

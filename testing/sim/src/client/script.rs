@@ -8,7 +8,7 @@ use steadfast::{Limits, Revision};
 
 use super::bias;
 use super::writer::Writer;
-use crate::rng::Random;
+use crate::script::rng::Random;
 use crate::seed::Seed;
 
 /// One run.
@@ -324,11 +324,11 @@ impl Script {
     }
 }
 
-impl crate::world::Script for Script {
+impl crate::executor::world::Script for Script {
     type Step = Step;
 
     fn kind(step: &Step) -> String {
-        crate::bias::kind(&step.act)
+        crate::script::bias::kind(&step.act)
     }
 
     fn steps(&self) -> &[Step] {

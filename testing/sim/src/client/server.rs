@@ -14,8 +14,8 @@ use steadfast::{Revision, TASKS_EXTENSION};
 use super::journal::{Journal, Said};
 use super::script::{Act, Opening, Question, Say, Script};
 use crate::executor::Executor;
-use crate::message::{Id, id_text};
-use crate::rng::Random;
+use crate::observation::message::{Id, id_text};
+use crate::script::rng::Random;
 use changes::Subscription;
 use tasks::Task;
 

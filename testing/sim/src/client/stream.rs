@@ -10,9 +10,9 @@ use super::journal::{Journal, Way};
 use super::script::Script;
 use super::server::{Server, Voice};
 use crate::executor::Executor;
-use crate::line_buffer::LineBuffer;
-use crate::link::{End, Link};
-use crate::rng::Random;
+use crate::executor::line_buffer::LineBuffer;
+use crate::executor::link::{End, Link};
+use crate::script::rng::Random;
 
 /// Where the client connects to, as often as it does.
 pub(super) struct Pipes {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::script::{
     Acknowledged, Act, Call, Errand, Farewell, Hears, Listening, Manner, Over, Question, Reading, Say, Step, Turn,
 };
-use crate::rng::Random;
+use crate::script::rng::Random;
 
 /// How many resources there are.
 const RESOURCES: u64 = 2;

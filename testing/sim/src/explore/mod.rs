@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub use plans::names;
 
 use crate::law::{Law, Violation};
-use crate::shrink::shrink;
-use crate::trace::{Mix, Trace};
+use crate::observation::trace::{Mix, Trace};
+use crate::script::shrink::shrink;
 use world::{Action, Plan, World};
 
 /// How much of the worlds to search.

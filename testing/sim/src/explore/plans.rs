@@ -8,12 +8,12 @@ use steadfast_proto::connection::Call;
 
 use super::Size;
 use super::world::{Faults, Handlers, Input, Plan, PlannedCall};
-use crate::end::End;
-use crate::message::Message;
-use crate::opened::{
+use crate::endpoint::End;
+use crate::endpoint::opened::{
     cancel, client_of, discover, initialize, initialize_result, limited, limits, modern, modern_client_end, request,
     server_of, unopened_client, unopened_server,
 };
+use crate::observation::message::Message;
 
 /// The worlds, by name.
 pub fn names() -> &'static [&'static str] {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use steadfast_model::Method;
 use steadfast_proto::connection::Call;
 
-use crate::end::{End, Reply};
-use crate::message::Message;
+use crate::endpoint::{End, Reply};
+use crate::observation::message::Message;
+use crate::observation::trace::Trace;
 use crate::observation::{CallNumber, Execution};
-use crate::trace::Trace;
 
 /// What a world is made of.
 pub(crate) struct Plan {

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use super::script::{Act, Hang, Manner, Op, Pace, Script, Step, Upload};
-use crate::changes::{Change, Filter, draw_uri};
-use crate::rng::Random;
+use crate::script::changes::{Change, Filter, draw_uri};
+use crate::script::rng::Random;
 
 /// The stream of numbers for this.
 const STREAM: u64 = 78_100;

@@ -10,11 +10,11 @@ use steadfast_proto::Moment;
 use super::handlers::SECRET;
 use super::journal::{ExchangeFacts, Facts, Purpose};
 use super::script::Kind;
-use crate::drain::handler_window;
 use crate::executor::Executor;
 use crate::law::{Law, Violation};
-use crate::lives::{How, LifeFacts, What};
-use crate::message::{Answer, Part};
+use crate::observation::drain::handler_window;
+use crate::observation::lives::{How, LifeFacts, What};
+use crate::observation::message::{Answer, Part};
 
 /// What may pass between a cause and its effect: time goes on a little while things run.
 const SLACK: Duration = Duration::from_millis(100);

@@ -14,10 +14,10 @@ use tower_service::Service;
 use super::journal::{Journal, Purpose};
 use super::script::{Act, Call, From, Hang, Manner, Pace, Script, Upload};
 use super::wire::{Arriving, Asked, Told};
-use crate::changes::Change;
 use crate::executor::{Executor, TaskId};
 use crate::law::Law;
-use crate::rng::Random;
+use crate::script::changes::Change;
+use crate::script::rng::Random;
 
 /// Longer than anything takes to be answered.
 const LONG: Duration = Duration::from_secs(40);

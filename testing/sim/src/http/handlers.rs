@@ -10,7 +10,7 @@ use steadfast::{Context, JsonObject, LoggingLevel, Progress, Tool};
 use super::journal::Journal;
 use super::script::{Call, Kind, Op};
 use crate::executor::Executor;
-use crate::lives::{Life, What};
+use crate::observation::lives::{Life, What};
 
 /// In the text of every panic: it must never be seen outside.
 pub(super) const SECRET: &str = "a secret of the handler";

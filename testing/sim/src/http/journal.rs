@@ -11,12 +11,12 @@ use steadfast_proto::Moment;
 use super::checks;
 use super::script::{Call, Script};
 use super::subscriptions::{self, Subscriptions};
-use crate::changes::Change;
 use crate::executor::Executor;
 use crate::law::Law;
-use crate::lives::{How, Life, LifeFacts, What, Witness};
-use crate::message::{Message, Part};
-use crate::record::Record;
+use crate::observation::lives::{How, Life, LifeFacts, What, Witness};
+use crate::observation::message::{Message, Part};
+use crate::observation::record::Record;
+use crate::script::changes::Change;
 
 /// The journal of one run.
 pub(super) struct Journal {

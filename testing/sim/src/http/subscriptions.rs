@@ -6,10 +6,10 @@ use serde_json::Value;
 use steadfast_proto::Moment;
 
 use super::journal::{ExchangeFacts, Facts, Purpose};
-use crate::changes::{Change, Filter};
 use crate::law::{Law, Violation};
-use crate::message::{Answer, Part};
-use crate::subscription::{SubscriptionFacts, id_of};
+use crate::observation::message::{Answer, Part};
+use crate::observation::subscription::{SubscriptionFacts, id_of};
+use crate::script::changes::{Change, Filter};
 
 /// Those of a run, by the ids of their requests.
 #[derive(Default)]

@@ -17,7 +17,7 @@ use steadfast_proto::frame::sse::{Decoded, SseDecoder};
 use super::journal::Journal;
 use super::script::{Manner, Pace, Upload};
 use crate::executor::{Executor, Sleep};
-use crate::rng::Random;
+use crate::script::rng::Random;
 
 /// Longer than any event.
 const LONGEST: usize = 1 << 20;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::nemesis::{self, Strike};
 use super::script::{Part, Script};
 use super::workload::{Act, PlannedCall};
-use crate::bias::{Bias, soon};
+use crate::script::bias::{Bias, soon};
 
 pub(super) fn apply(script: &mut Script) {
     let bias = Bias::new(script.seed);

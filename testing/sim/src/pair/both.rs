@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::checkers::Report;
 use crate::law::Law;
-use crate::ledger::{CallFacts, Ledger};
-use crate::message::Id;
+use crate::observation::ledger::{CallFacts, Ledger};
+use crate::observation::message::Id;
 
 /// The script is over and nothing is on its way: whoever still waits, waits for ever (L2).
 pub(super) fn check_quiet(

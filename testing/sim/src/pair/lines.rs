@@ -5,7 +5,7 @@ use steadfast_model::Revision;
 
 use super::script::LONGEST_MESSAGE;
 use super::workload::Line;
-use crate::message::Id;
+use crate::observation::message::Id;
 
 /// What a line may have to know of the conversation.
 pub(super) struct Knowledge<'a> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use steadfast_proto::Moment;
 
-use crate::rng::Random;
+use crate::script::rng::Random;
 
 /// What a direction is like.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,10 +13,10 @@ mod world;
 use std::fmt;
 
 use crate::law::{Law, Violation};
+use crate::observation::trace::Trace;
+use crate::script::shrink::shrink;
 use crate::seed::Seed;
-use crate::shrink::shrink;
 use crate::sweep::generalized;
-use crate::trace::Trace;
 use crate::worlds::Shrunk;
 use script::{Part, Script};
 
@@ -143,8 +143,8 @@ impl Part {
     /// What kind of part it is, for people.
     fn kind(&self) -> String {
         match self {
-            Self::Item(item) => crate::bias::kind(&item.act),
-            Self::Fault(fault) => crate::bias::kind(&fault.strikes),
+            Self::Item(item) => crate::script::bias::kind(&item.act),
+            Self::Fault(fault) => crate::script::bias::kind(&fault.strikes),
         }
     }
 

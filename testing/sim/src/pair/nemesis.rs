@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::workload::LENGTH;
-use crate::ledger::Side;
-use crate::rng::Random;
+use crate::observation::ledger::Side;
+use crate::script::rng::Random;
 
 /// Something that goes wrong, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]

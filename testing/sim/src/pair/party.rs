@@ -8,10 +8,10 @@ use steadfast_proto::frame::line::{Line, LineDecoder};
 
 use super::link::{Link, Read};
 use super::workload::Temper;
-use crate::end::End;
-use crate::message::{Id, Message};
+use crate::endpoint::End;
 use crate::observation::CallNumber;
-use crate::trace::Trace;
+use crate::observation::message::{Id, Message};
+use crate::observation::trace::Trace;
 
 /// A side.
 pub(super) struct Party {

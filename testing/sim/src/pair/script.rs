@@ -12,7 +12,7 @@ use super::bias;
 use super::link::Shape;
 use super::nemesis::{self, Fault};
 use super::workload::{self, Item};
-use crate::rng::Random;
+use crate::script::rng::Random;
 use crate::seed::Seed;
 
 /// Which random numbers are for what.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::end::Reply;
-use crate::ledger::Side;
-use crate::rng::Random;
+use crate::endpoint::Reply;
+use crate::observation::ledger::Side;
+use crate::script::rng::Random;
 
 /// Something that happens at a time of its own.
 #[derive(Debug, Clone, PartialEq)]

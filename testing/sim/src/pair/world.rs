@@ -20,13 +20,13 @@ use super::party::{Handler, Party, Wrote};
 use super::script::{LONGEST_MESSAGE, Part, Script, stream};
 use super::workload::{Act, Deed, Kind, Line, PlannedCall, Temper, WhenStopped};
 use crate::checkers::Report;
-use crate::end::{Effect, End, Reply};
+use crate::endpoint::{Effect, End, Reply};
 use crate::law::Violation;
-use crate::ledger::{Settings, Side};
-use crate::message::Id;
+use crate::observation::ledger::{Settings, Side};
+use crate::observation::message::Id;
+use crate::observation::trace::Trace;
 use crate::observation::{CallNumber, Execution};
-use crate::rng::Random;
-use crate::trace::Trace;
+use crate::script::rng::Random;
 
 /// Something that is going to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

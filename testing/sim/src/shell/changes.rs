@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use super::script::{Act, Op, Script, Step};
-use crate::changes::{Change, Filter, draw_uri};
-use crate::rng::Random;
+use crate::script::changes::{Change, Filter, draw_uri};
+use crate::script::rng::Random;
 
 /// The stream of numbers for this. The seeds of `failed-seeds.txt` that are older than subscriptions have none.
 const STREAM: u64 = 78_010;

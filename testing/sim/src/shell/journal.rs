@@ -10,13 +10,13 @@ use steadfast_proto::Moment;
 
 use super::script::{Call, Script};
 use super::subscriptions::Subscriptions;
-use crate::changes::Change;
 use crate::executor::Executor;
+use crate::executor::link::Link;
 use crate::law::Law;
-use crate::link::Link;
-use crate::lives::{How, Life, LifeFacts, What, Witness};
-use crate::message::{Id, Message, Part};
-use crate::record::Record;
+use crate::observation::lives::{How, Life, LifeFacts, What, Witness};
+use crate::observation::message::{Id, Message, Part};
+use crate::observation::record::Record;
+use crate::script::changes::Change;
 
 /// The journal of one run.
 pub(super) struct Journal {
@@ -302,7 +302,7 @@ impl Journal {
 }
 
 impl Facts {
-    fn answered(&mut self, answer: &crate::message::Answer) {
+    fn answered(&mut self, answer: &crate::observation::message::Answer) {
         let Some(id) = &answer.id else {
             if let Some(request) = answer.about.as_ref().and_then(|about| self.requests.get_mut(about)) {
                 request.refusals += 1;

@@ -20,15 +20,15 @@ use std::task::{Poll, Waker};
 
 use steadfast::{Serve, Server};
 
-use crate::changes::furnish;
 use crate::executor::Executor;
+use crate::executor::link::Link;
+use crate::executor::world::{self, World};
 use crate::law::Violation;
-use crate::link::Link;
-use crate::lives::What;
-use crate::record::Record;
-use crate::rng::Random;
+use crate::observation::lives::What;
+use crate::observation::record::Record;
+use crate::script::changes::furnish;
+use crate::script::rng::Random;
 use crate::seed::Seed;
-use crate::world::{self, World};
 use crate::worlds::Shrunk;
 use handlers::Stage;
 use journal::Journal;

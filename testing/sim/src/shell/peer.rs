@@ -10,12 +10,12 @@ use super::Signal;
 use super::checks;
 use super::journal::Journal;
 use super::script::{Act, Call, Script};
-use crate::changes::Change;
+use crate::executor::line_buffer::LineBuffer;
+use crate::executor::link::Link;
 use crate::executor::{Executor, TaskId};
-use crate::line_buffer::LineBuffer;
-use crate::link::Link;
-use crate::message::Id;
-use crate::rng::Random;
+use crate::observation::message::Id;
+use crate::script::changes::Change;
+use crate::script::rng::Random;
 
 /// Longer than anything takes to be answered.
 const LONG: Duration = Duration::from_secs(40);

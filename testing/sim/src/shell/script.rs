@@ -7,8 +7,8 @@ use std::time::Duration;
 use steadfast::Limits;
 
 use super::{bias, changes};
-use crate::changes::{Change, Filter};
-use crate::rng::Random;
+use crate::script::changes::{Change, Filter};
+use crate::script::rng::Random;
 use crate::seed::Seed;
 
 /// One run.
@@ -326,11 +326,11 @@ impl Writer {
     }
 }
 
-impl crate::world::Script for Script {
+impl crate::executor::world::Script for Script {
     type Step = Step;
 
     fn kind(step: &Step) -> String {
-        crate::bias::kind(&step.act)
+        crate::script::bias::kind(&step.act)
     }
 
     fn steps(&self) -> &[Step] {

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::journal::Facts;
-use crate::changes::{Change, Filter, RESOURCES};
 use crate::law::{Law, Violation};
-use crate::message::{Answer, Id};
-use crate::subscription::{SubscriptionFacts, id_of};
+use crate::observation::message::{Answer, Id};
+use crate::observation::subscription::{SubscriptionFacts, id_of};
+use crate::script::changes::{Change, Filter, RESOURCES};
 
 /// Everything that was seen of them.
 pub(super) struct Subscriptions {

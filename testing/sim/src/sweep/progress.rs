@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use super::{COMMIT, Finding, Results};
 use crate::coverage::Coverage;
 use crate::law::{Law, Violation};
+use crate::observation::trace::Mix;
 use crate::seed::Seed;
-use crate::trace::Mix;
 use crate::worlds::{Counts, Shrunk, World};
 
 /// How often the file is written.

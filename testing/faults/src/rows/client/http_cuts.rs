@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::door::{CHUNKED_EVENTS, Came, Door, EVENTS, Guest, response, text};
-use super::http_deaths::start;
+use super::http_server_dies::start;
+use super::raw_server::{CHUNKED_EVENTS, Came, Door, EVENTS, Guest, response, text};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};

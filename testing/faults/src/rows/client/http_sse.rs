@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::door::{Came, Door, EVENTS, Guest, response, text};
-use super::http_deaths::start;
-use super::http_hangs::{give_up_hanging, wait_for_cancellation};
+use super::http_server_dies::start;
+use super::http_server_hangs::{give_up_hanging, wait_for_cancellation};
+use super::raw_server::{Came, Door, EVENTS, Guest, response, text};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};

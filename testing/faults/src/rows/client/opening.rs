@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
+use crate::faulty_server::habit;
 use crate::limits::CLIENT_SHORT_MS;
-use crate::play::habit;
 use crate::subject::{Play, Subject};
 use crate::table::{Check, Row};
 

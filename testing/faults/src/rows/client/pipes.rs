@@ -5,9 +5,9 @@ use serde_json::json;
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
+use crate::faulty_server::habit;
 use crate::limits::{CLIENT_DEAF_KIB, CLIENT_PEAK_KIB, CLIENT_SHORT_MS};
-use crate::memory::Memory;
-use crate::play::habit;
+use crate::process::memory::Memory;
 use crate::subject::{Play, Subject};
 use crate::table::{Check, Row};
 

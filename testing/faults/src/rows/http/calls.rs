@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::site::{Site, answer, launch, maybe_answer, rest};
+use super::reference_server::{Site, answer, launch, maybe_answer, rest};
 use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
+use crate::client::expect::{self, INTERNAL_ERROR, INVALID_REQUEST};
+use crate::client::message::{Body, Id};
 use crate::era::Era;
-use crate::expect::{self, INTERNAL_ERROR, INVALID_REQUEST};
 use crate::failure::{Verdict, ensure, fail};
 use crate::limits::{BLOCK_MS, ENDING_ACCEPTED, LONG_MS, PROMPT};
-use crate::message::{Body, Id};
 use crate::table::{Check, Row};
 
 pub(crate) static CANCELLATION: Row = Row {

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::site::{Site, Talk, answer, maybe_answer};
+use super::reference_server::{Site, Talk, answer, maybe_answer};
 use super::wire::Request;
 use crate::bench::Bench;
+use crate::client::expect::{self, PARSE_ERROR};
+use crate::client::message::{Body, Id, Message};
 use crate::era::Era;
-use crate::expect::{self, PARSE_ERROR};
 use crate::failure::{Failure, Verdict, ensure};
 use crate::limits::LONG_MS;
-use crate::message::{Body, Id, Message};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -111,7 +111,10 @@ fn large_id(bench: &mut Bench, digits: &str) -> Verdict {
         super::hang_ups::ends_with_text(&talk, &mut running, &id)?;
         let mut cancelled = talk.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
         talk.cancel(&id)?;
-        ensure!(super::site::rest(&mut cancelled, &id)?.is_none(), "{id} was answered after its cancellation");
+        ensure!(
+            super::reference_server::rest(&mut cancelled, &id)?.is_none(),
+            "{id} was answered after its cancellation"
+        );
     }
     site.finish().map(drop)
 }

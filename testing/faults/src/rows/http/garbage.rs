@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::site::{Site, Talk, answer};
+use super::reference_server::{Site, Talk, answer};
 use super::wire::Request;
 use crate::bench::Bench;
+use crate::client::expect;
+use crate::client::message::{Body, Message};
 use crate::era::Era;
-use crate::expect;
 use crate::failure::{Verdict, ensure};
 use crate::limits::{FRAME_LIMIT, LONG_LINE_KIB};
-use crate::message::{Body, Message};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {

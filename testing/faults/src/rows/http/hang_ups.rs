@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::site::{Site, Talk, launch, message, rest};
+use super::reference_server::{Site, Talk, launch, message, rest};
 use super::wire::Wire;
 use crate::bench::{Bench, cleanup_lines, wait_for_cleanups};
+use crate::client::expect;
 use crate::era::Era;
-use crate::expect;
 use crate::failure::{Failure, Verdict, ensure, fail};
 use crate::limits::{LONG_MS, PROMPT};
 use crate::table::{Check, Row};
@@ -66,7 +66,7 @@ fn in_the_body(bench: &mut Bench) -> Verdict {
 }
 
 /// A handler that runs and has said nothing, and the connection on which its answer is waited for.
-fn silent_call(talk: &Talk<'_>, id: &crate::message::Id) -> Verdict<Wire> {
+fn silent_call(talk: &Talk<'_>, id: &crate::client::message::Id) -> Verdict<Wire> {
     let mut wire = talk.site.connect()?;
     wire.send(&talk.call(id, "slow_cleanup", json!({ "ms": LONG_MS })))?;
     talk.fence()?;
@@ -91,7 +91,12 @@ fn before_the_answer(bench: &mut Bench) -> Verdict {
 }
 
 /// Hanging up is the cancellation in one era, and none in the other.
-fn cancelled_or_going_on(talk: &Talk<'_>, id: &crate::message::Id, log: &std::path::Path, count: usize) -> Verdict {
+fn cancelled_or_going_on(
+    talk: &Talk<'_>,
+    id: &crate::client::message::Id,
+    log: &std::path::Path,
+    count: usize,
+) -> Verdict {
     if talk.session.is_some() {
         talk.fence()?;
         ensure!(cleanup_lines(log) == count - 1, "{id} was cancelled by a lost connection");
@@ -229,7 +234,7 @@ fn raced(bench: &mut Bench) -> Verdict {
 }
 
 /// What a stream that was not cut ends with, for a check of another row.
-pub(super) fn ends_with_text(talk: &Talk<'_>, wire: &mut Wire, id: &crate::message::Id) -> Verdict<String> {
+pub(super) fn ends_with_text(talk: &Talk<'_>, wire: &mut Wire, id: &crate::client::message::Id) -> Verdict<String> {
     let answer = rest(wire, id)?.ok_or_else(|| Failure(format!("the stream ended without an answer to {id}")))?;
     expect::text(&answer, talk.site.era)
 }

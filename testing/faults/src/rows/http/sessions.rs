@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::site::{Site, Talk, answer, launch, message, rest};
+use super::reference_server::{Site, Talk, answer, launch, message, rest};
 use super::wire::Wire;
 use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
+use crate::client::expect;
+use crate::client::message::{Body, Id, Identity};
 use crate::era::Era;
-use crate::expect;
 use crate::failure::{Failure, Verdict, ensure, fail};
 use crate::limits::{ABANDONED_GROWTH_KIB, LONG_MS, PROMPT};
-use crate::memory::{Settled, Windows};
-use crate::message::{Body, Id, Identity};
+use crate::process::memory::{Settled, Windows};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::site::{Site, Talk, answer, launch, rest};
+use super::reference_server::{Site, Talk, answer, launch, rest};
 use crate::bench::{Bench, cleanup_lines};
+use crate::client::expect;
 use crate::era::Era;
-use crate::expect;
 use crate::failure::{Verdict, ensure, fail};
 use crate::limits::{BLOCK_MS, ENDING_ACCEPTED, LONG_MS};
 use crate::table::{Check, Row};

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::site::{Site, Talk, answer};
+use super::reference_server::{Site, Talk, answer};
 use super::wire::Request;
 use crate::bench::Bench;
+use crate::client::expect;
 use crate::era::Era;
-use crate::expect;
 use crate::failure::{Verdict, ensure};
 use crate::limits::LONG_MS;
 use crate::table::{Check, Row};
@@ -143,7 +143,7 @@ fn at_odds(bench: &mut Bench) -> Verdict {
     site.finish().map(drop)
 }
 
-fn mismatch(talk: &Talk<'_>, request: &Request, id: &crate::message::Id, code: i64) -> Verdict {
+fn mismatch(talk: &Talk<'_>, request: &Request, id: &crate::client::message::Id, code: i64) -> Verdict {
     let (head, mut wire) = talk.site.send(request)?;
     ensure!(head.status == 400, "answered with {}", head.status);
     expect::error(&answer(&head, &mut wire, id)?, &[code]).map(drop)

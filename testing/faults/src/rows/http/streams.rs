@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::site::{Site, message, rest};
+use super::reference_server::{Site, message, rest};
 use crate::bench::{Bench, seconds};
+use crate::client::expect;
 use crate::era::Era;
-use crate::expect;
 use crate::failure::{Failure, Verdict, ensure, fail};
 use crate::limits::{LONG_MS, PROMPT};
 use crate::table::{Check, Row};
@@ -90,13 +90,13 @@ fn large_answers(bench: &mut Bench) -> Verdict {
     }
     for (id, mut wire) in unread {
         let head = wire.head()?;
-        let text = expect::text(&super::site::answer(&head, &mut wire, &id)?, site.era)?;
+        let text = expect::text(&super::reference_server::answer(&head, &mut wire, &id)?, site.era)?;
         ensure!(text.len() == LARGE, "{} bytes of {LARGE} came", text.len());
     }
     site.finish().map(drop)
 }
 
-fn refused(talk: &super::site::Talk<'_>, id: &str) -> Verdict {
+fn refused(talk: &super::reference_server::Talk<'_>, id: &str) -> Verdict {
     let (head, _) = talk.listen(Some(id))?;
     ensure!(head.status == 400, "Last-Event-ID {id:?} was answered with {}", head.status);
     Ok(())

@@ -5,7 +5,7 @@ use steadfast_proto::Moment;
 use crate::client::journal::{Facts, Kind, Way};
 use crate::client::script::Over;
 use crate::law::Law;
-use crate::message::Id;
+use crate::observation::message::Id;
 
 /// One who listens.
 pub(in crate::client) struct ListenerFacts {
@@ -100,11 +100,11 @@ pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64
 /// The server agrees.
 pub(in crate::client) fn at_acknowledgement(facts: &mut Facts, number: u64, request: &Id) {
     let resource = facts.listeners.get(&number).map(|listener| listener.resource);
-    let version = resource.map(|resource| facts.kept.version(resource)).unwrap_or_default();
+    let version = resource.map(|resource| facts.cache.version(resource)).unwrap_or_default();
     if let Some(spell) = spell(facts, number, request) {
         spell.acknowledged = true;
     }
-    facts.kept.at_acknowledgement(number, version);
+    facts.cache.at_acknowledgement(number, version);
 }
 
 /// The server tells a listener of a change.
@@ -142,7 +142,7 @@ pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &Heard)
             spell.listens = true;
             listener.began += 1;
             let began = listener.began;
-            facts.kept.at_listening(number, began, resource);
+            facts.cache.at_listening(number, began, resource);
         }
         Heard::Change(serial) => {
             if !spell.listens {
@@ -159,7 +159,7 @@ pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &Heard)
             spell.place += passed;
             spell.last = *serial;
             listener.heard += 1;
-            facts.kept.at_change(resource, *serial);
+            facts.cache.at_change(resource, *serial);
         }
         Heard::Other => {}
     }

@@ -11,7 +11,7 @@ use super::{CANCELLING, SLACK, first_answer};
 use crate::client::journal::{End, Facts, RequestFacts, Said, Way};
 use crate::client::script::Over;
 use crate::law::Law;
-use crate::message::Id;
+use crate::observation::message::Id;
 
 /// How long a client waits for the answer to a call that was given up.
 const PATIENCE: Duration = Duration::from_secs(60);

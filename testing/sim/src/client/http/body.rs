@@ -11,7 +11,7 @@ use steadfast::transport::http::{FetchBody, FetchError};
 use super::streams::{Read, State};
 use crate::client::journal::{Fault, Journal};
 use crate::executor::{Executor, Sleep};
-use crate::message::Id;
+use crate::observation::message::Id;
 
 pub(super) struct Body {
     executor: Executor,

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 
 use steadfast_proto::Moment;
 
-use crate::message::Id;
-use crate::rng::Random;
+use crate::observation::message::Id;
+use crate::script::rng::Random;
 
 /// All responses, and how the server does.
 pub(super) struct State {

@@ -8,7 +8,7 @@ use super::{Server, Voice, notification, refusal, result};
 use crate::client::checks::changes as checks;
 use crate::client::journal::Said;
 use crate::client::script::{Acknowledged, Act, Farewell, Listening};
-use crate::message::Id;
+use crate::observation::message::Id;
 
 /// A stream of changes (2026-07-28).
 pub(super) struct Subscription {
@@ -31,7 +31,7 @@ impl Server {
 
     /// A resource changes: whoever listens is told.
     pub(in crate::client) fn change(&self, resource: u8, voice: &Arc<dyn Voice>) {
-        let serial = self.journal.facts().kept.change(resource);
+        let serial = self.journal.facts().cache.change(resource);
         self.journal.note("changes", serial, &[b'0' + resource]);
         if self.handshake.is_some() {
             return self.tell_everyone(resource, serial, voice);
@@ -93,7 +93,7 @@ impl Server {
                 Acknowledged::Refused => return server.farewell(&plan, &id, &key, Farewell::Error, &voice),
                 Acknowledged::Late(delay) => server.executor.sleep(delay).await,
                 Acknowledged::Behind => {
-                    let serial = server.journal.facts().kept.change(plan.resource);
+                    let serial = server.journal.facts().cache.change(plan.resource);
                     server.tell(serial, plan.resource, (plan.number, &id, &key), &voice);
                 }
                 Acknowledged::Once | Acknowledged::Twice | Acknowledged::Never => {}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Server, Voice, refusal, result};
 use crate::client::journal::Said;
-use crate::message::Id;
+use crate::observation::message::Id;
 
 impl Server {
     /// Answers who reads a resource: late, wrongly or never, now and then.
@@ -33,7 +33,7 @@ impl Server {
                 let receipt = voice.say(&message, true);
                 return server.journal.answered(&key, receipt, said);
             }
-            let answer = server.journal.facts().kept.next_answer();
+            let answer = server.journal.facts().cache.next_answer();
             let mut said = json!({ "contents": [{ "uri": uri, "text": answer.to_string() }] });
             if server.handshake.is_none() {
                 said["resultType"] = "complete".into();
@@ -43,7 +43,7 @@ impl Server {
             let receipt = voice.say(&result(&id, &said), true);
             server.journal.note("<- read", answer, &[b'0' + resource]);
             server.journal.answered(&key, receipt, Said::Result);
-            server.journal.facts().kept.at_answer(answer, resource, lasts, (asked, link), receipt);
+            server.journal.facts().cache.at_answer(answer, resource, lasts, (asked, link), receipt);
         });
     }
 }

@@ -8,7 +8,7 @@ use super::{Busy, Server, Voice, inquiry, refusal, result};
 use crate::client::checks::tasks as checks;
 use crate::client::journal::Said;
 use crate::client::script::{Errand, Turn};
-use crate::message::Id;
+use crate::observation::message::Id;
 
 /// One task.
 pub(super) struct Task {

@@ -1,0 +1,84 @@
+//! The same over HTTP: who is authorized how, and what is mirrored.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use steadfast::ErrorKind;
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+
+use crate::client::puppet::*;
+use crate::http::client::{connect, json_answer, modern, raw};
+
+const HOUR: u64 = 3_600_000;
+
+/// A token that the test exchanges.
+#[derive(Clone)]
+struct Token(Arc<Mutex<&'static str>>);
+
+impl Authorize for Token {
+    fn attempt(&self, _: &http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(self.clone())
+    }
+}
+
+impl Attempt for Token {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+        headers.insert(AUTHORIZATION, HeaderValue::from_static(*self.0.lock().unwrap()));
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn private_entries_are_cached_per_authorization() {
+    let (url, _) = raw(|_, came| {
+        let token = came.header("authorization").unwrap_or_default().to_owned();
+        let result = match came.body["method"].as_str() {
+            Some("tools/list") => listing(&[&token], HOUR, "private"),
+            _ => contents(&token, HOUR),
+        };
+        modern(came, || json_answer(came, &result))
+    })
+    .await;
+    let token = Token(Arc::new(Mutex::new("Bearer one")));
+    let target = HttpTarget::new(&url).authorize(token.clone());
+    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    assert_eq!(at_once(names(&client)).await, ["Bearer one"]);
+    *token.0.lock().unwrap() = "Bearer two";
+    // Nothing was asked since, so nobody else is there yet.
+    assert_eq!(at_once(names(&client)).await, ["Bearer one"]);
+    let _ = soon(client.call_tool("t", json!({})).into_future()).await;
+    assert_eq!(at_once(names(&client)).await, ["Bearer two"]);
+}
+
+#[tokio::test]
+async fn arguments_are_mirrored_by_a_cached_tool_list() {
+    let (url, came) = raw(|_, came| {
+        let mut page = listing(&["query"], HOUR, "public");
+        page["tools"][0]["inputSchema"]["properties"] = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
+        let result = match came.body["method"].as_str() {
+            Some("tools/list") => page,
+            _ => json!({"resultType": "complete", "content": []}),
+        };
+        modern(came, || json_answer(came, &result))
+    })
+    .await;
+    let cache = steadfast::client::ResponseCache::new();
+    for _ in 0..2 {
+        let connecting = Client::connect(url.as_str()).era(Era::Modern).cache(cache.clone());
+        let client = soon(connecting.into_future()).await.unwrap();
+        soon(client.list_tools()).await.unwrap();
+        soon(client.call_tool("query", json!({"region": "north"})).into_future()).await.unwrap();
+    }
+    let came = came.lock().unwrap();
+    assert_eq!(came.iter().filter(|came| came.is("tools/list")).count(), 1);
+    let mirrored = came.iter().filter(|came| came.is("tools/call")).map(|came| came.header("mcp-param-region"));
+    assert_eq!(mirrored.collect::<Vec<_>>(), [Some("north"), Some("north")]);
+}
+
+#[tokio::test]
+async fn a_result_of_an_unknown_type_is_an_error() {
+    let (url, _) =
+        raw(|_, came| modern(came, || json_answer(came, &json!({"resultType": "maybe", "content": []})))).await;
+    let client = connect(&url, Era::Modern).await;
+    let error = soon(client.call_tool("t", json!({})).into_future()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode, "{error:?}");
+}

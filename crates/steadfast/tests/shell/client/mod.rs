@@ -1,0 +1,135 @@
+//! What the specification demands of a client, where no other test shows it. Each test is named in the requirements manifest.
+
+mod cache;
+mod callbacks;
+mod calls;
+mod connecting;
+mod input;
+mod lists;
+mod notifications;
+mod pagination;
+mod ping;
+mod puppet;
+mod reconnecting;
+mod tasks;
+
+use serde_json::{Value, json};
+use steadfast::client::{Connecting, Era};
+use steadfast::transport::memory;
+use steadfast::{Error, Revision};
+
+use crate::support::Raw;
+use crate::*;
+
+const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
+pub(crate) const ERAS: [Era; 2] = [Era::Modern, OLDER];
+
+/// A server that reads and writes by hand.
+pub(super) struct Host {
+    raw: Raw,
+    /// Every message of the client's, in order.
+    pub(super) heard: Vec<Value>,
+}
+
+impl Host {
+    /// A client that has not said anything yet, and its server.
+    pub(super) fn new() -> (Connecting, Self) {
+        let (here, there) = memory::pair(1 << 16);
+        (Client::connect(here), Self { raw: Raw::new(there), heard: Vec::new() })
+    }
+
+    /// A client that speaks that era, as `prepare` wants it, and its server.
+    pub(super) async fn connected(era: Era, prepare: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
+        let (connecting, mut host) = Self::new();
+        let (client, ()) = tokio::join!(prepare(connecting).era(era).into_future(), host.open(era));
+        (client.unwrap(), host)
+    }
+
+    /// Answers what a client of that era begins with.
+    async fn open(&mut self, era: Era) {
+        if era == Era::Modern {
+            let probe = self.until("server/discover").await;
+            self.answer(&probe, discovered()).await;
+            return;
+        }
+        let initialize = self.until("initialize").await;
+        let chosen = initialize["params"]["protocolVersion"].clone();
+        self.answer(&initialize, initialized(&chosen)).await;
+        self.until("notifications/initialized").await;
+    }
+
+    /// The next message of the client's; `None` when it has closed the connection.
+    pub(super) async fn next(&mut self) -> Option<Value> {
+        let line = soon(self.raw.line()).await?;
+        self.heard.push(line.clone());
+        Some(line)
+    }
+
+    /// Reads up to the next message of that method.
+    pub(super) async fn until(&mut self, method: &str) -> Value {
+        loop {
+            let line = self.next().await.unwrap_or_else(|| panic!("no {method} came: {:?}", self.heard));
+            if line["method"] == method {
+                return line;
+            }
+        }
+    }
+
+    /// Reads to the end of the connection.
+    pub(super) async fn read_to_the_end(&mut self) {
+        while self.next().await.is_some() {}
+    }
+
+    pub(super) async fn answer(&mut self, request: &Value, result: Value) {
+        self.raw.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+    }
+
+    async fn refuse(&mut self, request: &Value, code: i64, data: Value) {
+        let error = json!({"code": code, "message": "no", "data": data});
+        self.raw.send(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error})).await;
+    }
+
+    async fn tell(&mut self, method: &str, params: Value) {
+        self.raw.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+    }
+
+    /// Asks the client something, and reads its answer: nothing else may come before.
+    pub(super) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.raw.send(&json!({"jsonrpc": "2.0", "id": "asked", "method": method, "params": params})).await;
+        let answer = self.next().await.expect("an answer");
+        assert_eq!((&answer["id"], answer.get("method")), (&json!("asked"), None), "{answer}");
+        answer
+    }
+
+    /// Sees to it that the client has looked at everything, and that all it has said is the call that shows it.
+    pub(super) async fn is_quiet(&mut self, client: &Client) {
+        let answered = async {
+            let call = self.next().await.expect("a call");
+            assert_eq!(call["method"], "tools/call", "{call}");
+            self.answer(&call, json!({"resultType": "complete", "content": []})).await;
+        };
+        let (called, ()) = tokio::join!(client.call_tool("probe", json!({})).into_future(), answered);
+        called.unwrap();
+    }
+}
+
+fn capabilities() -> Value {
+    json!({"tools": {}, "prompts": {}, "resources": {"subscribe": true}, "completions": {},
+        "extensions": {"io.modelcontextprotocol/tasks": {}}})
+}
+
+pub(crate) fn discovered() -> Value {
+    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities()})
+}
+
+fn initialized(chosen: &Value) -> Value {
+    json!({"protocolVersion": chosen, "capabilities": capabilities(), "serverInfo": {"name": "host", "version": "1"}})
+}
+
+/// What a call came to, for those that are answered by hand.
+pub(super) async fn with<T>(
+    call: impl Future<Output = Result<T, Error>>,
+    answering: impl Future<Output = ()>,
+) -> Result<T, Error> {
+    soon(async { tokio::join!(call, answering).0 }).await
+}

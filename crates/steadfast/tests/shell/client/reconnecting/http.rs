@@ -1,0 +1,123 @@
+//! Servers at a URL, which are come back to unless told otherwise.
+
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::{ErrorKind, Outcome};
+
+use super::*;
+use crate::http::client::{Came, OLDER, connect, json_answer, modern, older, raw, response};
+
+fn count(requests: &Mutex<Vec<Came>>, method: &str) -> usize {
+    requests.lock().unwrap().iter().filter(|came| came.is(method)).count()
+}
+
+#[tokio::test]
+async fn a_lost_session_is_reopened_and_the_call_sent_in_it() {
+    let lost = AtomicUsize::new(0);
+    let (url, requests) = raw(move |_, came| {
+        older(came, || {
+            if !came.is("tools/call") {
+                response("405 No", &[], "")
+            } else if lost.fetch_add(1, Ordering::SeqCst) == 0 {
+                response("404 Not Found", &[], "")
+            } else {
+                json_answer(came, &json!({"content": []}))
+            }
+        })
+    })
+    .await;
+    let client = connect(&url, OLDER).await;
+    soon(client.call_tool("pay", json!({})).into_future()).await.unwrap();
+    assert_eq!((count(&requests, "initialize"), count(&requests, "tools/call")), (2, 2));
+}
+
+#[tokio::test]
+async fn a_session_that_is_lost_repeatedly_is_reopened_once() {
+    let (url, requests) = raw(|_, came| {
+        let status = if came.is("tools/call") { "404 Not Found" } else { "405 No" };
+        older(came, || response(status, &[], ""))
+    })
+    .await;
+    let client = connect(&url, OLDER).await;
+    let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
+    assert_eq!((count(&requests, "initialize"), count(&requests, "tools/call")), (2, 2));
+}
+
+#[tokio::test]
+async fn a_lost_response_is_requested_again_if_the_call_is_idempotent() {
+    let lost = AtomicUsize::new(0);
+    let (url, requests) = raw(move |_, came| {
+        modern(came, || {
+            if came.is("tools/list") && lost.fetch_add(1, Ordering::SeqCst) > 0 {
+                return json_answer(came, &json!({"resultType": "complete", "tools": []}));
+            }
+            // The connection ends.
+            Vec::new()
+        })
+    })
+    .await;
+    let client = connect(&url, Era::Modern).await;
+    soon(client.list_tools()).await.unwrap();
+    assert_eq!(count(&requests, "tools/list"), 2);
+    let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown));
+    assert_eq!(count(&requests, "tools/call"), 1);
+}
+
+#[tokio::test]
+async fn a_call_whose_headers_are_looked_up_is_cancelled_at_once() {
+    let (url, requests) = raw(|_, came| {
+        modern(came, || {
+            if !came.is("tools/call") {
+                // The list is lost again and again.
+                return Vec::new();
+            }
+            let error = json!({"code": steadfast::code::HEADER_MISMATCH, "message": "no"});
+            let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "error": error});
+            response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
+        })
+    })
+    .await;
+    let client = connect(&url, Era::Modern).await;
+    let call = client.call_tool("pay", json!({})).start();
+    let canceller = call.canceller();
+    let ended = tokio::spawn(call);
+    soon(async {
+        while count(&requests, "tools/list") == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    canceller.cancel();
+    let error = soon(ended).await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Cancelled, Outcome::Refused));
+    assert_eq!(count(&requests, "tools/call"), 1);
+}
+
+/// Lets the first request in, and then nobody.
+#[derive(Clone, Default)]
+struct Once(Arc<AtomicUsize>);
+
+impl Authorize for Once {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(self.clone())
+    }
+}
+
+impl Attempt for Once {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        let asked = self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { if asked == 0 { Ok(()) } else { Err("the user has left".into()) } })
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_authorized_is_not_sent_and_not_retried() {
+    let (url, requests) = raw(|_, came| modern(came, Vec::new)).await;
+    let once = Once::default();
+    let target = HttpTarget::new(&url).authorize(once.clone());
+    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let error = soon(client.list_tools()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent));
+    assert_eq!((once.0.load(Ordering::SeqCst), requests.lock().unwrap().len()), (2, 1));
+}

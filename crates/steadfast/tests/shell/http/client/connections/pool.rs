@@ -1,0 +1,117 @@
+//! Connections: how many there are, and for whom.
+
+use std::sync::atomic::AtomicUsize;
+
+use serde_json::json;
+use steadfast::client::Era;
+use steadfast::transport::http::HttpTarget;
+use tokio::io::copy_bidirectional;
+
+use super::tls::{all_at_once, together};
+use crate::http::client::end_to_end::Served;
+use crate::http::client::*;
+
+/// Another way to a server, which counts those who take it.
+async fn counted(url: &str) -> (String, Arc<AtomicUsize>) {
+    let server: SocketAddr = url.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&connections);
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(async move {
+                let mut server = TcpStream::connect(server).await.unwrap();
+                // Either side may have had enough.
+                let _ = copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    (url, connections)
+}
+
+async fn one_by_one(client: &Client, tool: &str, count: usize) {
+    for number in 0..count {
+        let said = soon(client.call_tool(tool, json!({"text": "a"})).into_future()).await.unwrap();
+        assert_eq!(text(&said), "a", "{number}");
+    }
+}
+
+/// Its answer comes in a stream of events, behind a report.
+fn reports() -> Tool {
+    Tool::new("reports").handler(|ctx: Context| async move {
+        ctx.progress(0.5, "half way");
+        "a"
+    })
+}
+
+#[tokio::test]
+async fn calls_one_by_one_use_one_connection() {
+    let served = Served::new([echo()]);
+    let (url, connections) = counted(&served.url).await;
+    let client = connect(&url, Era::Modern).await;
+    one_by_one(&client, "echo", 20).await;
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+    drop(client);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn many_concurrent_calls_of_a_session_succeed_beside_its_stream() {
+    let served = Served::new([echo()]);
+    let (url, connections) = counted(&served.url).await;
+    let client = connect(&url, OLDER).await;
+    one_by_one(&client, "echo", 20).await;
+    let count = connections.load(Ordering::SeqCst);
+    assert!(count <= 3, "{count} connections");
+    drop(client);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_with_an_answer_does_not_cost_its_connection() {
+    let served = Served::new([reports()]);
+    let (url, connections) = counted(&served.url).await;
+    let client = connect(&url, Era::Modern).await;
+    for _ in 0..20 {
+        let call = client.call_tool("reports", json!({})).on_progress(|_| {});
+        assert_eq!(text(&soon(call.into_future()).await.unwrap()), "a");
+    }
+    // The end of a stream may come behind the beginning of the next call; but not always.
+    let count = connections.load(Ordering::SeqCst);
+    assert!(count < 20, "{count} connections for 20 calls one by one");
+    drop(client);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn many_concurrent_calls_all_succeed() {
+    for era in [Era::Modern, OLDER] {
+        let served = Served::new([together(64)]);
+        let client = connect(&served.url, era).await;
+        all_at_once(&client, 64).await;
+        soon(client.close()).await;
+        served.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn clients_of_one_target_share_its_connections() {
+    let served = Served::new([echo()]);
+    let (url, connections) = counted(&served.url).await;
+    let target = HttpTarget::new(&url);
+    for _ in 0..5 {
+        let client = soon(Client::connect(target.clone()).era(Era::Modern).into_future()).await.unwrap();
+        one_by_one(&client, "echo", 3).await;
+        soon(client.close()).await;
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+    // What is reached in another way is another target.
+    let other = target.clone().no_proxy();
+    let client = soon(Client::connect(other).era(Era::Modern).into_future()).await.unwrap();
+    one_by_one(&client, "echo", 1).await;
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
+    drop(client);
+    served.stop().await;
+}

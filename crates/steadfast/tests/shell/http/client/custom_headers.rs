@@ -1,0 +1,202 @@
+//! What a program says of a target: headers that it adds, and what it may not say.
+
+use serde_json::{Value, json};
+use steadfast::client::Era;
+use steadfast::transport::http::{Fetch, FetchRequest, Fetching, HttpTarget};
+use steadfast::{ErrorKind, Outcome};
+
+use super::connections::tls::Authority;
+use super::custom_fetch::{Near, nothing_before};
+use super::*;
+
+#[tokio::test]
+async fn a_header_of_the_programs_is_on_every_request() {
+    let (url, requests) = raw(|_, came| {
+        older(came, || {
+            if came.method == "POST" { json_answer(came, &json!({"content": []})) } else { response("405 No", &[], "") }
+        })
+    })
+    .await;
+    let target = HttpTarget::new(&url).header("X-Team", "weather").header("authorization", "Bearer t0ken");
+    let client = soon(Client::connect(target).era(OLDER).into_future()).await.unwrap();
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+    soon(client.close()).await;
+    let requests = requests.lock().unwrap();
+    assert!(requests.iter().any(|came| came.method == "DELETE"));
+    for came in requests.iter() {
+        assert_eq!((came.header("x-team"), came.header("authorization")), (Some("weather"), Some("Bearer t0ken")));
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_the_protocol_or_the_connection_speaks_by_is_refused() {
+    let (url, requests) = raw(|_, came| modern(came, || response("405 No", &[], ""))).await;
+    let taken = [
+        "MCP-Session-Id",
+        "Mcp-Protocol-Version",
+        "mcp-method",
+        "mcp-name",
+        "mcp-param-city",
+        "mcp-anything",
+        "Last-Event-ID",
+        "Accept",
+        "Accept-Encoding",
+        "Content-Type",
+        "Content-Length",
+        "Content-Encoding",
+        "Transfer-Encoding",
+        "Connection",
+        "Upgrade",
+        "Host",
+        "TE",
+        "Expect",
+        "Proxy-Authorization",
+    ];
+    for name in taken {
+        let target = HttpTarget::new(&url).header(name, "s3cret");
+        let error = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{name}");
+        let said = why(&error);
+        assert!(said.contains(&name.to_lowercase()) && !said.contains("s3cret"), "{said}");
+    }
+    assert!(requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_invalid_header_is_refused_without_showing_its_value() {
+    for (name, value) in [("a b", "s3cret"), ("a", "s3cret\r\nb: c"), ("", "s3cret")] {
+        let target = HttpTarget::new("http://127.0.0.1:1/").header(name, value);
+        assert!(!format!("{target:?}").contains("s3cret"));
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent);
+        assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
+    }
+}
+
+/// Who gives a whole line in the place of a name has it kept to itself, and who gives a value that cannot be sent is not told
+/// that the name is wrong.
+#[tokio::test]
+async fn errors_about_headers_do_not_show_secret_values() {
+    for (name, value, blamed) in [
+        ("Authorization: Bearer s3cret", "", "name"),
+        ("authorization", "Bearer s3cret\n", "the value of the header `authorization`"),
+    ] {
+        let target = HttpTarget::new("http://127.0.0.1:1/").header(name, value);
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        let said = format!("{error:?} {}", why(&error));
+        assert!(said.contains(blamed) && !said.contains("s3cret"), "{said}");
+    }
+}
+
+/// Whoever has the id of a session is in it.
+#[tokio::test]
+async fn the_id_of_a_session_is_marked_as_a_secret() {
+    struct Sessions(Arc<Mutex<Vec<bool>>>);
+    impl Fetch for Sessions {
+        fn fetch(&self, request: FetchRequest) -> Fetching {
+            let id = request.headers.get("mcp-session-id");
+            self.0.lock().unwrap().extend(id.map(::http::HeaderValue::is_sensitive));
+            let answering = Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request);
+            Box::pin(async {
+                let mut response = answering.await?;
+                response.headers_mut().insert("mcp-session-id", ::http::HeaderValue::from_static("s3cret"));
+                Ok(response)
+            })
+        }
+    }
+    let marked = Arc::<Mutex<Vec<bool>>>::default();
+    let target = HttpTarget::new("http://near/mcp").fetch(Sessions(Arc::clone(&marked)));
+    let client = connect_once(target, OLDER).await;
+    soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
+    let marked = marked.lock().unwrap();
+    assert!(!marked.is_empty() && marked.iter().all(|marked| *marked), "{marked:?}");
+}
+
+#[tokio::test]
+async fn debug_and_errors_of_a_target_do_not_show_secrets() {
+    let (url, _) = raw(|_, _| response("500 Internal Server Error", &[], "")).await;
+    let target = HttpTarget::new(url.replace("http://", "http://me:s3cret@")).header("x-key", "s3cret");
+    assert!(!format!("{target:?} {:?}", target.clone()).contains("s3cret"));
+    let connecting = Client::connect(target).era(Era::Modern);
+    assert!(!format!("{connecting:?}").contains("s3cret"));
+    let error = soon(connecting.into_future()).await.unwrap_err();
+    assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
+}
+
+/// An array in an array, and so on.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(Value::Null, |inner, _| json!([inner]))
+}
+
+/// Who answers here reads no message that is so deep; it is its headers that matter.
+#[tokio::test]
+async fn an_argument_is_mirrored_however_deep_another_is_and_what_is_too_deep_to_be_read_is_not_sent() {
+    let (url, requests) = raw(|_, came| {
+        modern(came, || {
+            let city = json!({"type": "string", "x-mcp-header": "City"});
+            let tool = json!({"name": "any", "inputSchema": {"type": "object", "properties": {"city": city}}});
+            let tools = json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", "tools": [tool]});
+            json_answer(came, &tools)
+        })
+    })
+    .await;
+    let client = connect_once(HttpTarget::new(&url), Era::Modern).await;
+    soon(client.list_tools()).await.unwrap();
+    let deep = |levels| client.call_tool("any", json!({"city": "Bonn", "deep": nested(levels)})).into_future();
+    soon(deep(500)).await.unwrap_err();
+    let last = requests.lock().unwrap().last().unwrap().clone();
+    assert_eq!((last.header("mcp-method"), last.header("mcp-param-city")), (Some("tools/call"), Some("Bonn")));
+    let before = requests.lock().unwrap().len();
+    let error = soon(deep(1_100)).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
+    assert_eq!(requests.lock().unwrap().len(), before);
+}
+
+/// Nobody is asked.
+struct Nobody;
+
+impl Fetch for Nobody {
+    fn fetch(&self, _: FetchRequest) -> Fetching {
+        panic!("nothing is to be sent")
+    }
+}
+
+#[tokio::test]
+async fn settings_that_undo_each_other_are_refused_before_anything_is_sent() {
+    let authority = Authority::new();
+    let target = || HttpTarget::new("http://127.0.0.1:1/mcp");
+    let rows = [
+        target().proxy("http://127.0.0.1:2").fetch(Nobody),
+        target().fetch(Nobody).proxy("http://127.0.0.1:2"),
+        target().fetch(Nobody).no_proxy(),
+        target().fetch(Nobody).trust_certificate(authority.pem()),
+    ];
+    for target in rows {
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
+        assert!(why(&error).contains("have no effect beside `fetch`"), "{}", why(&error));
+    }
+}
+
+#[tokio::test]
+async fn the_first_of_several_configuration_errors_is_reported() {
+    let rows = [
+        (HttpTarget::new("http://127.0.0.1:1/").header("host", "a").proxy("ftp://b").header("c d", ""), "`host`"),
+        (HttpTarget::new("http://127.0.0.1:1/").proxy("ftp://b").header("host", "a"), "`ftp:`"),
+        (HttpTarget::new("gopher://127.0.0.1:1/").header("host", "a"), "`gopher:`"),
+        (HttpTarget::new("http://127.0.0.1:1/").fetch(Nobody).no_proxy().header("host", "a"), "`host`"),
+    ];
+    for (target, first) in rows {
+        let error = soon(Client::connect(target).into_future()).await.unwrap_err();
+        assert!(why(&error).contains(first), "{}", why(&error));
+    }
+}
+
+/// A URL may hold secrets.
+#[test]
+fn debug_of_a_target_does_not_show_secrets_of_its_url() {
+    for url in ["https://me:s3cret@example.org/mcp", "https://example.org/mcp?key=s3cret", "https://me:s3cret@:x/"] {
+        let shown = format!("{:?}", HttpTarget::new(url));
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}

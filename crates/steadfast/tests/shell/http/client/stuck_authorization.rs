@@ -1,0 +1,167 @@
+//! Requests that are let in late or never, answered too late, or given up at the worst moment.
+
+use std::sync::Mutex;
+
+use serde_json::json;
+use steadfast::client::Reconnect;
+use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::{ErrorKind, Outcome};
+
+use crate::http::client::{Came, OLDER, older, raw, response};
+use crate::*;
+
+async fn until(requests: &Mutex<Vec<Came>>, it_is_so: impl Fn(&[Came]) -> bool) {
+    soon(async {
+        while !it_is_so(&requests.lock().unwrap()) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+fn count(requests: &[Came], method: &str) -> usize {
+    requests.iter().filter(|came| came.is(method)).count()
+}
+
+/// Where whoever authorizes never comes to an end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stuck {
+    Sign,
+    Answered,
+}
+
+/// Never lets a second request in.
+#[derive(Clone)]
+struct Never {
+    place: Stuck,
+    attempts: Arc<AtomicUsize>,
+    stuck: Signal,
+    dropped: Signal,
+}
+
+impl Never {
+    fn new(place: Stuck) -> Self {
+        Self { place, attempts: Arc::default(), stuck: Signal::default(), dropped: Signal::default() }
+    }
+
+    async fn stay(&self) {
+        let _dropped = self.dropped.on_drop();
+        self.stuck.set();
+        std::future::pending::<()>().await;
+    }
+}
+
+struct One {
+    number: usize,
+    never: Never,
+}
+
+impl Authorize for Never {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+        Box::new(One { number: self.attempts.fetch_add(1, Ordering::SeqCst), never: self.clone() })
+    }
+}
+
+/// The handshake takes so many: `initialize`, `notifications/initialized` and the stream.
+const PASS: usize = 3;
+
+impl Attempt for One {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async {
+            if self.never.place == Stuck::Sign && self.number >= PASS {
+                self.never.stay().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+        Box::pin(async move {
+            if self.never.place == Stuck::Answered && status == 401 {
+                self.never.stay().await;
+            }
+            Ok(false)
+        })
+    }
+}
+
+async fn never(place: Stuck) -> (Client, Never, Arc<Mutex<Vec<Came>>>) {
+    let (url, requests) = raw(|_, came| match came.method.as_str() {
+        "GET" => response("405 Method Not Allowed", &[], ""),
+        _ => older(came, || response("401 Unauthorized", &[], "")),
+    })
+    .await;
+    let never = Never::new(place);
+    let target = HttpTarget::new(url).authorize(never.clone());
+    let connecting = Client::connect(target).era(OLDER).reconnect(Reconnect::never());
+    let client = soon(connecting.into_future()).await.unwrap();
+    until(&requests, |all| all.len() == PASS).await;
+    (client, never, requests)
+}
+
+/// L3, L5: who authorizes is dropped with the call, and nothing is said of what the server has not let in.
+#[tokio::test]
+async fn a_call_that_is_never_authorized_ends_by_timeout_drop_and_close() {
+    let mut cases = Vec::new();
+    for place in [Stuck::Sign, Stuck::Answered] {
+        for how in ["cancel", "drop", "timeout", "total", "close"] {
+            // All at once: each server has two seconds for the goodbye, which is not let in either.
+            cases.push(tokio::spawn(a_call_is_ended(place, how)));
+        }
+    }
+    for case in cases {
+        soon(case).await.unwrap();
+    }
+}
+
+async fn a_call_is_ended(place: Stuck, how: &'static str) {
+    let (client, never, requests) = never(place).await;
+    let brief = Duration::from_millis(300);
+    let call = client.call_tool("any", json!({}));
+    let call = match how {
+        "timeout" => call.timeout(brief),
+        "total" => call.total_timeout(brief),
+        _ => call,
+    };
+    let call = call.start();
+    let canceller = call.canceller();
+    let ended = tokio::spawn(call);
+    soon(never.stuck.wait()).await;
+    match how {
+        "cancel" => canceller.cancel(),
+        "drop" => ended.abort(),
+        "close" => soon(client.clone().close()).await,
+        _ => {}
+    }
+    if let Ok(ended) = soon(ended).await {
+        let error = ended.unwrap_err();
+        let kinds = [ErrorKind::Cancelled, ErrorKind::TimedOut, ErrorKind::Closed];
+        assert!(kinds.contains(&error.kind()), "{place:?} {how}: {error:?}");
+    }
+    soon(never.dropped.wait()).await;
+    soon(client.close()).await;
+    assert_eq!(count(&requests.lock().unwrap(), "notifications/cancelled"), 0, "{place:?} {how}");
+}
+
+/// L5: what is in the middle of being let in goes with the runtime, and the close comes to its end.
+#[test]
+fn a_call_ends_when_its_runtime_is_dropped_during_authorization() {
+    for place in [Stuck::Sign, Stuck::Answered] {
+        let (first, second) = (
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
+        );
+        let (client, call) = first.block_on(async {
+            let (client, never, _) = never(place).await;
+            let call = client.call_tool("any", json!({})).start();
+            soon(never.stuck.wait()).await;
+            (client, call)
+        });
+        drop(first);
+        second.block_on(async {
+            let error = soon(call).await.unwrap_err();
+            assert!(matches!(error.outcome(), Outcome::NotSent | Outcome::Unknown), "{error:?}");
+            soon(client.close()).await;
+        });
+    }
+}

@@ -1,0 +1,6 @@
+//! Threads and runtimes: what runs where, and what happens when a runtime is gone.
+
+#[cfg(unix)]
+mod driver_migration;
+mod isolation;
+mod lost_runtime;

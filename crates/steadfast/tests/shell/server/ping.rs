@@ -1,0 +1,49 @@
+//! Pings that a server sends by itself, by a clock that the test moves.
+
+use super::*;
+use crate::support::{Clock, EVERY};
+
+/// A server that pings, in the hands of a clock.
+fn pinging() -> (Raw, Clock) {
+    let clock = Clock::new();
+    let (here, there) = memory::pair(1 << 16);
+    let serving = server([echo()]).serve(there).ping_every(EVERY).with_runtime(Arc::new(clock.clone()));
+    tokio::spawn(serving.into_future());
+    (Raw::new(here), clock)
+}
+
+#[tokio::test]
+async fn a_client_is_pinged_at_the_interval_and_dropped_without_a_response() {
+    let heard = Heard::default();
+    let _guard = tracing::subscriber::set_default(heard.clone());
+    let (mut raw, clock) = pinging();
+    soon(raw.open("2025-11-25")).await;
+    // A result or an error: both are signs of life.
+    for answer in [json!({"result": {}}), json!({"error": {"code": -32601, "message": "no"}}), json!({"result": {}})] {
+        clock.beat(false).await;
+        let ping = soon(raw.line()).await.expect("the connection goes on while pings are answered");
+        assert_eq!(ping["method"], "ping", "{ping}");
+        let mut message = json!({"jsonrpc": "2.0", "id": ping["id"]});
+        message.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
+        raw.send(&message).await;
+    }
+    clock.beat(false).await;
+    assert_eq!(soon(raw.line()).await.unwrap()["method"], "ping");
+    assert!(!heard.text().contains("ping"), "{}", heard.text());
+    // This one is not answered.
+    clock.beat(true).await;
+    while soon(raw.line()).await.is_some() {}
+    assert!(heard.text().contains("a ping was not answered"), "{}", heard.text());
+}
+
+#[tokio::test]
+async fn peers_of_a_revision_without_pings_are_not_pinged() {
+    let (raw, clock) = pinging();
+    let mut peer = Peer::modern(&server([]), json!({}));
+    peer.raw = raw;
+    for _ in 0..5 {
+        clock.beat(false).await;
+        peer.ask("tools/list", json!({})).await;
+        assert!(peer.before.is_empty(), "{:?}", peer.before);
+    }
+}

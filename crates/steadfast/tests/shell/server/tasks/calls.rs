@@ -1,0 +1,346 @@
+//! Calls that run as tasks.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadfast::prelude::*;
+use steadfast::server::tasks::{MemoryTasks, Stored, TaskRecord, TaskSettings, TaskStore, TaskSupport};
+use steadfast::transport::Transport;
+use steadfast::transport::memory::{self, MemoryEnd};
+
+use crate::{Signal, echo, forever, soon};
+
+/// A client of 2026-07-28 that writes and reads lines by hand.
+struct Peer {
+    end: MemoryEnd,
+    held: Vec<u8>,
+    next: u64,
+    capabilities: Value,
+}
+
+impl Peer {
+    fn of(server: Server) -> Self {
+        let (here, there) = memory::pair(65536);
+        tokio::spawn(server.serve(there).into_future());
+        let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        Self { end: here, held: Vec::new(), next: 0, capabilities }
+    }
+
+    /// Asks, and gives the answer.
+    async fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        self.next += 1;
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+        });
+        self.tell(&json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params })).await;
+        soon(self.answer()).await
+    }
+
+    async fn tell(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        let mut bytes = line.as_bytes();
+        while !bytes.is_empty() {
+            let count = std::future::poll_fn(|cx| self.end.poll_write(cx, bytes)).await.unwrap();
+            bytes = &bytes[count..];
+        }
+    }
+
+    async fn answer(&mut self) -> Value {
+        loop {
+            if let Some(end) = self.held.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.held.drain(..=end).collect();
+                let message: Value = serde_json::from_slice(&line).unwrap();
+                if message["id"] == json!(self.next) {
+                    return message;
+                }
+                continue;
+            }
+            let mut buffer = vec![0; 65536];
+            let count = std::future::poll_fn(|cx| self.end.poll_read(cx, &mut buffer)).await.unwrap();
+            self.held.extend_from_slice(&buffer[..count]);
+        }
+    }
+
+    /// Calls a tool that becomes a task, and gives its name.
+    async fn begin(&mut self, tool: &str, arguments: Value) -> String {
+        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await;
+        assert_eq!(answer["result"]["resultType"], "task", "{answer}");
+        answer["result"]["taskId"].as_str().unwrap().to_owned()
+    }
+
+    async fn look(&mut self, task: &str) -> Value {
+        let answer = self.ask("tasks/get", json!({ "taskId": task })).await;
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Asks after a task until it has another status.
+    async fn after(&mut self, task: &str, status: &str) -> Value {
+        soon(async {
+            loop {
+                let shown = self.look(task).await;
+                if shown["status"] != status {
+                    return shown;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await
+    }
+}
+
+/// A tool as a task.
+fn task(tool: steadfast::server::ToolBuilder) -> steadfast::server::ToolBuilder {
+    tool.task(TaskSupport::Optional)
+}
+
+fn server(tools: impl IntoIterator<Item = Tool>) -> Server {
+    Server::builder("test", "1").tools(tools).build()
+}
+
+#[tokio::test]
+async fn a_call_becomes_a_task_that_has_its_result() {
+    let (begun, go) = (Signal::default(), Signal::default());
+    let waits = {
+        let (begun, go) = (begun.clone(), go.clone());
+        task(Tool::new("waits")).handler(move || {
+            let (begun, go) = (begun.clone(), go.clone());
+            async move {
+                begun.set();
+                go.wait().await;
+                "done"
+            }
+        })
+    };
+    let mut peer = Peer::of(server([waits]));
+    let id = peer.begin("waits", json!({})).await;
+    soon(begun.wait()).await;
+    assert_eq!(peer.look(&id).await["status"], "working");
+    go.set();
+    let shown = peer.after(&id, "working").await;
+    assert_eq!((&shown["status"], &shown["result"]["content"][0]["text"]), (&json!("completed"), &json!("done")));
+    assert!(shown["ttlMs"].as_u64().unwrap() > 0 && shown["createdAt"].is_string());
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_completes_and_a_protocol_error_fails() {
+    let failing = task(Tool::new("failing")).handler(|| async { Err::<(), _>(ToolError::new("no luck")) });
+    let broken =
+        task(Tool::new("broken")).handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
+    let mut peer = Peer::of(server([failing, broken]));
+    let id = peer.begin("failing", json!({})).await;
+    let shown = peer.after(&id, "working").await;
+    assert_eq!((&shown["status"], &shown["result"]["isError"]), (&json!("completed"), &json!(true)));
+    let id = peer.begin("broken", json!({})).await;
+    let shown = peer.after(&id, "working").await;
+    assert_eq!((&shown["status"], &shown["error"]["code"]), (&json!("failed"), &json!(-32603)));
+    assert!(shown.get("result").is_none());
+}
+
+#[tokio::test]
+async fn a_cancelled_task_stops_its_handler_and_stays_cancelled() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let definition = forever(&begun, &dropped).definition().clone();
+    let tool = {
+        let (begun, dropped) = (begun.clone(), dropped.clone());
+        task(Tool::from_definition(definition)).handler(move || {
+            let (begun, dropped) = (begun.clone(), dropped.clone());
+            async move {
+                let _dropped = dropped.on_drop();
+                begun.set();
+                std::future::pending::<()>().await;
+            }
+        })
+    };
+    let mut peer = Peer::of(server([tool]));
+    let id = peer.begin("forever", json!({})).await;
+    soon(begun.wait()).await;
+    for _ in 0..2 {
+        let answer = peer.ask("tasks/cancel", json!({ "taskId": id })).await;
+        assert_eq!(answer["result"]["resultType"], "complete");
+        assert!(answer["result"].get("taskId").is_none());
+    }
+    soon(dropped.wait()).await;
+    assert_eq!(peer.look(&id).await["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_task_outlives_the_connection_that_created_it() {
+    let go = Signal::default();
+    let waits = {
+        let go = go.clone();
+        task(Tool::new("waits")).handler(move || {
+            let go = go.clone();
+            async move {
+                go.wait().await;
+                "done"
+            }
+        })
+    };
+    let server = server([waits]);
+    let mut first = Peer::of(server.clone());
+    let id = first.begin("waits", json!({})).await;
+    drop(first);
+    let mut second = Peer::of(server);
+    go.set();
+    assert_eq!(second.after(&id, "working").await["status"], "completed");
+}
+
+#[tokio::test]
+async fn a_task_that_expires_is_stopped_and_forgotten() {
+    let (begun, dropped) = (Signal::default(), Signal::default());
+    let tool = {
+        let (begun, dropped) = (begun.clone(), dropped.clone());
+        task(Tool::new("forever")).handler(move || {
+            let (begun, dropped) = (begun.clone(), dropped.clone());
+            async move {
+                let _dropped = dropped.on_drop();
+                begun.set();
+                std::future::pending::<()>().await;
+            }
+        })
+    };
+    let settings = TaskSettings::new(MemoryTasks::new(1)).time_to_live(Duration::from_millis(200));
+    let mut peer = Peer::of(Server::builder("test", "1").tool(tool).tasks(settings).build());
+    let id = peer.begin("forever", json!({})).await;
+    soon(dropped.wait()).await;
+    let answer = peer.ask("tasks/get", json!({ "taskId": id })).await;
+    assert_eq!(answer["error"]["code"], -32602);
+    // There was room for one, and there is again.
+    peer.begin("forever", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_client_without_the_tasks_extension_gets_the_result_or_a_missing_capability_error() {
+    let optional = task(Tool::new("optional")).handler(|| async { "at once" });
+    let required = Tool::new("required").task(TaskSupport::Required).handler(|| async { "never" });
+    let mut peer = Peer::of(server([optional, required]));
+    peer.capabilities = json!({});
+    let answer = peer.ask("tools/call", json!({ "name": "optional" })).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "at once");
+    for (method, params) in [("tools/call", json!({ "name": "required" })), ("tasks/get", json!({ "taskId": "x" }))] {
+        let error = peer.ask(method, params).await["error"].clone();
+        let needed = &error["data"]["requiredCapabilities"]["extensions"]["io.modelcontextprotocol/tasks"];
+        assert_eq!((&error["code"], needed), (&json!(-32021), &json!({})), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_tasks_and_tasks_methods_of_2025_are_refused() {
+    let mut peer = Peer::of(server([task(Tool::new("t")).handler(|| async {})]));
+    for method in ["tasks/get", "tasks/cancel"] {
+        assert_eq!(peer.ask(method, json!({ "taskId": "none" })).await["error"]["code"], -32602, "{method}");
+    }
+    let update = json!({ "taskId": "none", "inputResponses": {} });
+    assert_eq!(peer.ask("tasks/update", update).await["error"]["code"], -32602);
+    for method in ["tasks/result", "tasks/list"] {
+        assert_eq!(peer.ask(method, json!({ "taskId": "none" })).await["error"]["code"], -32601, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn tasks_are_declared_if_there_is_a_tool_for_them() {
+    let extension = |answer: Value| answer["result"]["capabilities"]["extensions"].clone();
+    let mut with = Peer::of(server([task(Tool::new("t")).handler(|| async {})]));
+    let declared = extension(with.ask("server/discover", json!({})).await);
+    assert_eq!(declared, json!({ "io.modelcontextprotocol/tasks": {} }));
+    let mut without = Peer::of(server([echo()]));
+    assert_eq!(extension(without.ask("server/discover", json!({})).await), Value::Null);
+}
+
+#[tokio::test]
+async fn input_before_a_task_starts_is_known_to_it() {
+    async fn name(ctx: Context) -> Result<String, ToolError> {
+        Ok(ctx.elicit::<String>("Who are you?").key("name").await?)
+    }
+    let greeting = Tool::new("greeting")
+        .task(TaskSupport::Required)
+        .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
+        .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) });
+    let mut peer = Peer::of(server([greeting]));
+    peer.capabilities["elicitation"] = json!({});
+    let first = peer.ask("tools/call", json!({ "name": "greeting" })).await;
+    assert_eq!(first["result"]["resultType"], "input_required", "{first}");
+    assert!(first["result"].get("taskId").is_none());
+    let mut again = json!({ "name": "greeting", "requestState": first["result"]["requestState"] });
+    again["inputResponses"]["name"] = json!({ "action": "decline" });
+    let declined = peer.ask("tools/call", again.clone()).await;
+    assert_eq!(declined["result"]["isError"], true, "{declined}");
+    again["inputResponses"]["name"] = json!({ "action": "accept", "content": { "answer": "Ada" } });
+    let created = peer.ask("tools/call", again).await;
+    assert_eq!(created["result"]["resultType"], "task", "{created}");
+    let shown = peer.after(created["result"]["taskId"].as_str().unwrap(), "working").await;
+    assert_eq!(shown["result"]["content"][0]["text"], "Hello, Ada!", "{shown}");
+}
+
+/// A store that keeps a task at once, and says so when it is let.
+struct Slow {
+    kept: std::sync::Arc<MemoryTasks>,
+    name: std::sync::Arc<std::sync::Mutex<Option<String>>>,
+    inserted: Signal,
+    go: Signal,
+}
+
+impl TaskStore for Slow {
+    fn insert(&self, record: TaskRecord) -> Stored<'_, ()> {
+        Box::pin(async move {
+            *self.name.lock().unwrap() = Some(record.id().to_owned());
+            self.kept.insert(record).await?;
+            self.inserted.set();
+            self.go.wait().await;
+            Ok(())
+        })
+    }
+
+    fn load<'a>(&'a self, id: &'a str) -> Stored<'a, Option<TaskRecord>> {
+        self.kept.load(id)
+    }
+
+    fn replace(&self, record: TaskRecord) -> Stored<'_, ()> {
+        self.kept.replace(record)
+    }
+}
+
+/// Nobody knows the name of a task whose client left before it was told, so nobody could end it.
+#[tokio::test]
+async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
+    let (inserted, go) = (Signal::default(), Signal::default());
+    let (kept, name) = (std::sync::Arc::new(MemoryTasks::default()), std::sync::Arc::default());
+    let store = Slow {
+        kept: std::sync::Arc::clone(&kept),
+        name: std::sync::Arc::clone(&name),
+        inserted: inserted.clone(),
+        go: go.clone(),
+    };
+    let tool = task(Tool::new("never")).handler(|| async { std::future::pending::<()>().await });
+    let server = Server::builder("test", "1").tools([tool]).tasks(TaskSettings::new(store)).build();
+    let mut peer = Peer::of(server);
+    {
+        let mut asking = std::pin::pin!(peer.ask("tools/call", json!({ "name": "never" })));
+        soon(async {
+            tokio::select! {
+                biased;
+                _ = &mut asking => panic!("it was answered"),
+                () = inserted.wait() => {}
+            }
+        })
+        .await;
+    }
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    peer.tell(&cancelled).await;
+    // Answered behind the cancellation: then that was taken in.
+    peer.ask("tools/list", json!({})).await;
+    go.set();
+    let name = name.lock().unwrap().clone().unwrap();
+    let ended = soon(async {
+        loop {
+            let record = kept.load(&name).await.unwrap().unwrap();
+            if record.shown.task.status != steadfast::TaskStatus::Working {
+                return record.shown.task.status;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    assert_eq!(ended.await, steadfast::TaskStatus::Cancelled);
+}

@@ -1,0 +1,5 @@
+//! Calls that run as tasks.
+
+mod calls;
+mod extension;
+mod notifications;

@@ -1,0 +1,210 @@
+//! A server that misbehaves on stdio: this program starts itself in this mode, and the client under test speaks to it.
+//!
+//! How it begins is a habit that it is started with; what it does to a call is named by the tool that is called. What it
+//! saw goes into a journal, a line each, so that a check knows what reached it.
+
+mod streams;
+mod tools;
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Verdict, fail};
+use crate::limits::LONG_MS;
+use streams::{Ears, die, say};
+
+/// The first argument that turns the command into such a server: `JOURNAL REVISION HABIT` follow.
+pub const SERVER_MODE: &str = "--play-server";
+
+/// The same for a process that such a server starts and leaves behind. `JOURNAL` follows.
+pub const OFFSPRING_MODE: &str = "--play-offspring";
+
+/// What a server does apart from its tools, as the last argument names it.
+pub(crate) mod habit {
+    /// Nothing wrong by itself.
+    pub(crate) const HONEST: &str = "honest";
+    /// Ends before it reads anything.
+    pub(crate) const GONE_AT_ONCE: &str = "gone_at_once";
+    /// Ends when it has read how the conversation opens.
+    pub(crate) const GONE_IN_OPENING: &str = "gone_in_opening";
+    /// Ends in the middle of its answer to that.
+    pub(crate) const GONE_IN_OPENING_ANSWER: &str = "gone_in_opening_answer";
+    /// Never answers the opening.
+    pub(crate) const MUTE: &str = "mute";
+    /// Answers the opening with something that is not an answer to it.
+    pub(crate) const WRONG: &str = "wrong";
+    /// Answers the opening among garbage.
+    pub(crate) const NOISY: &str = "noisy";
+    /// Ends once a call lies in its pipe, unread.
+    pub(crate) const EXITS_UNREAD: &str = "exits_unread";
+    /// The same by SIGKILL.
+    pub(crate) const KILLED_UNREAD: &str = "killed_unread";
+    /// Does not read any more once the conversation is open.
+    pub(crate) const DEAF: &str = "deaf";
+    /// Goes on when its standard input has ended.
+    pub(crate) const STUBBORN: &str = "stubborn";
+    /// Ends before it reads anything, unless it is the first of its kind.
+    pub(crate) const ONLY_ONCE: &str = "only_once";
+    /// Ends after each call that it has answered, to be started again.
+    pub(crate) const ONE_CALL: &str = "one_call";
+}
+
+/// Plays the server until its standard input ends.
+pub fn play_server(arguments: &[String]) -> ExitCode {
+    let [journal, revision, habit] = arguments else {
+        eprintln!("expected JOURNAL REVISION HABIT");
+        return ExitCode::FAILURE;
+    };
+    let played = Player::new(journal, revision, habit).and_then(|mut player| player.play());
+    match played {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Plays a process that was left behind: it holds what it was given, and does nothing.
+pub fn play_offspring() -> ExitCode {
+    rest();
+    ExitCode::SUCCESS
+}
+
+/// Long enough for any check, and not for ever, should the check itself die first.
+fn rest() {
+    std::thread::sleep(Duration::from_millis(2 * LONG_MS));
+}
+
+struct Player {
+    journal: File,
+    /// For its offspring: by the path of the journal a check finds all processes that belong to it.
+    journal_path: String,
+    revision: String,
+    habit: String,
+    /// Calls to answer when they are cancelled.
+    late: Vec<String>,
+}
+
+impl Player {
+    fn new(journal_path: &str, revision: &str, habit: &str) -> Verdict<Self> {
+        let journal = File::options().create(true).append(true).open(journal_path)?;
+        Ok(Self {
+            journal,
+            journal_path: journal_path.to_owned(),
+            revision: revision.to_owned(),
+            habit: habit.to_owned(),
+            late: Vec::new(),
+        })
+    }
+
+    /// Writes down what was seen. Appending is atomic for so few bytes.
+    fn note(&mut self, words: &str) -> Verdict {
+        Ok(self.journal.write_all(format!("{words}\n").as_bytes())?)
+    }
+
+    /// How often something that begins like that was seen, by all who write into the journal.
+    fn noted(&self, beginning: &str) -> Verdict<usize> {
+        let text = std::fs::read_to_string(&self.journal_path)?;
+        Ok(text.lines().filter(|line| line.starts_with(beginning)).count())
+    }
+
+    fn play(&mut self) -> Verdict {
+        self.note(&format!("started {}", std::process::id()))?;
+        let again = self.noted("started ")? > 1;
+        if self.habit == habit::GONE_AT_ONCE || (again && self.habit == habit::ONLY_ONCE) {
+            return Ok(());
+        }
+        // Byte by byte where something has to stay in the pipe.
+        let careful = [habit::EXITS_UNREAD, habit::KILLED_UNREAD, habit::DEAF].contains(&self.habit.as_str());
+        let mut ears = Ears::new(if careful { 1 } else { 64 * 1024 });
+        while let Some(line) = ears.line()? {
+            let Ok(message) = serde_json::from_slice::<Value>(&line) else { fail!("the client wrote no JSON") };
+            self.hear(&message)?;
+        }
+        self.note("end of input")?;
+        if self.habit == habit::STUBBORN {
+            rest();
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, message: &Value) -> Verdict {
+        let id = message["id"].to_string();
+        match message["method"].as_str() {
+            Some("initialize") => self.open(
+                &id,
+                &json!({ "protocolVersion": self.revision, "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "play", "version": "1" } }),
+            ),
+            Some("server/discover") => {
+                self.open(
+                    &id,
+                    &json!({ "resultType": "complete", "supportedVersions": [self.revision],
+                        "capabilities": { "tools": {} } }),
+                )?;
+                self.opened()
+            }
+            Some("notifications/initialized") => self.opened(),
+            Some("notifications/cancelled") => {
+                let cancelled = message["params"]["requestId"].to_string();
+                if self.late.contains(&cancelled) {
+                    say(self.answer(&cancelled, "late").as_bytes())?;
+                }
+                self.note(&format!("cancelled {cancelled}"))
+            }
+            Some("tools/call") => self.called(&id, &message["params"]),
+            _ => Ok(()),
+        }
+    }
+
+    /// Answers the request that opens the conversation.
+    fn open(&mut self, id: &str, result: &Value) -> Verdict {
+        let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n");
+        match self.habit.as_str() {
+            habit::GONE_IN_OPENING => die("exit"),
+            habit::GONE_IN_OPENING_ANSWER => {
+                say(&answer.as_bytes()[..answer.len() / 2])?;
+                die("exit")
+            }
+            habit::MUTE => Ok(()),
+            habit::WRONG => say(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"shape\":7}}}}\n").as_bytes()),
+            habit::NOISY => {
+                say(b"\n\xff\xfe\n{\"jsonrpc\":\n[]\nnull\nhello, I am a banner\n{\"jsonrpc\":\"2.0\",\"id\":424242,\"result\":{}}\n")?;
+                say(answer.as_bytes())
+            }
+            _ => say(answer.as_bytes()),
+        }
+    }
+
+    /// The conversation is open; what comes next are calls.
+    fn opened(&mut self) -> Verdict {
+        self.note("open")?;
+        let by = match self.habit.as_str() {
+            habit::EXITS_UNREAD => "exit",
+            habit::KILLED_UNREAD => "kill",
+            habit::DEAF => {
+                rest();
+                return Err(Failure("nobody ended this server".to_owned()));
+            }
+            _ => return Ok(()),
+        };
+        poll(&mut [PollFd::new(&rustix::stdio::stdin(), PollFlags::IN)], None)?;
+        self.note("a call lies unread")?;
+        die(by)
+    }
+
+    /// A good answer with that text.
+    fn answer(&self, id: &str, text: &str) -> String {
+        let mut result = json!({ "content": [{ "type": "text", "text": text }] });
+        if self.revision.as_str() >= "2026" {
+            result["resultType"] = Value::from("complete");
+        }
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
+    }
+}

@@ -1,0 +1,184 @@
+//! Responses on HTTP that are no answers: statuses, shapes, kinds of content, bodies without an end.
+
+use serde_json::json;
+
+use super::http_server_dies::start;
+use super::raw_server::{Came, Door, EVENTS, Guest, response, text};
+use crate::bench::Bench;
+use crate::era::Era;
+use crate::failure::{Verdict, ensure};
+use crate::limits::CLIENT_PEAK_KIB;
+use crate::process::memory::Memory;
+use crate::table::{Check, Row};
+
+pub(crate) static ROW: Row = Row {
+    name: "client_http_bad_answers",
+    fault: "responses with every kind of status, of wrong kinds and shapes, for somebody else, twice, of garbage, without an end",
+    must: "4xx is Refused, everything else that is no answer is Unknown; bodies are read up to a bound; other calls work",
+    checks: &[
+        Check::new("statuses", Era::BOTH, statuses),
+        Check::new("bodies", Era::BOTH, bodies),
+        Check::new("events", Era::BOTH, events),
+        Check::new("without_an_end", Era::BOTH, endless),
+        Check::new("the_session_is_gone", Era::HANDSHAKE, session_gone),
+    ],
+};
+
+fn respond(came: &Came, guest: &mut Guest) {
+    let text = |name: &str| came.argument(name).as_str().unwrap_or_default();
+    let body: Vec<u8> = text("body").replace('@', &came.body["id"].to_string()).chars().map(byte).collect();
+    if came.argument("events") == true {
+        guest.write(EVENTS.as_bytes());
+        guest.write(&body);
+        return guest.close();
+    }
+    let status = came.argument("status").as_str().unwrap_or("200 OK");
+    let kind = came.argument("kind").as_str().unwrap_or("application/json");
+    guest.write(&response(status, &[("content-type", kind)], &body));
+    guest.keep();
+}
+
+/// Characters up to U+00FF stand for one byte each.
+fn byte(letter: char) -> u8 {
+    u8::try_from(u32::from(letter)).unwrap_or(b'?')
+}
+
+fn statuses(bench: &mut Bench) -> Verdict {
+    const ROWS: [(&str, &str); 16] = [
+        ("200 OK", "Unknown"),
+        ("201 Created", "Unknown"),
+        ("202 Accepted", "Unknown"),
+        ("204 No Content", "Unknown"),
+        ("304 Not Modified", "Unknown"),
+        ("400 Bad Request", "Refused"),
+        ("402 Payment Required", "Refused"),
+        ("405 Method Not Allowed", "Refused"),
+        ("408 Request Timeout", "Refused"),
+        ("413 Content Too Large", "Refused"),
+        ("429 Too Many Requests", "Refused"),
+        ("500 Internal Server Error", "Unknown"),
+        ("502 Bad Gateway", "Unknown"),
+        ("503 Service Unavailable", "Unknown"),
+        ("504 Gateway Timeout", "Unknown"),
+        ("599 Unheard Of", "Unknown"),
+    ];
+    let door = Door::open(bench.era, respond)?;
+    let mut subject = start(bench, &door)?;
+    let name = subject.connect_to(&door.url(), &json!({}))?;
+    for (status, outcome) in ROWS {
+        let call = subject.call(&name, "respond", json!({ "status": status }))?;
+        let ended = subject.ended(&call)?;
+        ensure!(ended.ends == outcome, "{status}: expected {outcome}, {ended}");
+        ensure!(door.count(&call) == 1, "{status}: it came {} times", door.count(&call));
+        subject.works(&name)?;
+    }
+    subject.finish(bench)
+}
+
+fn bodies(bench: &mut Bench) -> Verdict {
+    let good = format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{}}}", text(bench.era.is_stateless(), "good"));
+    let rows = [
+        ("<html>hello</html>", "text/html", "Unknown"),
+        ("<html>hello</html>", "application/json", "Unknown"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":", "application/json", "Unknown"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{\"content\":\"\u{ff}\"}}", "application/json", "Unknown"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":424242,\"result\":{}}", "application/json", "Unknown"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":\"@\",\"result\":{}}", "application/json", "Unknown"),
+        ("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}", "application/json", "Unknown"),
+        ("[]", "application/json", "Unknown"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":@,\"error\":{\"code\":7,\"message\":\"no\"}}", "application/json", "Refused"),
+        ("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":7,\"message\":\"no\"}}", "application/json", "Refused"),
+        (good.as_str(), "application/json; charset=utf-8", "Done"),
+    ];
+    let door = Door::open(bench.era, respond)?;
+    let mut subject = start(bench, &door)?;
+    let name = subject.connect_to(&door.url(), &json!({}))?;
+    for (body, kind, outcome) in rows {
+        let call = subject.call(&name, "respond", json!({ "body": body, "kind": kind }))?;
+        let ended = subject.ended(&call)?;
+        ensure!(ended.ends == outcome, "{body} as {kind}: expected {outcome}, {ended}");
+        subject.works(&name)?;
+    }
+    subject.finish(bench)
+}
+
+fn events(bench: &mut Bench) -> Verdict {
+    let good = format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{}}}", text(bench.era.is_stateless(), "good"));
+    let stray = "{\"jsonrpc\":\"2.0\",\"id\":424242,\"result\":{}}";
+    let rows = [
+        (format!("data: {good}\n\ndata: {good}\n\n"), "Done"),
+        (format!("data: {stray}\n\ndata: {good}\n\n"), "Done"),
+        (format!("data: garbage\n\ndata: \u{ff}\u{fe}\n\nnonsense\n\n: comment\n\ndata: {good}\n\n"), "Done"),
+        (format!("\u{ef}\u{bb}\u{bf}data: {good}\r\n\r\n"), "Done"),
+        (format!("event: other\ndata: {good}\n\n"), "Unknown"),
+        (format!("data: {stray}\n\n"), "Unknown"),
+        ("data: garbage\n\n".to_owned(), "Unknown"),
+        (String::new(), "Unknown"),
+        (format!("data: {good}"), "Unknown"),
+    ];
+    let door = Door::open(bench.era, respond)?;
+    let mut subject = start(bench, &door)?;
+    let name = subject.connect_to(&door.url(), &json!({}))?;
+    for (body, outcome) in rows {
+        let call = subject.call(&name, "respond", json!({ "body": body, "events": true }))?;
+        let ended = subject.ended(&call)?;
+        ensure!(ended.ends == outcome, "{body:?}: expected {outcome}, {ended}");
+        subject.works(&name)?;
+    }
+    subject.finish(bench)
+}
+
+/// 64 MiB where 16 are taken: in a body, in an event, in a comment that never ends.
+fn endless(bench: &mut Bench) -> Verdict {
+    let door = Door::open(bench.era, |came, guest| {
+        let front = match came.argument("way").as_str() {
+            Some("event") => format!("{EVENTS}data: "),
+            Some("comment") => format!("{EVENTS}: "),
+            Some("id") => format!("{EVENTS}id: "),
+            Some("error") => "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n\r\n\"".to_owned(),
+            _ => "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n\"".to_owned(),
+        };
+        guest.write(front.as_bytes());
+        let much = vec![b'x'; 64 * 1024];
+        for _ in 0..64 * 16 {
+            if !guest.write(&much) {
+                return;
+            }
+        }
+        guest.close();
+    })?;
+    let mut subject = start(bench, &door)?;
+    let before = subject.baseline()?.resident;
+    let name = subject.connect_to(&door.url(), &json!({}))?;
+    for (way, outcome) in
+        [("body", "Unknown"), ("event", "Unknown"), ("comment", "Unknown"), ("id", "Unknown"), ("error", "Refused")]
+    {
+        let call = subject.call(&name, "endless", json!({ "way": way }))?;
+        let ended = subject.ended(&call)?;
+        ensure!(ended.ends == outcome, "{way}: expected {outcome}, {ended}");
+        subject.works(&name)?;
+    }
+    let peak = Memory::of(subject.process())?.peak.saturating_sub(before);
+    bench.note_memory("peak", peak);
+    ensure!(peak <= CLIENT_PEAK_KIB, "a peak of {peak} KiB, the bound is {CLIENT_PEAK_KIB} KiB");
+    subject.finish(bench)
+}
+
+/// A session that the server does not know: nothing was begun, and everything ends.
+fn session_gone(bench: &mut Bench) -> Verdict {
+    let door = Door::open(bench.era, |_, guest| {
+        guest.write(&response("404 Not Found", &[], b""));
+        guest.keep();
+    })?;
+    let mut subject = start(bench, &door)?;
+    for _ in 0..2 {
+        let name = subject.connect_to(&door.url(), &json!({}))?;
+        subject.works(&name)?;
+        let call = subject.call(&name, "any", json!({}))?;
+        subject.ended(&call)?.is("NotSent", &["Transport"])?;
+        subject.gone(&name)?;
+        subject.is_over(&name)?;
+        subject.close(&name)?;
+    }
+    subject.finish(bench)
+}

@@ -1,0 +1,175 @@
+//! The server on HTTP closes or resets the connection, in every phase of a call.
+
+use serde_json::{Value, json};
+
+use super::raw_server::{CHUNKED_EVENTS, Came, Door, EVENTS, Greeting, Guest, text};
+use crate::bench::Bench;
+use crate::era::Era;
+use crate::failure::{Verdict, ensure};
+use crate::subject::Subject;
+use crate::table::{Check, Row};
+
+pub(crate) static ROW: Row = Row {
+    name: "client_http_server_dies",
+    fault: "the server cannot be reached; closes or resets before the request, behind its head, behind all of it, in the head \
+            and in the body of its response, and between two requests",
+    must: "NotSent where nobody was reached, Unknown where the server may have begun; never sent twice; other calls work",
+    checks: &[
+        Check::new("it_cannot_be_reached", Era::BOTH, unreachable),
+        Check::new("before_it_reads_the_request", Era::BOTH, before_reading),
+        Check::new("in_every_phase_of_the_response", Era::BOTH, every_phase),
+        Check::new("between_two_requests", Era::BOTH, between_requests),
+    ],
+};
+
+fn unreachable(bench: &mut Bench) -> Verdict {
+    let door = Door::open(bench.era, |_, _| {})?;
+    let mut subject = start(bench, &door)?;
+    let mut others = Vec::new();
+    for _ in 0..5 {
+        let short_lived = Door::open(bench.era, |_, _| {})?;
+        short_lived.hurry();
+        let name = subject.connect_to(&short_lived.url(), &json!({}))?;
+        subject.works(&name)?;
+        let address = short_lived.address;
+        drop(short_lived);
+        // Once nobody listens any more.
+        while std::net::TcpStream::connect(address).is_ok() {
+            std::thread::yield_now();
+        }
+        others.push(name);
+    }
+    for name in &others {
+        let call = subject.call(name, "echo", json!({ "text": "x" }))?;
+        subject.ended(&call)?.is("NotSent", &["Transport"])?;
+        subject.close(name)?;
+    }
+    subject.finish(bench)
+}
+
+fn before_reading(bench: &mut Bench) -> Verdict {
+    let door = Door::open(bench.era, |_, _| {})?;
+    let mut subject = start(bench, &door)?;
+    for greeting in [Greeting::Close, Greeting::Reset, Greeting::CloseBehindHead] {
+        for _ in 0..5 {
+            let fresh = Door::open(bench.era, |_, _| {})?;
+            fresh.hurry();
+            let name = subject.connect_to(&fresh.url(), &json!({}))?;
+            subject.works(&name)?;
+            // What opened the conversation is through with it, too: the server's own stream was asked for and refused.
+            if !bench.era.is_stateless() {
+                fresh.wait("the request for the stream", |came| came.method == "GET")?;
+            }
+            fresh.greet(greeting);
+            let guests = fresh.guests();
+            let call = subject.call(&name, "echo", json!({ "text": "x" }))?;
+            let ended = subject.ended(&call)?;
+            let right = ["NotSent", "Unknown"].contains(&ended.ends.as_str()) && ended.kind == "Transport";
+            ensure!(right, "{greeting:?}: {ended}");
+            ensure!(fresh.guests() == guests + 1, "{greeting:?}: it was tried {} times", fresh.guests() - guests);
+            fresh.greet(Greeting::Welcome);
+            subject.works(&name)?;
+            subject.close(&name)?;
+        }
+    }
+    subject.finish(bench)
+}
+
+/// What there is of a response before it breaks off, by the name of its phase.
+fn beginning(phase: &str, message: &str) -> Option<Vec<u8>> {
+    let half = &message[..message.len() / 2];
+    let whole = message.len();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {whole}\r\n");
+    let chunked = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    Some(match phase {
+        "behind_the_request" => Vec::new(),
+        "in_the_status_line" => b"HTTP/1.1 2".to_vec(),
+        "in_the_head" => head.into_bytes(),
+        "behind_the_head" => format!("{head}\r\n").into_bytes(),
+        "in_the_body" => format!("{head}\r\n{half}").into_bytes(),
+        "in_a_chunk" => format!("{chunked}{whole:x}\r\n{half}").into_bytes(),
+        "before_the_last_chunk" => format!("{chunked}{whole:x}\r\n{message}\r\n").into_bytes(),
+        "in_the_events" => format!("{EVENTS}data: {half}").into_bytes(),
+        "in_the_chunked_events" => format!("{CHUNKED_EVENTS}{:x}\r\ndata: {half}", whole + 8).into_bytes(),
+        _ => return None,
+    })
+}
+
+const PHASES: [&str; 9] = [
+    "behind_the_request",
+    "in_the_status_line",
+    "in_the_head",
+    "behind_the_head",
+    "in_the_body",
+    "in_a_chunk",
+    "before_the_last_chunk",
+    "in_the_events",
+    "in_the_chunked_events",
+];
+
+fn break_off(came: &Came, guest: &mut Guest, era: Era) {
+    let phase = came.argument("phase").as_str().unwrap_or_default();
+    if let Some(bytes) = beginning(phase, &came.message(&text(era.is_stateless(), "whole"))) {
+        guest.write(&bytes);
+    }
+    if came.argument("by") == "reset" { guest.reset() } else { guest.close() }
+}
+
+fn every_phase(bench: &mut Bench) -> Verdict {
+    let era = bench.era;
+    let door = Door::open(era, move |came, guest| break_off(came, guest, era))?;
+    let mut subject = start(bench, &door)?;
+    let name = subject.connect_to(&door.url(), &json!({}))?;
+    for by in ["close", "reset"] {
+        for phase in PHASES {
+            let call = subject.call(&name, "break_off", json!({ "phase": phase, "by": by }))?;
+            let ended = subject.ended(&call)?;
+            ended.is("Unknown", &["Transport"]).map_err(|failure| failure.at(format!("{phase} by {by}")))?;
+            let count = door.count(&call);
+            ensure!(count == 1, "{phase} by {by}: the call came {count} times");
+            subject.works(&name)?;
+        }
+    }
+    subject.finish(bench)
+}
+
+/// A connection that was kept is closed when the client may be about to use it. The call is made on another, or nobody knows;
+/// but it is not made twice.
+fn between_requests(bench: &mut Bench) -> Verdict {
+    let modern = bench.era.is_stateless();
+    let door = Door::open(bench.era, move |came, guest| {
+        guest.write(&came.answer(&text(modern, "and gone")));
+    })?;
+    let mut subject = start(bench, &door)?;
+    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let mut unknown = 0;
+    for _ in 0..200 {
+        let call = subject.call(&name, "answer_and_close", json!({}))?;
+        let ended = subject.ended(&call)?;
+        if ended.ends != "Done" {
+            ended.is("Unknown", &["Transport"])?;
+            unknown += 1;
+        }
+        bench.random.pause(300);
+        let count = door.count(&call);
+        ensure!(count <= 1, "the call came {count} times");
+        ensure!(count == 1 || ended.ends != "Done", "a call was answered that never came");
+    }
+    bench.note(format!("{unknown} of 200 met the close"));
+    subject.works(&name).or_else(|_| subject.works(&name))?;
+    subject.finish(bench)
+}
+
+/// A subject that has spoken to a door once.
+pub(super) fn start(bench: &mut Bench, door: &Door) -> Verdict<Subject> {
+    start_with(bench, door, &json!({}))
+}
+
+pub(super) fn start_with(bench: &mut Bench, door: &Door, more: &Value) -> Verdict<Subject> {
+    let mut subject = Subject::begin(bench)?;
+    let name = subject.connect_to(&door.url(), more)?;
+    subject.works(&name)?;
+    subject.close(&name)?;
+    subject.take_baseline()?;
+    Ok(subject)
+}

@@ -1,0 +1,132 @@
+//! Every worker of the runtime is blocked: nothing that needs one can run, and all the rest still acts.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::bench::{Bench, seconds};
+use crate::client::Client;
+use crate::client::expect;
+use crate::client::message::Id;
+use crate::era::Era;
+use crate::failure::{Verdict, ensure};
+use crate::limits::{BLOCK_MS, ENDING_ACCEPTED, PROMPT};
+use crate::table::{Check, Row};
+
+pub(crate) static ROW: Row = Row {
+    name: "blocked_workers",
+    fault: "block_worker on all workers",
+    must: "cancels, deadlines and the end of input still act",
+    checks: &[
+        Check::new("cancels", Era::BOTH, cancels),
+        Check::new("deadlines", Era::BOTH, deadlines),
+        Check::new("end_of_input", Era::BOTH, end_of_input),
+        Check::new("end_of_input_with_unread_output", Era::BOTH, end_of_input_unread),
+        Check::new("reader_goes_away", Era::BOTH, reader_goes_away),
+        Check::new("sigterm", Era::BOTH, sigterm),
+    ],
+};
+
+/// The option of `serve` that sets how long a call may run, in milliseconds.
+const DEADLINE_OPTION: &str = "--deadline";
+
+/// Blocks every worker, and two more calls besides in case one of them was not counted.
+fn block_all(client: &mut Client, ms: u64) -> Verdict<Vec<Id>> {
+    let mut ids = Vec::new();
+    for _ in 0..client.server.workers()? + 2 {
+        ids.push(client.call("block_worker", json!({ "ms": ms }))?);
+    }
+    Ok(ids)
+}
+
+/// A cancelled sleeper is never answered although its time is over before the workers are free again; one that was not
+/// cancelled is.
+fn cancels(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    let cancelled = client.call("sleep", json!({ "ms": 800 }))?;
+    let kept = client.call("sleep", json!({ "ms": 800 }))?;
+    client.fence()?;
+    let blocking = block_all(&mut client, 1_500)?;
+    client.cancel(&cancelled)?;
+    if let Some(id) = blocking.last() {
+        client.cancel(id)?;
+    }
+    let (place, took) = client.fence_without_worker()?;
+    ensure!(took < PROMPT, "tools/list took {took:?} with every worker blocked");
+    bench.note(format!("tools/list {}", seconds(took)));
+    client.text(&kept)?;
+    for id in blocking.iter().rev().skip(1) {
+        client.text(id)?;
+    }
+    client.fence()?;
+    client.silent_since(&cancelled, place)?;
+    client.finish()?;
+    ensure!(client.answer_count(&cancelled) == 0, "a cancelled call was answered");
+    ensure!(blocking.last().is_none_or(|id| client.answer_count(id) == 0), "a cancelled block was answered");
+    Ok(())
+}
+
+/// Calls that run past their deadline are answered with an error, although no worker can answer them.
+fn deadlines(bench: &mut Bench) -> Verdict {
+    let help = std::process::Command::new(bench.program()).args(["serve", "--help"]).output()?;
+    if !String::from_utf8_lossy(&help.stdout).contains(DEADLINE_OPTION) {
+        bench.note(format!("serve has no {DEADLINE_OPTION}: only the deadline of the drain was checked"));
+        return end_of_input(bench);
+    }
+    let launch = bench.launch().argument(DEADLINE_OPTION).argument("300");
+    let mut client = bench.open_with(&launch)?;
+    let blocking = block_all(&mut client, BLOCK_MS)?;
+    let sleeping = client.call("sleep", json!({ "ms": BLOCK_MS }))?;
+    for id in blocking.iter().chain([&sleeping]) {
+        expect::own_condition(&client.answer_within(id, Duration::from_millis(300) + PROMPT)?)?;
+    }
+    let ending = client.finish()?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+fn end_of_input(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    let blocking = block_all(&mut client, BLOCK_MS)?;
+    client.fence_without_worker()?;
+    let ending = client.finish()?;
+    bench.note_ending(ending);
+    for id in &blocking {
+        expect::own_condition(&client.answer_within(id, Duration::ZERO)?)?;
+    }
+    Ok(())
+}
+
+fn end_of_input_unread(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    client.server.output.hold_back();
+    for _ in 0..20 {
+        client.call("blob", json!({ "bytes": 65_536 }))?;
+    }
+    block_all(&mut client, BLOCK_MS)?;
+    client.server.close_input();
+    let ending = client.ended_somehow(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+fn reader_goes_away(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    block_all(&mut client, BLOCK_MS)?;
+    client.fence_without_worker()?;
+    client.server.output.close();
+    let ending = client.ended_somehow(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+fn sigterm(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    block_all(&mut client, BLOCK_MS)?;
+    client.fence_without_worker()?;
+    client.server.signal(Signal::TERM)?;
+    let ending = client.ended_somehow(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Handlers wait for an answer of the client, and the client goes away.
+
+use serde_json::json;
+
+use crate::bench::Bench;
+use crate::client::Client;
+use crate::client::expect;
+use crate::client::message::{Body, Id};
+use crate::era::Era;
+use crate::failure::{Verdict, ensure};
+use crate::limits::ENDING_ACCEPTED;
+use crate::table::{Check, Row};
+
+pub(crate) static ROW: Row = Row {
+    name: "waiting_on_the_client",
+    fault: "two ask_roots waiting, then stdin closes; then the same with stdout closed too",
+    must: "both end with connection closed, no panic, exit",
+    checks: &[
+        Check::new("input_closes", Era::HANDSHAKE, input_closes),
+        Check::new("input_then_output_closes", Era::HANDSHAKE, input_then_output),
+        Check::new("output_then_input_closes", Era::HANDSHAKE, output_then_input),
+        Check::new("input_closes_raced", Era::HANDSHAKE, input_closes_raced),
+        Check::new("both_close_in_either_order_raced", Era::HANDSHAKE, both_raced),
+        Check::new("no_requests_to_a_stateless_client", Era::STATELESS, stateless),
+    ],
+};
+
+/// A client with two calls that wait for it. Gives the calls and the server's own requests.
+fn waiting(bench: &mut Bench) -> Verdict<(Client, Vec<Id>, Vec<Id>)> {
+    let mut client = bench.open()?;
+    let calls = vec![client.call("ask_roots", json!({}))?, client.call("ask_roots", json!({}))?];
+    let requests = client.requests_from_server("roots/list", 2)?;
+    Ok((client, calls, requests))
+}
+
+/// The call ended because its connection did, and says so.
+fn ended_with_closed(client: &Client, id: &Id) -> Verdict {
+    let words = expect::any_failure(&client.answer(id)?, client.era)?;
+    ensure!(words.to_lowercase().contains("clos"), "{id} ended, but not with connection closed: {words}");
+    Ok(())
+}
+
+fn input_closes(bench: &mut Bench) -> Verdict {
+    let (mut client, calls, _) = waiting(bench)?;
+    let ending = client.finish()?;
+    bench.note_ending(ending);
+    calls.iter().try_for_each(|id| ended_with_closed(&client, id))
+}
+
+fn input_then_output(bench: &mut Bench) -> Verdict {
+    let (mut client, ..) = waiting(bench)?;
+    client.server.close_input();
+    client.server.output.close();
+    let ending = client.ended_somehow(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+fn output_then_input(bench: &mut Bench) -> Verdict {
+    let (mut client, ..) = waiting(bench)?;
+    client.server.output.close();
+    client.server.close_input();
+    let ending = client.ended_somehow(ENDING_ACCEPTED)?;
+    bench.note_ending(ending);
+    Ok(())
+}
+
+/// The end comes about when one of the two is answered.
+fn input_closes_raced(bench: &mut Bench) -> Verdict {
+    bench.race(|bench| {
+        let (mut client, calls, requests) = waiting(bench)?;
+        let answered = usize::from(bench.random.coin());
+        for request in requests.iter().take(answered) {
+            client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{request},\"result\":{{\"roots\":[]}}}}\n"))?;
+        }
+        bench.random.pause(1_000);
+        client.finish()?;
+        let good = calls.iter().filter(|id| client.text(id).is_ok()).count();
+        ensure!(good == answered, "{answered} of the waiting calls were answered, {good} succeeded");
+        for id in calls.iter().filter(|id| client.text(id).is_err()) {
+            ended_with_closed(&client, id)?;
+        }
+        Ok(())
+    })
+}
+
+fn both_raced(bench: &mut Bench) -> Verdict {
+    bench.race(|bench| {
+        let (mut client, ..) = waiting(bench)?;
+        let input_first = bench.random.coin();
+        if input_first {
+            client.server.close_input();
+        } else {
+            client.server.output.close();
+        }
+        bench.random.pause(2_000);
+        client.server.close_input();
+        client.server.output.close();
+        client.ended_somehow(ENDING_ACCEPTED)?;
+        Ok(())
+    })
+}
+
+/// Without a handshake a server sends no requests. The call ends in some way of its own, and never hangs.
+fn stateless(bench: &mut Bench) -> Verdict {
+    let mut client = bench.open()?;
+    let calls = [client.call("ask_roots", json!({}))?, client.call("ask_roots", json!({}))?];
+    for id in &calls {
+        client.answer(id)?;
+    }
+    client.finish()?;
+    let requests = client.between(0, client.place());
+    let asked = requests.iter().any(|message| matches!(message.body, Body::Request { .. }));
+    ensure!(!asked, "the server sent a request to a stateless client");
+    Ok(())
+}

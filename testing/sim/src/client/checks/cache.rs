@@ -1,0 +1,175 @@
+//! Answers that the client may keep: none is given past its time, nor to one who was told that it has changed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use steadfast::{ErrorKind, Outcome};
+use steadfast_proto::Moment;
+
+use super::SLACK;
+use crate::client::journal::{Facts, Way};
+use crate::client::script::{Over, Reading};
+use crate::law::Law;
+
+/// What there is to know of resources, and who was told what.
+#[derive(Default)]
+pub(in crate::client) struct CacheFacts {
+    versions: BTreeMap<u8, u64>,
+    /// The number of the last change of all.
+    last: u64,
+    /// What the program was told of: it must not read anything older.
+    known: BTreeMap<u8, u64>,
+    /// The versions that there were when listeners were agreed to, in order.
+    acknowledged: BTreeMap<u64, Vec<u64>>,
+    answers: BTreeMap<u64, AnswerFacts>,
+    pub(in crate::client) readings: BTreeMap<u64, ReadingFacts>,
+    /// Readings that took what was kept.
+    pub(in crate::client) spared: u64,
+    /// The newest connection on which the client has asked for something.
+    pub(in crate::client) newest: usize,
+}
+
+/// What the server has answered.
+struct AnswerFacts {
+    resource: u8,
+    version: u64,
+    lasts: Duration,
+    /// When the client asked, and on which connection.
+    asked: Moment,
+    link: usize,
+    receipt: Option<usize>,
+}
+
+/// The program reads a resource.
+pub(in crate::client) struct ReadingFacts {
+    plan: Reading,
+    began: Moment,
+    pub(in crate::client) over: bool,
+    /// What was known then.
+    known: u64,
+    newest: usize,
+}
+
+impl CacheFacts {
+    pub(in crate::client) fn version(&self, resource: u8) -> u64 {
+        self.versions.get(&resource).copied().unwrap_or_default()
+    }
+
+    /// A resource changes. Returns the number of the change.
+    pub(in crate::client) fn change(&mut self, resource: u8) -> u64 {
+        self.last += 1;
+        self.versions.insert(resource, self.last);
+        self.last
+    }
+
+    pub(super) fn at_acknowledgement(&mut self, listener: u64, version: u64) {
+        self.acknowledged.entry(listener).or_default().push(version);
+    }
+
+    /// A listener was told for the so-manieth time that it listens: from there on it sees what there was then.
+    pub(super) fn at_listening(&mut self, listener: u64, times: usize, resource: u8) {
+        let then = self.acknowledged.get(&listener).and_then(|versions| versions.get(times.checked_sub(1)?));
+        if let Some(version) = then.copied() {
+            self.at_change(resource, version);
+        }
+    }
+
+    pub(super) fn at_change(&mut self, resource: u8, version: u64) {
+        let known = self.known.entry(resource).or_default();
+        *known = version.max(*known);
+    }
+
+    pub(in crate::client) fn at_reading(&mut self, plan: &Reading, now: Moment) {
+        let known = self.known.get(&plan.resource).copied().unwrap_or_default();
+        let reading = ReadingFacts { plan: plan.clone(), began: now, over: false, known, newest: self.newest };
+        self.readings.insert(plan.number, reading);
+    }
+
+    /// The server answers. Returns the number of the answer.
+    pub(in crate::client) fn next_answer(&self) -> u64 {
+        u64::try_from(self.answers.len()).unwrap_or(u64::MAX)
+    }
+
+    pub(in crate::client) fn at_answer(
+        &mut self,
+        number: u64,
+        resource: u8,
+        lasts: Duration,
+        (asked, link): (Moment, usize),
+        receipt: Option<usize>,
+    ) {
+        let version = self.version(resource);
+        self.answers.insert(number, AnswerFacts { resource, version, lasts, asked, link, receipt });
+    }
+}
+
+/// A reading has ended with that answer, or with an error.
+pub(in crate::client) fn at_read(
+    facts: &mut Facts,
+    way: &dyn Way,
+    now: Moment,
+    number: u64,
+    end: Result<Option<u64>, (ErrorKind, Outcome)>,
+) {
+    let Some(reading) = facts.cache.readings.get_mut(&number) else { return };
+    reading.over = true;
+    let took = now.since(reading.began);
+    if took > reading.plan.total + SLACK {
+        return facts.broken(Law::Answer, format!("reading {number} takes {took:?}"));
+    }
+    let answer = match end {
+        Ok(Some(answer)) => answer,
+        Ok(None) => return facts.broken(Law::Outcome, format!("reading {number} ended with what nobody said")),
+        Err((ErrorKind::TimedOut, _)) if took < reading.plan.total => {
+            return facts.broken(Law::Outcome, format!("reading {number} is out of time after {took:?}"));
+        }
+        Err(_) => return,
+    };
+    if let Some(what) = lie(facts, way, number, answer) {
+        facts.broken(Law::Outcome, what);
+    }
+}
+
+/// What is wrong with an answer that was given to a reading.
+fn lie(facts: &mut Facts, way: &dyn Way, number: u64, answer: u64) -> Option<String> {
+    let (modern, over) = (facts.modern, facts.over);
+    let cache = &mut facts.cache;
+    let (reading, source) = (cache.readings.get(&number)?, cache.answers.get(&answer)?);
+    if reading.plan.resource != source.resource || !source.receipt.is_some_and(|receipt| way.was_read(receipt)) {
+        return Some(format!("reading {number} ended with the answer {answer}, which is not for it"));
+    }
+    // Whoever began before the request was made may be the one that made it.
+    if reading.began <= source.asked {
+        return None;
+    }
+    cache.spared += 1;
+    if !modern || reading.plan.fresh {
+        return Some(format!("reading {number} asked for nothing that is kept, and was given the answer {answer}"));
+    }
+    let age = reading.began.since(source.asked);
+    if age >= source.lasts {
+        return Some(format!("reading {number} was given an answer of age {age:?}, good for {:?}", source.lasts));
+    }
+    if source.version < reading.known {
+        let (version, known) = (source.version, reading.known);
+        return Some(format!("reading {number} was given version {version}, and {known} was known"));
+    }
+    // Over HTTP a connection cannot be told from a question whether the server is there.
+    if source.link < reading.newest && over == Over::Stream {
+        return Some(format!("reading {number} was given the answer {answer}, from a connection that was lost"));
+    }
+    None
+}
+
+/// Nothing can run: a reading that has no more time is over.
+pub(super) fn at_idle(facts: &mut Facts, now: Moment, over: bool) {
+    let late = facts
+        .cache
+        .readings
+        .iter()
+        .find(|(_, reading)| !reading.over && (over || now.since(reading.began) > reading.plan.total + SLACK));
+    if let Some((number, _)) = late {
+        let what = format!("reading {number} goes on");
+        facts.broken(if over { Law::Closing } else { Law::Answer }, what);
+    }
+}

@@ -1,0 +1,461 @@
+//! A world of one thread for the real shell: which ready task runs next, when a thread gets its turn and how time passes
+//! all come from a seed.
+//!
+//! Time stands still while something can run, but for small steps forward that the seed takes now and then, so that timers
+//! also fire in the middle of work. A job of [`Runtime::spawn_thread`] waits for a while and then runs in one go; where it
+//! would block its thread it calls [`Executor::block`], and the rest of the world goes on underneath it. Nothing here looks
+//! at a clock or starts a thread.
+
+pub(crate) mod line_buffer;
+pub(crate) mod link;
+pub(crate) mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use steadfast::runtime::{Runtime, Task, Timer};
+use steadfast_proto::Moment;
+
+use crate::panics;
+use crate::script::rng::Random;
+
+/// So many jobs may block at once, one on top of the other; one more does not block.
+const NESTED: usize = 4;
+
+/// The longest that a job waits for its thread.
+const THREAD_DELAY: Duration = Duration::from_millis(200);
+
+type Job = Box<dyn FnOnce() + Send>;
+type Hook = Arc<dyn Fn() + Send + Sync>;
+
+/// The world's tasks, threads and time. Clones are the same world.
+#[derive(Clone)]
+pub(crate) struct Executor(Arc<Mutex<State>>);
+
+/// Names a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TaskId(u64);
+
+struct State {
+    now: Moment,
+    random: Random,
+    tasks: BTreeMap<TaskId, Slot>,
+    /// In an order of their own: that in which they were woken may come from somebody's chance.
+    ready: BTreeSet<TaskId>,
+    timers: BTreeMap<(Moment, u64), Waker>,
+    jobs: BTreeMap<(Moment, u64), Job>,
+    blocking: usize,
+    next: u64,
+    steps: u64,
+    on_idle: Option<Hook>,
+    /// What a task said when it let a panic out.
+    escaped: Option<String>,
+}
+
+struct Slot {
+    /// Not there while it is polled.
+    task: Option<Task>,
+    waker: Waker,
+    queued: bool,
+    /// Part of the simulator, not of what is simulated.
+    scenery: bool,
+}
+
+impl Executor {
+    pub(crate) fn new(random: Random) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            now: Moment::ORIGIN,
+            random,
+            tasks: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            timers: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            blocking: 0,
+            next: 0,
+            steps: 0,
+            on_idle: None,
+            escaped: None,
+        })))
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.lock().now
+    }
+
+    /// Polls of tasks and runs of jobs so far.
+    pub(crate) fn steps(&self) -> u64 {
+        self.lock().steps
+    }
+
+    /// Tasks that are left of what is simulated, jobs that have not begun, and timers that are set.
+    pub(crate) fn left(&self) -> (usize, usize, usize) {
+        let state = self.lock();
+        let tasks = state.tasks.values().filter(|slot| !slot.scenery).count();
+        (tasks, state.jobs.len(), state.timers.len())
+    }
+
+    /// What a task said that let a panic out, if one did.
+    pub(crate) fn escaped(&self) -> Option<String> {
+        self.lock().escaped.clone()
+    }
+
+    /// Calls `hook` whenever nothing can run, before time goes on.
+    pub(crate) fn on_idle(&self, hook: impl Fn() + Send + Sync + 'static) {
+        self.lock().on_idle = Some(Arc::new(hook));
+    }
+
+    /// Adds a task of the simulator itself.
+    pub(crate) fn spawn_scenery(&self, task: impl Future<Output = ()> + Send + 'static) -> TaskId {
+        self.add(Box::pin(task), true)
+    }
+
+    /// Adds a task that is simulated.
+    pub(crate) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) -> TaskId {
+        self.add(Box::pin(task), false)
+    }
+
+    /// Drops a task where it stands.
+    pub(crate) fn cancel(&self, task: TaskId) {
+        let slot = self.lock().tasks.remove(&task);
+        drop(slot);
+    }
+
+    /// Completes after a while of virtual time.
+    pub(crate) fn sleep(&self, duration: Duration) -> Sleep {
+        let mut timer = VirtualTimer { executor: self.clone(), when: None, entry: None };
+        timer.reset(Some(self.now() + duration));
+        Sleep(timer)
+    }
+
+    /// Blocks the thread of the job that calls it: everything else goes on meanwhile.
+    pub(crate) fn block(&self, duration: Duration) {
+        let until = {
+            let mut state = self.lock();
+            if state.blocking >= NESTED {
+                return;
+            }
+            state.blocking += 1;
+            state.now + duration
+        };
+        while self.now() < until {
+            if !self.run_one() {
+                self.idle();
+                self.advance(Some(until));
+            }
+        }
+        self.lock().blocking -= 1;
+    }
+
+    /// Runs one thing, or lets time pass until something can run. False if nothing ever will.
+    pub(crate) fn turn(&self) -> bool {
+        if self.run_one() {
+            return true;
+        }
+        self.idle();
+        self.advance(None)
+    }
+
+    /// How many refer to this world.
+    pub(crate) fn references(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
+    /// Drops everything, so that nothing refers to itself in a circle.
+    pub(crate) fn clear(&self) {
+        self.lock().on_idle = None;
+        loop {
+            let mut state = self.lock();
+            let (tasks, jobs) = (std::mem::take(&mut state.tasks), std::mem::take(&mut state.jobs));
+            let timers = std::mem::take(&mut state.timers);
+            state.ready.clear();
+            drop(state);
+            if tasks.is_empty() && jobs.is_empty() && timers.is_empty() {
+                return;
+            }
+            // What they drop may panic, and may add others.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop((tasks, jobs, timers))));
+        }
+    }
+
+    fn add(&self, task: Task, scenery: bool) -> TaskId {
+        let mut state = self.lock();
+        let id = TaskId(state.number());
+        let waker = Waker::from(Arc::new(TaskWaker { executor: self.clone(), id }));
+        state.tasks.insert(id, Slot { task: Some(task), waker, queued: true, scenery });
+        state.ready.insert(id);
+        id
+    }
+
+    /// Runs one thing that is ready. False if nothing is.
+    fn run_one(&self) -> bool {
+        let mut state = self.lock();
+        if state.random.chance(3) {
+            let step = Duration::from_micros(state.random.below(20));
+            state.now = state.now + step;
+        }
+        let fired = state.fire();
+        if !fired.is_empty() {
+            drop(state);
+            fired.into_iter().for_each(Waker::wake);
+            state = self.lock();
+        }
+        let now = state.now;
+        let due = state.jobs.range(..=(now, u64::MAX)).count();
+        let ready = state.ready.len();
+        if ready + due == 0 {
+            return false;
+        }
+        state.steps += 1;
+        let chosen = state.random.index(ready + due);
+        if chosen < ready {
+            let id = state.ready.iter().nth(chosen).copied();
+            let id = id.filter(|id| state.ready.remove(id));
+            drop(state);
+            if let Some(id) = id {
+                self.poll(id);
+            }
+        } else {
+            let key = state.jobs.keys().nth(chosen - ready).copied();
+            let job = key.and_then(|key| state.jobs.remove(&key));
+            drop(state);
+            if let Some(job) = job
+                && let Err(panic) = catch_unwind(AssertUnwindSafe(job))
+            {
+                self.lock().escaped = Some(panics::text(&*panic));
+            }
+        }
+        true
+    }
+
+    fn poll(&self, id: TaskId) {
+        let Some((task, waker)) = self.lock().tasks.get_mut(&id).and_then(|slot| {
+            slot.queued = false;
+            slot.task.take().map(|task| (task, slot.waker.clone()))
+        }) else {
+            return;
+        };
+        let mut task = task;
+        match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut Context::from_waker(&waker)))) {
+            Ok(Poll::Pending) => {
+                let mut state = self.lock();
+                let Some(slot) = state.tasks.get_mut(&id) else {
+                    // It was cancelled while it ran.
+                    drop(state);
+                    return drop(task);
+                };
+                slot.task = Some(task);
+            }
+            Ok(Poll::Ready(())) => {
+                drop(task);
+                self.lock().tasks.remove(&id);
+            }
+            Err(panic) => {
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+                let mut state = self.lock();
+                state.tasks.remove(&id);
+                state.escaped = Some(panics::text(&*panic));
+            }
+        }
+    }
+
+    fn idle(&self) {
+        let hook = self.lock().on_idle.clone();
+        if let Some(hook) = hook {
+            hook();
+        }
+    }
+
+    /// Goes on to the next moment at which something happens, but not past `most`.
+    fn advance(&self, most: Option<Moment>) -> bool {
+        let mut state = self.lock();
+        let timer = state.timers.keys().next().map(|(when, _)| *when);
+        let job = state.jobs.keys().next().map(|(when, _)| *when);
+        let Some(next) = [timer, job, most].into_iter().flatten().min() else { return false };
+        state.now = state.now.max(next);
+        true
+    }
+
+    fn wake(&self, id: TaskId) {
+        let mut state = self.lock();
+        if let Some(slot) = state.tasks.get_mut(&id)
+            && !slot.queued
+        {
+            slot.queued = true;
+            state.ready.insert(id);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Takes the timers whose moment has come.
+    fn fire(&mut self) -> Vec<Waker> {
+        let mut fired = Vec::new();
+        while let Some(first) = self.timers.first_entry()
+            && first.key().0 <= self.now
+        {
+            fired.push(first.remove());
+        }
+        fired
+    }
+}
+
+impl Runtime for Executor {
+    fn now(&self) -> Moment {
+        Executor::now(self)
+    }
+
+    fn timer(&self) -> Box<dyn Timer> {
+        Box::new(VirtualTimer { executor: self.clone(), when: None, entry: None })
+    }
+
+    fn spawn(&self, task: Task) {
+        self.add(task, false);
+    }
+
+    fn spawn_thread(&self, job: Job) {
+        let mut state = self.lock();
+        let when = state.now + state.random.delay(THREAD_DELAY);
+        let number = state.number();
+        state.jobs.insert((when, number), job);
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+        let mut state = self.lock();
+        for chunk in bytes.chunks_mut(8) {
+            let random = state.random.next().to_be_bytes();
+            for (byte, random) in chunk.iter_mut().zip(random) {
+                *byte = random;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct TaskWaker {
+    executor: Executor,
+    id: TaskId,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.executor.wake(self.id);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.executor.wake(self.id);
+    }
+}
+
+struct VirtualTimer {
+    executor: Executor,
+    when: Option<Moment>,
+    entry: Option<(Moment, u64)>,
+}
+
+impl VirtualTimer {
+    fn leave(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            let waker = self.executor.lock().timers.remove(&entry);
+            drop(waker);
+        }
+    }
+}
+
+impl Timer for VirtualTimer {
+    fn reset(&mut self, when: Option<Moment>) {
+        if self.when != when {
+            self.leave();
+            self.when = when;
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(when) = self.when else { return Poll::Pending };
+        let mut state = self.executor.lock();
+        if when <= state.now {
+            drop(state);
+            self.leave();
+            self.when = None;
+            return Poll::Ready(());
+        }
+        let entry = match self.entry {
+            Some(entry) => entry,
+            None => (when, state.number()),
+        };
+        let before = state.timers.insert(entry, cx.waker().clone());
+        drop(state);
+        drop(before);
+        self.entry = Some(entry);
+        Poll::Pending
+    }
+}
+
+impl Drop for VirtualTimer {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// See [`Executor::sleep`].
+pub(crate) struct Sleep(VirtualTimer);
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_passes_only_when_nothing_can_run() {
+        let executor = Executor::new(Random::new(1, 0));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        for seconds in [3, 1, 2] {
+            let (executor, seen) = (executor.clone(), Arc::clone(&seen));
+            let sleep = executor.sleep(Duration::from_secs(seconds));
+            executor.clone().spawn_task(async move {
+                sleep.await;
+                seen.lock().unwrap().push((seconds, executor.now().since_origin().as_secs()));
+            });
+        }
+        while executor.turn() {}
+        assert_eq!(*seen.lock().unwrap(), [(1, 1), (2, 2), (3, 3)]);
+        assert_eq!(executor.left(), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_thread_that_blocks_does_not_stop_the_world() {
+        let executor = Executor::new(Random::new(2, 0));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let (world, first) = (executor.clone(), Arc::clone(&order));
+        executor.spawn_thread(Box::new(move || {
+            world.block(Duration::from_secs(5));
+            first.lock().unwrap().push("thread");
+        }));
+        let (sleep, second) = (executor.sleep(Duration::from_secs(2)), Arc::clone(&order));
+        executor.spawn_task(async move {
+            sleep.await;
+            second.lock().unwrap().push("task");
+        });
+        while executor.turn() {}
+        assert_eq!(*order.lock().unwrap(), ["task", "thread"]);
+    }
+}

@@ -1,0 +1,213 @@
+//! What is seen of one `subscriptions/listen`, and the laws as they look from its client.
+//!
+//! Times are positions in what the client is given: a notification that was written before a change does not tell of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::law::{Law, Violation};
+use crate::script::changes::{Change, Filter};
+
+const ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// One subscription.
+#[derive(Debug)]
+pub(crate) struct SubscriptionFacts {
+    filter: Filter,
+    pub(crate) acknowledged: bool,
+    /// It has been answered: with its result, or with an error.
+    pub(crate) ended: bool,
+    /// The client has given it up, or the server may have begun to end it.
+    pub(crate) given_up: bool,
+    /// How often each thing has changed since the client asked, without those that were told.
+    changes: BTreeMap<Change, u64>,
+    /// What changed while the subscription was open for certain, and where the client was then.
+    owed: BTreeMap<Change, u64>,
+    /// Of these, what the server has had the time to write.
+    late: BTreeMap<Change, u64>,
+}
+
+/// The subscription that a notification says it belongs to, as JSON text.
+pub(crate) fn id_of(params: &Value) -> Option<String> {
+    params["_meta"].get(ID).map(Value::to_string)
+}
+
+impl SubscriptionFacts {
+    pub(crate) fn new(filter: Filter) -> Self {
+        Self {
+            filter,
+            acknowledged: false,
+            ended: false,
+            given_up: false,
+            changes: BTreeMap::new(),
+            owed: BTreeMap::new(),
+            late: BTreeMap::new(),
+        }
+    }
+
+    /// It is open for certain.
+    pub(crate) fn is_open(&self) -> bool {
+        self.acknowledged && !self.ended && !self.given_up
+    }
+
+    /// How many resources it names, the same one twice if it is named twice.
+    pub(crate) fn resources(&self) -> usize {
+        self.filter.uris.len()
+    }
+
+    /// The client gives it up, or the connection begins to end.
+    pub(crate) fn give_up(&mut self) {
+        self.given_up = true;
+        self.owed.clear();
+    }
+
+    /// The server is about to change; the client has been given this much.
+    pub(crate) fn changed(&mut self, change: Change, position: u64) {
+        *self.changes.entry(change).or_default() += 1;
+        if self.is_open() && self.filter.wants(change) {
+            self.owed.insert(change, position);
+        }
+    }
+
+    /// Nothing can run: what is owed waits to be read now.
+    pub(crate) fn settle(&mut self) {
+        self.late.append(&mut self.owed.clone());
+    }
+
+    /// L2: a client that reads has been told of everything.
+    pub(crate) fn all_told(&self, id: &str) -> Result<(), Violation> {
+        match self.owed.keys().next() {
+            Some(change) => broken(Law::Answer, format!("{change:?} was not told on the subscription {id}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A notification of this subscription, which ends at this position.
+    pub(crate) fn notified(&mut self, id: &str, method: &str, params: &Value, position: u64) -> Result<(), Violation> {
+        if self.ended {
+            return broken(Law::Order, format!("{method} behind the end of the subscription {id}"));
+        }
+        if method == "notifications/subscriptions/acknowledged" {
+            return self.acknowledge(id, params);
+        }
+        if !self.acknowledged {
+            return broken(Law::Order, format!("{method} before the acknowledgement of the subscription {id}"));
+        }
+        let Some(change) = Change::of_notification(method, params).filter(|change| self.filter.wants(*change)) else {
+            return broken(Law::Identity, format!("{method} on the subscription {id}, which did not ask for it"));
+        };
+        let changes = self.changes.entry(change).or_default();
+        if *changes == 0 {
+            return broken(Law::Identity, format!("{change:?} is told on the subscription {id} and did not happen"));
+        }
+        *changes -= 1;
+        for due in [&mut self.owed, &mut self.late] {
+            if due.get(&change).is_some_and(|changed| *changed < position) {
+                due.remove(&change);
+            }
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, id: &str, params: &Value) -> Result<(), Violation> {
+        if std::mem::replace(&mut self.acknowledged, true) {
+            return broken(Law::OneEnding, format!("the subscription {id} is acknowledged twice"));
+        }
+        if !self.filter.is_promised_by(&params["notifications"]) {
+            let what = format!("the subscription {id} is acknowledged with {}", params["notifications"]);
+            return broken(Law::Identity, what);
+        }
+        Ok(())
+    }
+
+    /// Its request is answered. L1: once. L5: one that was acknowledged ends with its result, which names it. L9: behind
+    /// everything that waited to be read.
+    pub(crate) fn answered(&mut self, id: &str, result: Option<&str>) -> Result<(), Violation> {
+        if std::mem::replace(&mut self.ended, true) {
+            return broken(Law::OneEnding, format!("the subscription {id} ends twice"));
+        }
+        if !self.acknowledged {
+            return match result {
+                Some(_) => broken(Law::Order, format!("the subscription {id} has a result and no acknowledgement")),
+                None => Ok(()),
+            };
+        }
+        let result = result.and_then(|result| serde_json::from_str::<Value>(result).ok());
+        let Some(result) = result else {
+            return broken(Law::Closing, format!("the subscription {id} was acknowledged and ends with an error"));
+        };
+        if id_of(&result).as_deref() != Some(id) {
+            return broken(Law::Identity, format!("the result of the subscription {id} names another"));
+        }
+        match self.late.keys().next() {
+            Some(change) => broken(Law::Order, format!("the subscription {id} ends before {change:?} is told")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn broken(law: Law, what: String) -> Result<(), Violation> {
+    Err(Violation { law, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LIST: &str = "notifications/tools/list_changed";
+
+    fn open() -> SubscriptionFacts {
+        let filter = Filter { tools: Some(true), ..Filter::default() };
+        let mut facts = SubscriptionFacts::new(filter.clone());
+        let params = json!({ "notifications": filter.to_json() });
+        assert_eq!(facts.notified("1", "notifications/subscriptions/acknowledged", &params, 1), Ok(()));
+        facts
+    }
+
+    fn law(result: Result<(), Violation>) -> Option<Law> {
+        result.err().map(|violation| violation.law)
+    }
+
+    #[test]
+    fn a_change_is_owed_until_it_is_told_behind_it() {
+        let mut facts = open();
+        facts.changed(Change::Tools, 10);
+        facts.changed(Change::Prompts, 10);
+        assert_eq!(law(facts.all_told("1")), Some(Law::Answer));
+        assert_eq!(facts.notified("1", LIST, &json!({}), 11), Ok(()));
+        assert_eq!(facts.all_told("1"), Ok(()));
+        facts.changed(Change::Tools, 12);
+        facts.changed(Change::Tools, 13);
+        assert_eq!(facts.notified("1", LIST, &json!({}), 12), Ok(()));
+        assert_eq!(law(facts.all_told("1")), Some(Law::Answer));
+    }
+
+    #[test]
+    fn what_was_not_asked_for_did_not_happen_or_comes_too_early_is_found() {
+        let mut facts = open();
+        assert_eq!(law(facts.notified("1", LIST, &json!({}), 2)), Some(Law::Identity));
+        facts.changed(Change::Prompts, 2);
+        assert_eq!(law(facts.notified("1", "notifications/prompts/list_changed", &json!({}), 3)), Some(Law::Identity));
+        assert_eq!(law(facts.acknowledge("1", &json!({}))), Some(Law::OneEnding));
+        let mut facts = SubscriptionFacts::new(Filter::default());
+        assert_eq!(law(facts.notified("1", LIST, &json!({}), 2)), Some(Law::Order));
+    }
+
+    #[test]
+    fn an_end_is_one_result_behind_what_waited() {
+        let result = json!({ "_meta": { ID: 1 } }).to_string();
+        let mut facts = open();
+        facts.changed(Change::Tools, 10);
+        assert_eq!(facts.answered("1", Some(&result)), Ok(()));
+        assert_eq!(law(facts.answered("1", Some(&result))), Some(Law::OneEnding));
+        assert_eq!(law(facts.notified("1", LIST, &json!({}), 11)), Some(Law::Order));
+        let mut facts = open();
+        facts.changed(Change::Tools, 10);
+        facts.settle();
+        assert_eq!(law(facts.answered("1", Some(&result))), Some(Law::Order));
+        assert_eq!(law(open().answered("1", None)), Some(Law::Closing));
+    }
+}
