@@ -12,7 +12,7 @@ mod welcome;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use client::{Ending, Failure};
+use client::{ExitStatus, Failure};
 
 /// Model Context Protocol servers and clients that keep their promises when connections do not.
 #[derive(Parser)]
@@ -26,20 +26,20 @@ struct Arguments {
 enum Command {
     /// Serves the bundled reference server: on standard input and output, or on a socket.
     Serve(serve::Options),
-    /// Lists what a server has: its tools, resources, templates and prompts.
-    List(client::list::Options),
+    /// Lists the tools, resources, resource templates and prompts of a server.
+    List(client::commands::list::Options),
     /// Calls a tool of a server.
-    Call(client::call::Options),
+    Call(client::commands::call::Options),
     /// Reads a resource of a server.
-    Read(client::read::Options),
-    /// Fills in a prompt of a server.
-    Prompt(client::prompt::Options),
-    /// Forgets the tokens of a server.
-    Logout(client::logout::Options),
+    Read(client::commands::read::Options),
+    /// Gets a prompt of a server, with its arguments filled in.
+    Prompt(client::commands::prompt::Options),
+    /// Deletes the stored tokens of a server and revokes them if possible.
+    Logout(client::commands::logout::Options),
 }
 
 impl Command {
-    /// What is worth a line on standard error unless `RUST_LOG` says so: people who use a server are not those who mend it.
+    /// The log level unless `RUST_LOG` sets one. Users of a server cannot fix it, so warnings about it need `--verbose`.
     fn log_level(&self) -> &'static str {
         let verbose = match self {
             Self::Serve(_) | Self::Logout(_) => true,
@@ -58,31 +58,31 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            output::say(format_args!("steadfast: there is no runtime: {error}"));
-            return Ending::NotSent.into();
+            output::eprint_line(format_args!("steadfast: failed to start the async runtime: {error}"));
+            return ExitStatus::NotSent.into();
         }
     };
     let code = runtime.block_on(run(arguments));
-    // Nothing that blocks a thread keeps a command that has ended.
+    // A blocked thread must not delay the exit.
     runtime.shutdown_background();
     log::finish();
     code
 }
 
 async fn run(arguments: Arguments) -> ExitCode {
-    let ended = match arguments.command {
-        Command::Serve(options) => serve::run(options).await.map(|()| Ending::Done).map_err(Failure::from),
-        Command::List(options) => client::list::run(options).await,
-        Command::Call(options) => client::call::run(options).await,
-        Command::Read(options) => client::read::run(options).await,
-        Command::Prompt(options) => client::prompt::run(options).await,
-        Command::Logout(options) => client::logout::run(options).await,
+    let result = match arguments.command {
+        Command::Serve(options) => serve::run(options).await.map(|()| ExitStatus::Success).map_err(Failure::from),
+        Command::List(options) => client::commands::list::run(options).await,
+        Command::Call(options) => client::commands::call::run(options).await,
+        Command::Read(options) => client::commands::read::run(options).await,
+        Command::Prompt(options) => client::commands::prompt::run(options).await,
+        Command::Logout(options) => client::commands::logout::run(options).await,
     };
-    match ended {
-        Ok(ending) => ending.into(),
+    match result {
+        Ok(status) => status.into(),
         Err(failure) => {
-            output::say(failure.in_words());
-            failure.ending().into()
+            output::eprint_line(failure.message());
+            failure.exit_status().into()
         }
     }
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_well_formed() {
         Arguments::command().debug_assert();
     }
 }

@@ -1,16 +1,16 @@
-//! What the command writes. Whoever reads it may leave at any time (`| head -1`), and nothing here panics about that.
+//! Writing to standard output and standard error. The reader may close a pipe at any time (`| head -1`): that never panics.
 //!
-//! A reader of standard output who has left wants no more: the rest is not written, and the command ends as it would have,
-//! with the code of its outcome. Any other trouble, a full disk say, is told. Standard error is for whoever is there to read it.
+//! A closed standard output is not an error: the rest of the output is dropped, and the exit code is that of the request. Any
+//! other failure, such as a full disk, is reported. Failures of standard error are ignored.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Prints to standard output, for people and scripts.
+/// Prints to standard output.
 ///
 /// # Errors
 ///
-/// If it could not be written, for any other reason than that nobody reads it any more.
+/// If the write fails for any reason other than a closed pipe.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     write(&mut io::stdout().lock(), text)
 }
@@ -22,25 +22,25 @@ fn write(out: &mut impl Write, text: &str) -> io::Result<()> {
     }
 }
 
-/// Says something on standard error, in a line.
-pub(crate) fn say(words: impl fmt::Display) {
-    put(&format!("{words}\n"));
+/// Prints a line to standard error.
+pub(crate) fn eprint_line(text: impl fmt::Display) {
+    eprint(&format!("{text}\n"));
 }
 
-/// Says something on standard error, as it is.
-pub(crate) fn put(words: &str) {
-    // If standard error cannot be written to there is nowhere left to say so.
-    let _ = write(&mut io::stderr().lock(), words);
+/// Prints to standard error.
+pub(crate) fn eprint(text: &str) {
+    // There is nowhere left to report a failure of standard error.
+    let _ = write(&mut io::stderr().lock(), text);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Fails in its own way, always.
-    struct Failing(io::ErrorKind);
+    /// Every write fails with this error.
+    struct FailingWriter(io::ErrorKind);
 
-    impl Write for Failing {
+    impl Write for FailingWriter {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
             Err(self.0.into())
         }
@@ -51,8 +51,8 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_has_left_is_no_failure_and_a_full_disk_is_one() {
-        assert!(write(&mut Failing(io::ErrorKind::BrokenPipe), "text").is_ok());
-        assert!(write(&mut Failing(io::ErrorKind::StorageFull), "text").is_err());
+    fn a_closed_pipe_is_not_an_error_and_a_full_disk_is() {
+        assert!(write(&mut FailingWriter(io::ErrorKind::BrokenPipe), "text").is_ok());
+        assert!(write(&mut FailingWriter(io::ErrorKind::StorageFull), "text").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `steadfast serve`: where the reference server listens.
+//! `steadfast serve`: runs the reference server on standard input and output, a socket or HTTP.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use steadfast::transport::http::HttpOptions;
 use steadfast::transport::stream::Stream;
 use steadfast::{Error, Limits, Outcome};
 
-use crate::output::say;
+use crate::output::eprint_line;
 use crate::reference::Reference;
 use crate::{conformance, welcome};
 
@@ -19,9 +19,9 @@ const HELP: &str = "Example:
   steadfast serve --http 127.0.0.1:3210
 
 Exit codes:
-  0  served until its client left, or until a signal
-  2  the command line makes no sense
-  3  it could not begin: an address that is in use, for example";
+  0  the client closed the connection, or a signal stopped the server
+  2  usage error
+  3  the server could not start: an address in use, for example";
 
 #[derive(Args)]
 #[command(after_help = HELP)]
@@ -29,32 +29,32 @@ pub(crate) struct Options {
     /// Listen on a Unix socket at this path instead of standard input and output.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tcp", "http"])]
     unix: Option<PathBuf>,
-    /// Listen on this address instead of standard input and output. Only loopback addresses: there is no encryption.
+    /// Listen on this TCP address instead of standard input and output. Loopback only, since there is no encryption.
     #[arg(long, value_name = "ADDR", conflicts_with = "http")]
     tcp: Option<SocketAddr>,
-    /// Serve Streamable HTTP at /mcp on this address. Only loopback addresses: there is no encryption.
+    /// Serve Streamable HTTP at /mcp on this address. Loopback only, since there is no encryption.
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
-    /// Serve the deprecated HTTP+SSE transport of 2024-11-05 too, at /sse, for clients that know no other.
+    /// Also serve the deprecated HTTP+SSE transport of 2024-11-05 at /sse.
     #[arg(long, requires = "http")]
     legacy_sse: bool,
-    /// The longest message taken, in bytes.
+    /// Limit of the length of a message, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().message_bytes)]
     max_frame: usize,
-    /// How many requests may run at once.
+    /// Limit of requests in flight per connection.
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().in_flight)]
     max_in_flight: usize,
-    /// How long a call may take before it is answered with an error and stopped, in milliseconds. A day unless told.
+    /// Deadline of a request in milliseconds: after it the handler is stopped and the response is an error. Default: one day.
     #[arg(long, value_name = "MS")]
     deadline: Option<u64>,
-    /// How long running calls may go on to answer after the client has closed its end, in milliseconds.
+    /// How long requests in flight may still respond after the client closed its end, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     drain: u64,
-    /// How long a session without a request and without an open stream is kept, in milliseconds (--http, up to revision
-    /// 2025-11-25). Ten minutes unless told.
+    /// Idle timeout of a session without a request or an open stream, in milliseconds (with --http, up to revision
+    /// 2025-11-25). Default: ten minutes.
     #[arg(long, value_name = "MS")]
     session_idle: Option<u64>,
-    /// Serve what the official conformance suite looks for instead of the reference server.
+    /// Serve the fixtures of the official conformance suite instead of the reference server.
     #[arg(long)]
     conformance: bool,
 }
@@ -72,83 +72,90 @@ impl Options {
     }
 }
 
-/// Serves until the end. That of the process is left to `main`, which has the last lines of the log written.
+/// Serves until the client closes the connection or a signal arrives. `main` exits the process, after it flushed the log.
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let limits = options.limits();
     let server = if options.conformance { conformance::server() } else { Reference::default().into_server() };
     match (options.unix, options.tcp, options.http) {
-        (Some(path), _, _) => on_unix(server, limits, path).await,
-        (None, Some(address), _) => on_tcp(server, limits, address).await,
+        (Some(path), _, _) => serve_unix(server, limits, path).await,
+        (None, Some(address), _) => serve_tcp(server, limits, address).await,
         (None, None, Some(address)) => {
             let mut http = HttpOptions::new().with_limits(limits);
             http.session_idle = options.session_idle.map_or(http.session_idle, Duration::from_millis);
-            on_http(server, http, address, options.legacy_sse).await
+            serve_http_at(server, http, address, options.legacy_sse).await
         }
         (None, None, None) => {
-            welcome::at_a_terminal();
+            welcome::print_at_terminal();
             server.serve_stdio().with_limits(limits).keep_process().await
         }
     }
 }
 
-/// Where clients of 2024-11-05 look for it.
+/// The path at which clients of 2024-11-05 expect the event stream.
 const LEGACY_SSE: &str = "/sse";
 
-async fn on_http(server: Server, options: HttpOptions, address: SocketAddr, legacy_sse: bool) -> Result<(), Error> {
-    refuse_the_public(address)?;
+async fn serve_http_at(
+    server: Server,
+    options: HttpOptions,
+    address: SocketAddr,
+    legacy_sse: bool,
+) -> Result<(), Error> {
+    require_loopback(address)?;
     let options = if legacy_sse { options.legacy_sse(LEGACY_SSE) } else { options };
     let serving = server.serve_http(address).with_options(options).keep_process();
-    // Without an address there is nothing to say: serving says why.
+    // Without an address the bind failed: `serving` returns the error.
     if let Some(address) = serving.local_address() {
-        say(format_args!("steadfast: listening on http://{address}/mcp"));
+        eprint_line(format_args!("steadfast: listening on http://{address}/mcp"));
         if legacy_sse {
-            say(format_args!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05"));
+            eprint_line(format_args!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05"));
         }
     }
     serving.await
 }
 
 #[cfg(unix)]
-async fn on_unix(server: Server, limits: Limits, path: PathBuf) -> Result<(), Error> {
-    // A socket that a server left behind when it was killed is in the way of the next one; a file of another kind is not ours.
+async fn serve_unix(server: Server, limits: Limits, path: PathBuf) -> Result<(), Error> {
+    // A killed server leaves its socket file, which prevents the next bind. A file of another type is never removed.
     if std::os::unix::net::UnixStream::connect(&path).is_err() {
         use std::os::unix::fs::FileTypeExt;
         let stale = std::fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_socket());
         if stale {
-            std::fs::remove_file(&path).map_err(not_begun)?;
+            std::fs::remove_file(&path).map_err(start_error)?;
         }
     }
-    let listener = tokio::net::UnixListener::bind(&path).map_err(not_begun)?;
-    say(format_args!("steadfast: serving on {}", path.display()));
+    let listener = tokio::net::UnixListener::bind(&path).map_err(start_error)?;
+    eprint_line(format_args!("steadfast: serving on {}", path.display()));
     let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
-    let ended = each(server, limits, accept).await;
-    // Left behind, it would only be in the way.
+    let result = serve_connections(server, limits, accept).await;
+    // The next server could not bind to a leftover socket file.
     let _ = std::fs::remove_file(&path);
-    ended
+    result
 }
 
 #[cfg(not(unix))]
-async fn on_unix(_server: Server, _limits: Limits, _path: PathBuf) -> Result<(), Error> {
+async fn serve_unix(_server: Server, _limits: Limits, _path: PathBuf) -> Result<(), Error> {
     Err(Error::usage("Unix sockets are not available on this system"))
 }
 
-async fn on_tcp(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
-    refuse_the_public(address)?;
-    let listener = tokio::net::TcpListener::bind(address).await.map_err(not_begun)?;
-    say(format_args!("steadfast: serving on {}", listener.local_addr().map_err(not_begun)?));
+async fn serve_tcp(server: Server, limits: Limits, address: SocketAddr) -> Result<(), Error> {
+    require_loopback(address)?;
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(start_error)?;
+    eprint_line(format_args!("steadfast: serving on {}", listener.local_addr().map_err(start_error)?));
     let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
-    each(server, limits, accept).await
+    serve_connections(server, limits, accept).await
 }
 
-fn refuse_the_public(address: SocketAddr) -> Result<(), Error> {
+fn require_loopback(address: SocketAddr) -> Result<(), Error> {
     if address.ip().is_loopback() {
         return Ok(());
     }
-    Err(Error::usage(format!("{address} is not a loopback address, and there is no encryption and no login here")))
+    Err(Error::usage(format!(
+        "{address} is not a loopback address: this server has neither encryption nor authorization"
+    )))
 }
 
-/// Serves every peer that comes, until a signal.
-async fn each<T: Transport>(
+/// Serves each accepted connection in a task of its own, until a signal.
+async fn serve_connections<T: Transport>(
     server: Server,
     limits: Limits,
     accept: impl AsyncFn() -> std::io::Result<T>,
@@ -167,20 +174,20 @@ async fn each<T: Transport>(
             Ok(transport) => {
                 let mut stopped = stopped.clone();
                 let shutdown = async move {
-                    // An error means that whoever says so is gone: that is a shutdown too.
+                    // An error means that the sender was dropped: that is a shutdown too.
                     let _ = stopped.wait_for(|stopped| *stopped).await;
                 };
                 let serving = server.clone().serve(transport).with_limits(limits.clone()).with_shutdown(shutdown);
                 connections.spawn(serving.into_future());
             }
             Err(error) => {
-                // Too many open files, for example: it passes, or it does not; a busy loop helps neither.
-                tracing::warn!(%error, "a connection could not be accepted");
+                // Too many open files, for example. Wait instead of retrying in a busy loop.
+                tracing::warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
-    // All receivers gone means that there is no connection to be told.
+    // An error means that there is no connection left to shut down.
     let _ = stop.send(true);
     connections.join_all().await;
     Ok(())
@@ -199,12 +206,12 @@ async fn signal() {
             return;
         }
     }
-    // Without a way to hear of signals, the system ends the process itself.
+    // If signals cannot be handled, their default action ends the process.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-fn not_begun(error: std::io::Error) -> Error {
+fn start_error(error: std::io::Error) -> Error {
     Error::transport(Outcome::NotSent, error)
 }

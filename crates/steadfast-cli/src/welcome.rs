@@ -1,15 +1,15 @@
-//! What a person sees who starts the server at a terminal.
+//! The text printed when the server is started at a terminal.
 
 use std::io::IsTerminal;
 
-/// Says what this is, how to speak to it and how to add it to a client, if a person is there to read it. Standard output is
-/// the protocol's, so it goes to standard error.
-pub(crate) fn at_a_terminal() {
+/// If standard input and standard error are a terminal: prints what the server is, a message to paste and how to add it to a
+/// client. Standard output carries the protocol, so the text goes to standard error.
+pub(crate) fn print_at_terminal() {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return;
     }
     let program = std::env::current_exe().map_or_else(|_| "steadfast".to_owned(), |path| path.display().to_string());
-    crate::output::put(&text(&program));
+    crate::output::eprint(&text(&program));
 }
 
 fn text(program: &str) -> String {
@@ -17,7 +17,7 @@ fn text(program: &str) -> String {
     format!(
         r#"steadfast {version}: the reference MCP server, on standard input and output.
 
-It waits for an MCP client: one JSON-RPC message a line. Try it by hand, paste a line:
+It expects JSON-RPC messages, one per line. To try it by hand, paste this line:
 
 {{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"add","arguments":{{"a":2,"b":3}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}
 
@@ -29,7 +29,7 @@ To add it to a client (Claude Desktop, Cursor and others), put this in its MCP c
   }}
 }}
 
-Ctrl-D ends the conversation, Ctrl-C shuts the server down.
+Ctrl-D closes the connection, Ctrl-C shuts the server down.
 
 "#,
         version = env!("CARGO_PKG_VERSION"),
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_to_be_pasted_is_json() {
+    fn the_lines_to_paste_are_json() {
         let text = text("C:\\tools\\steadfast");
         let line = text.lines().find(|line| line.starts_with("{\"jsonrpc\"")).unwrap();
         assert!(serde_json::from_str::<serde_json::Value>(line).is_ok());

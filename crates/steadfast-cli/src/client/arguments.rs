@@ -1,4 +1,4 @@
-//! The arguments of a call, as they are typed: `--arg name=value`, files, or all of them in JSON.
+//! The arguments of a tool call on the command line: `--arg name=value`, files, or a JSON object.
 
 use std::io::Read as _;
 
@@ -8,99 +8,99 @@ use steadfast::{Error, JsonObject};
 
 use super::schema;
 
-/// What a tool is called with.
+/// The options for the arguments of a tool.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// An argument. JSON is taken as JSON, unless the tool wants text there; anything else is text. One that the tool does
-    /// not have is sent with a warning, or not at all if the tool's schema refuses others. May be given more than once
+    /// Set an argument. A value that is JSON is sent as JSON unless the tool's schema says string; any other value is a string.
+    /// An argument that the schema does not list is sent with a warning, unless the schema rejects it. May be repeated
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     pairs: Vec<String>,
-    /// An argument whose text is in a file; `-` is standard input. May be given more than once
+    /// Set an argument to the text of a file; `-` is standard input. May be repeated
     #[arg(long = "arg-file", value_name = "NAME=PATH")]
     files: Vec<String>,
-    /// All arguments: a JSON object, @PATH for one in a file, or - for standard input. They are sent as they are
+    /// Set all arguments: a JSON object, @PATH to read it from a file, or - for standard input. Sent without any check
     #[arg(long = "arguments-json", value_name = "JSON", conflicts_with_all = ["pairs", "files"])]
-    whole: Option<String>,
+    object: Option<String>,
 }
 
-/// Arguments that may have to wait for the tool's schema to become what they are.
-pub(super) struct Typed {
-    /// Each with its text, if it was typed as one.
+/// Parsed arguments. The tool's schema decides whether a value such as `7` is a number or a string.
+pub(crate) struct ParsedArguments {
+    /// Name, value, and the text that the value was parsed from if it came from `--arg`.
     arguments: Vec<(String, Value, Option<String>)>,
-    /// They were given one by one, and not as an object that is sent as it is.
-    named: bool,
+    /// Given with `--arg` and `--arg-file`, not as one object.
+    by_name: bool,
 }
 
 impl Arguments {
-    pub(super) fn read(&self) -> Result<Typed, Error> {
-        if let Some(text) = &self.whole {
+    pub(crate) fn parse(&self) -> Result<ParsedArguments, Error> {
+        if let Some(text) = &self.object {
             let object = object(text)?;
             let arguments = object.into_iter().map(|(name, value)| (name, value, None)).collect();
-            return Ok(Typed { arguments, named: false });
+            return Ok(ParsedArguments { arguments, by_name: false });
         }
-        let mut typed = Typed { arguments: Vec::new(), named: true };
+        let mut parsed = ParsedArguments { arguments: Vec::new(), by_name: true };
         for argument in &self.pairs {
             let (name, text) = pair(argument)?;
             let value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
-            typed.add(name, value, Some(text.to_owned()))?;
+            parsed.add(name, value, Some(text.to_owned()))?;
         }
         for file in &self.files {
             let (name, path) = pair(file)?;
-            typed.add(name, contents(path)?.into(), None)?;
+            parsed.add(name, contents(path)?.into(), None)?;
         }
-        Ok(typed)
+        Ok(parsed)
     }
 }
 
-impl Typed {
+impl ParsedArguments {
     fn add(&mut self, name: &str, value: Value, text: Option<String>) -> Result<(), Error> {
         let before = self.arguments.iter().map(|(known, ..)| &**known);
-        first_of_its_name(name, before, &format!("; a list is JSON: {name}='[1, 2]'"))?;
+        reject_duplicate(name, before, &format!("; to send a list use JSON: {name}='[1, 2]'"))?;
         self.arguments.push((name.to_owned(), value, text));
         Ok(())
     }
 
-    /// The names that were typed one by one. With any the tool's schema makes a difference: a name may not be one of its,
-    /// and a value may be text or something else.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.arguments.iter().filter(|_| self.named).map(|(name, ..)| name.as_str())
+    /// The names given with `--arg` and `--arg-file`. If there are any, the tool's schema is needed: to check the names, and to
+    /// decide between strings and other values.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.arguments.iter().filter(|_| self.by_name).map(|(name, ..)| name.as_str())
     }
 
-    /// The arguments. What looks like a number is text where the tool takes text and no numbers.
-    pub(super) fn settle(self, input_schema: Option<&JsonObject>) -> JsonObject {
+    /// The arguments. A value that was parsed as JSON becomes a string if the schema allows a string and not its type.
+    pub(crate) fn resolve(self, input_schema: Option<&JsonObject>) -> JsonObject {
         let parameters = input_schema.map(schema::parameters).unwrap_or_default();
-        let wanted = |name: &str| parameters.iter().find(|parameter| parameter.name == name)?.types();
-        let settled = |(name, value, text): (String, Value, Option<String>)| {
-            let value = match (text, wanted(&name)) {
-                (Some(text), Some(types)) if types.contains(&"string") && !fits(&value, &types) => text.into(),
+        let types_of = |name: &str| parameters.iter().find(|parameter| parameter.name == name)?.types();
+        let resolve = |(name, value, text): (String, Value, Option<String>)| {
+            let value = match (text, types_of(&name)) {
+                (Some(text), Some(types)) if types.contains(&"string") && !has_type(&value, &types) => text.into(),
                 _ => value,
             };
             (name, value)
         };
-        self.arguments.into_iter().map(settled).collect()
+        self.arguments.into_iter().map(resolve).collect()
     }
 }
 
-fn fits(value: &Value, types: &[&str]) -> bool {
+fn has_type(value: &Value, types: &[&str]) -> bool {
     let found = schema::type_of(value);
     types.contains(&found) || (found == "integer" && types.contains(&"number"))
 }
 
-/// Each `name=value`, taken apart, where values are text.
-pub(super) fn pairs(arguments: &[String]) -> Result<Vec<(&str, &str)>, Error> {
+/// Splits each `name=value`; values are strings.
+pub(crate) fn pairs(arguments: &[String]) -> Result<Vec<(&str, &str)>, Error> {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for argument in arguments {
         let (name, value) = pair(argument)?;
-        first_of_its_name(name, pairs.iter().map(|(known, _)| *known), "")?;
+        reject_duplicate(name, pairs.iter().map(|(known, _)| *known), "")?;
         pairs.push((name, value));
     }
     Ok(pairs)
 }
 
-/// One that is given twice would silently be one of the two. `hint` is what may have been meant.
-fn first_of_its_name<'a>(name: &str, mut before: impl Iterator<Item = &'a str>, hint: &str) -> Result<(), Error> {
+/// An argument given twice is an error: otherwise one value would be dropped silently. `hint` is appended to the message.
+fn reject_duplicate<'a>(name: &str, mut before: impl Iterator<Item = &'a str>, hint: &str) -> Result<(), Error> {
     if before.any(|known| known == name) {
-        return Err(Error::usage(format!("the argument `{name}` is given twice{hint}")));
+        return Err(Error::usage(format!("argument `{name}` is given twice{hint}")));
     }
     Ok(())
 }
@@ -108,12 +108,12 @@ fn first_of_its_name<'a>(name: &str, mut before: impl Iterator<Item = &'a str>, 
 fn pair(argument: &str) -> Result<(&str, &str), Error> {
     match argument.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
-        _ => Err(Error::usage(format!("`{argument}` is not name=value"))),
+        _ => Err(Error::usage(format!("`{argument}` is not of the form NAME=VALUE"))),
     }
 }
 
 fn object(text: &str) -> Result<JsonObject, Error> {
-    // Neither could begin a JSON object.
+    // Neither `@` nor `-` can start a JSON object.
     let text = match text.strip_prefix('@') {
         Some(path) => contents(path)?,
         None if text == "-" => contents(text)?,
@@ -128,7 +128,7 @@ fn contents(path: &str) -> Result<String, Error> {
         "-" => std::io::stdin().read_to_string(&mut text).map(|_| text),
         path => std::fs::read_to_string(path),
     };
-    read.map_err(|error| Error::usage(format!("`{path}` cannot be read: {error}")))
+    read.map_err(|error| Error::usage(format!("failed to read `{path}`: {error}")))
 }
 
 #[cfg(test)]
@@ -137,19 +137,19 @@ mod tests {
 
     use super::*;
 
-    fn typed(arguments: &[&str]) -> Result<Typed, Error> {
+    fn parse(arguments: &[&str]) -> Result<ParsedArguments, Error> {
         let pairs = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        Arguments { pairs, files: Vec::new(), whole: None }.read()
+        Arguments { pairs, files: Vec::new(), object: None }.parse()
     }
 
-    fn settled(argument: &str, schema: &Value) -> Value {
+    fn resolve(argument: &str, schema: &Value) -> Value {
         let schema = json!({ "properties": { "a": schema } });
-        typed(&[argument]).unwrap().settle(schema.as_object()).remove("a").unwrap()
+        parse(&[argument]).unwrap().resolve(schema.as_object()).remove("a").unwrap()
     }
 
     #[test]
     fn arguments_are_json_where_they_can_be() {
-        let alone = |argument: &str| typed(&[argument]).unwrap().settle(None).remove("a").unwrap();
+        let alone = |argument: &str| parse(&[argument]).unwrap().resolve(None).remove("a").unwrap();
         assert_eq!(alone("a=7"), 7);
         assert_eq!(alone("a=true"), true);
         assert_eq!(alone("a=[1]"), json!([1]));
@@ -160,30 +160,30 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_number_is_text_where_the_tool_takes_text() {
-        assert_eq!(settled("a=7", &json!({ "type": "string" })), "7");
-        assert_eq!(settled("a=1.50", &json!({ "type": ["string", "null"] })), "1.50");
-        assert_eq!(settled("a=[1]", &json!({ "type": "string" })), "[1]");
-        assert_eq!(settled("a=true", &json!({ "enum": ["true", "false"] })), "true");
-        assert_eq!(settled("a=7", &json!({ "type": "number" })), 7);
-        assert_eq!(settled("a=7", &json!({ "type": ["string", "integer"] })), 7);
-        assert_eq!(settled("a=null", &json!({ "type": ["string", "null"] })), Value::Null);
-        assert_eq!(settled("a=7", &json!({})), 7);
-        // It does not fit either way: the server says so.
-        assert_eq!(settled("a=7", &json!({ "type": "boolean" })), 7);
+    fn a_json_value_is_a_string_where_the_schema_says_string() {
+        assert_eq!(resolve("a=7", &json!({ "type": "string" })), "7");
+        assert_eq!(resolve("a=1.50", &json!({ "type": ["string", "null"] })), "1.50");
+        assert_eq!(resolve("a=[1]", &json!({ "type": "string" })), "[1]");
+        assert_eq!(resolve("a=true", &json!({ "enum": ["true", "false"] })), "true");
+        assert_eq!(resolve("a=7", &json!({ "type": "number" })), 7);
+        assert_eq!(resolve("a=7", &json!({ "type": ["string", "integer"] })), 7);
+        assert_eq!(resolve("a=null", &json!({ "type": ["string", "null"] })), Value::Null);
+        assert_eq!(resolve("a=7", &json!({})), 7);
+        // Neither matches: the server reports the error.
+        assert_eq!(resolve("a=7", &json!({ "type": "boolean" })), 7);
     }
 
     #[test]
-    fn an_object_is_sent_as_it_is_and_what_is_named_is_looked_at() {
-        assert_eq!(typed(&["a=text", "b=7"]).unwrap().names().collect::<Vec<_>>(), ["a", "b"]);
-        let whole = Arguments { pairs: Vec::new(), files: Vec::new(), whole: Some(r#"{"a":"7"}"#.to_owned()) };
-        assert_eq!(whole.read().unwrap().names().count(), 0);
+    fn only_arguments_given_by_name_are_checked() {
+        assert_eq!(parse(&["a=text", "b=7"]).unwrap().names().collect::<Vec<_>>(), ["a", "b"]);
+        let object = Arguments { pairs: Vec::new(), files: Vec::new(), object: Some(r#"{"a":"7"}"#.to_owned()) };
+        assert_eq!(object.parse().unwrap().names().count(), 0);
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
-        for senseless in [&["a"][..], &["=7"], &["a=1", "a=2"]] {
-            assert!(typed(senseless).is_err(), "{senseless:?}");
+    fn malformed_and_duplicate_arguments_are_rejected() {
+        for malformed in [&["a"][..], &["=7"], &["a=1", "a=2"]] {
+            assert!(parse(malformed).is_err(), "{malformed:?}");
         }
     }
 }

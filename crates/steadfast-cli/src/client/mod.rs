@@ -1,31 +1,16 @@
-//! The command-line client: what a server has, and using it.
+//! The client side of the command: connects to a server, runs one request and prints the result.
 
-pub(crate) mod call;
-pub(crate) mod list;
-pub(crate) mod logout;
-pub(crate) mod prompt;
-pub(crate) mod read;
+pub(crate) mod commands;
 
-mod admission;
-mod advice;
 mod arguments;
-mod ask;
-mod ending;
-mod harmless;
-mod interrupts;
-mod layout;
-mod listening;
-mod login;
-mod process;
-mod progress;
+mod connection;
+mod display;
+mod elicitation;
+mod exit;
 mod schema;
-mod session;
-mod show;
-mod target;
-mod terminal;
 
-pub(crate) use ending::{Ending, Failure, help};
-pub(crate) use target::{Connect, Launch};
+pub(crate) use connection::target::{ConnectOptions, ServerCommand};
+pub(crate) use exit::{ExitStatus, Failure, help};
 
-/// How long a list may take where it is not what was asked for.
-const LISTING: std::time::Duration = std::time::Duration::from_secs(10);
+/// Timeout of a request that only improves a message of ours: a list to suggest names from, or the log level.
+const HINT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);

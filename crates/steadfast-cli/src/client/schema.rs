@@ -1,24 +1,23 @@
-//! What a tool takes, in words: its JSON Schema as far as people need it to fill in arguments. Nothing is checked here; that is
-//! the server's part.
+//! Describes the arguments of a tool from its JSON Schema, for help texts. Values are not validated here: the server does that.
 
 use serde_json::Value;
 use steadfast::JsonObject;
 
-/// How far references and alternatives are followed.
-const DEPTH: usize = 8;
-/// How long values may be that are shown among words.
-const SHORT: usize = 60;
+/// Limit of nested references and alternatives.
+const MAX_DEPTH: usize = 8;
+/// Limit of the length of values in a description.
+const MAX_VALUE_LENGTH: usize = 60;
 
-/// One argument of a tool.
-pub(super) struct Parameter<'a> {
-    pub(super) name: &'a str,
-    pub(super) required: bool,
+/// An argument of a tool.
+pub(crate) struct Parameter<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) required: bool,
     root: &'a JsonObject,
     schema: &'a Value,
 }
 
-/// The arguments that a schema speaks of, in its order.
-pub(super) fn parameters(root: &JsonObject) -> Vec<Parameter<'_>> {
+/// The arguments that a schema lists, in its order.
+pub(crate) fn parameters(root: &JsonObject) -> Vec<Parameter<'_>> {
     let required = |name: &str| {
         let names = root.get("required").and_then(Value::as_array);
         names.into_iter().flatten().any(|entry| entry.as_str() == Some(name))
@@ -28,60 +27,62 @@ pub(super) fn parameters(root: &JsonObject) -> Vec<Parameter<'_>> {
     parameters.map(|(name, schema)| Parameter { name, required: required(name), root, schema }).collect()
 }
 
-/// What becomes of arguments that a schema does not speak of.
+/// How a schema treats arguments that it does not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Others {
-    /// They are wanted too, or may be.
-    Taken,
-    /// Nothing is said of them. Most servers do not look at them.
-    Unspoken,
-    Refused,
+pub(crate) enum AdditionalArguments {
+    /// It allows them, or may list them in a part that is not examined here.
+    Allowed,
+    /// It does not say. Most servers ignore them.
+    Unspecified,
+    Rejected,
 }
 
-/// What becomes of arguments that the schema does not speak of.
-pub(super) fn others(root: &JsonObject) -> Others {
-    // Arguments may be spoken of in these, which are not looked into.
+/// How the schema treats arguments that it does not list.
+pub(crate) fn additional_arguments(root: &JsonObject) -> AdditionalArguments {
+    // These may list arguments, and are not examined.
     const ELSEWHERE: [&str; 8] =
         ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "unevaluatedProperties"];
     let lists = root.get("properties").is_some_and(Value::is_object);
     match root.get("additionalProperties") {
-        _ if root.contains_key("patternProperties") => Others::Taken,
-        Some(Value::Bool(false)) => Others::Refused,
-        None if lists && !ELSEWHERE.iter().any(|keyword| root.contains_key(*keyword)) => Others::Unspoken,
-        _ => Others::Taken,
+        _ if root.contains_key("patternProperties") => AdditionalArguments::Allowed,
+        Some(Value::Bool(false)) => AdditionalArguments::Rejected,
+        None if lists && !ELSEWHERE.iter().any(|keyword| root.contains_key(*keyword)) => {
+            AdditionalArguments::Unspecified
+        }
+        _ => AdditionalArguments::Allowed,
     }
 }
 
 impl Parameter<'_> {
-    /// Its type, whether it has to be given, and what it is for. What a server wrote is in it.
-    pub(super) fn in_words(&self) -> String {
-        let words = words(self.root, self.schema, DEPTH);
-        let words = match self.found("default").filter(|default| !default.is_null()).map(Value::to_string) {
-            _ if self.required => format!("{words}, required"),
-            Some(default) if default.len() <= SHORT => format!("{words}, default {default}"),
-            _ => format!("{words}, optional"),
+    /// Its type, whether it is required, and its description. Contains unsanitized text of the server.
+    pub(crate) fn describe(&self) -> String {
+        let text = describe_type(self.root, self.schema, MAX_DEPTH);
+        let text = match self.keyword("default").filter(|default| !default.is_null()).map(Value::to_string) {
+            _ if self.required => format!("{text}, required"),
+            Some(default) if default.len() <= MAX_VALUE_LENGTH => format!("{text}, default {default}"),
+            _ => format!("{text}, optional"),
         };
-        match self.found("description").and_then(Value::as_str) {
-            Some(description) => format!("{words}: {description}"),
-            None => words,
+        match self.keyword("description").and_then(Value::as_str) {
+            Some(description) => format!("{text}: {description}"),
+            None => text,
         }
     }
 
-    /// Which types its values may have, as JSON Schema calls them; `None` if it does not say.
-    pub(super) fn types(&self) -> Option<Vec<&'static str>> {
+    /// The JSON Schema types that its values may have; `None` if any may.
+    pub(crate) fn types(&self) -> Option<Vec<&'static str>> {
         let mut found = Vec::new();
-        types(self.root, self.schema, DEPTH, &mut found).then_some(found)
+        types(self.root, self.schema, MAX_DEPTH, &mut found).then_some(found)
     }
 
-    /// A word about it, beside a reference or behind it.
-    fn found(&self, keyword: &str) -> Option<&Value> {
+    /// The value of a keyword, next to a reference or in the schema it refers to.
+    fn keyword(&self, keyword: &str) -> Option<&Value> {
         let schema = self.schema.as_object()?;
         schema.get(keyword).or_else(|| resolved(self.root, self.schema)?.get(keyword))
     }
 }
 
-/// What JSON Schema calls the type of a value.
-pub(super) fn type_of(value: &Value) -> &'static str {
+/// The JSON Schema type of a value.
+pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -97,11 +98,11 @@ pub(super) fn type_of(value: &Value) -> &'static str {
 
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
-/// False if any value may do. References are followed.
+/// Collects the types that a schema allows, through references. False if it allows any value.
 fn types(root: &JsonObject, schema: &Value, depth: usize, found: &mut Vec<&'static str>) -> bool {
     let Some(deeper) = depth.checked_sub(1) else { return false };
-    if let Some(behind) = resolved(root, schema) {
-        return types(root, behind, deeper, found);
+    if let Some(target) = resolved(root, schema) {
+        return types(root, target, deeper, found);
     }
     if let Some(options) = alternatives(schema) {
         return options.iter().all(|option| types(root, option, deeper, found));
@@ -118,7 +119,7 @@ fn types(root: &JsonObject, schema: &Value, depth: usize, found: &mut Vec<&'stat
     true
 }
 
-/// What a reference within the schema leads to.
+/// The target of a reference within the schema.
 fn resolved<'a>(root: &'a JsonObject, schema: &Value) -> Option<&'a Value> {
     let path = schema.get("$ref")?.as_str()?.strip_prefix("#/")?;
     let mut steps = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
@@ -126,23 +127,23 @@ fn resolved<'a>(root: &'a JsonObject, schema: &Value) -> Option<&'a Value> {
     steps.try_fold(first, |at, step| at.get(&step))
 }
 
-/// The schemas of which one has to fit. `allOf` with one entry is how some generators write a reference.
+/// The alternatives of `anyOf` or `oneOf`, or the entry of an `allOf` with one entry, which some generators write for a reference.
 fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
     let several = ["anyOf", "oneOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array());
     several.or_else(|| schema.get("allOf")?.as_array().filter(|all| all.len() == 1))
 }
 
-fn words(root: &JsonObject, schema: &Value, depth: usize) -> String {
+fn describe_type(root: &JsonObject, schema: &Value, depth: usize) -> String {
     let anything = || "anything".to_owned();
     let Some(deeper) = depth.checked_sub(1) else { return anything() };
-    if let Some(behind) = resolved(root, schema) {
-        return words(root, behind, deeper);
+    if let Some(target) = resolved(root, schema) {
+        return describe_type(root, target, deeper);
     }
     if let Some(values) = one_of(schema) {
         return values;
     }
     if let Some(options) = alternatives(schema) {
-        return either(options.iter().map(|option| words(root, option, deeper)).collect());
+        return either(options.iter().map(|option| describe_type(root, option, deeper)).collect());
     }
     match schema.get("type") {
         Some(Value::String(name)) => of_type(root, schema, name, deeper),
@@ -154,7 +155,7 @@ fn words(root: &JsonObject, schema: &Value, depth: usize) -> String {
     }
 }
 
-/// The values that may be chosen, if there are not too many to be shown. Those with a word for each are alternatives of
+/// The allowed values, shortened if there are too many. Values with titles are written as alternatives of
 /// constants.
 fn one_of(schema: &Value) -> Option<String> {
     let listed = schema.get("enum").and_then(Value::as_array).map(|values| values.iter().collect::<Vec<_>>());
@@ -163,28 +164,28 @@ fn one_of(schema: &Value) -> Option<String> {
     let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let values: Vec<String> = values.into_iter().filter(|value| !value.is_null()).map(shown).collect();
     let joined = values.join(" | ");
-    match (values.len(), joined.len() <= SHORT) {
+    match (values.len(), joined.len() <= MAX_VALUE_LENGTH) {
         (0, _) => None,
         (_, true) => Some(joined),
         (count, false) => {
-            let first: String = joined.chars().take(SHORT).collect();
+            let first: String = joined.chars().take(MAX_VALUE_LENGTH).collect();
             Some(format!("{first}... ({count} in all, see --json)"))
         }
     }
 }
 
-/// What may be left out is not spoken of as null.
+/// Joins alternatives without duplicates. `null` is omitted if there are others: it means that the argument is optional.
 fn either(mut options: Vec<String>) -> String {
     if options.iter().any(|option| option != "null") {
         options.retain(|option| option != "null");
     }
-    let mut told: Vec<String> = Vec::new();
+    let mut distinct: Vec<String> = Vec::new();
     for option in options {
-        if !told.contains(&option) {
-            told.push(option);
+        if !distinct.contains(&option) {
+            distinct.push(option);
         }
     }
-    told.join(" or ")
+    distinct.join(" or ")
 }
 
 fn of_type(root: &JsonObject, schema: &Value, name: &str, depth: usize) -> String {
@@ -201,14 +202,14 @@ fn of_type(root: &JsonObject, schema: &Value, name: &str, depth: usize) -> Strin
             None => name.to_owned(),
         },
         "array" => match schema.get("items") {
-            Some(items) if items.is_object() => format!("list of {}", words(root, items, depth)),
+            Some(items) if items.is_object() => format!("list of {}", describe_type(root, items, depth)),
             _ => "list".to_owned(),
         },
         "object" => match schema.get("properties").and_then(Value::as_object) {
             Some(members) if !members.is_empty() => {
                 let names: Vec<&str> = members.keys().map(String::as_str).collect();
                 let names = names.join(", ");
-                if names.len() <= SHORT { format!("object ({names})") } else { name.to_owned() }
+                if names.len() <= MAX_VALUE_LENGTH { format!("object ({names})") } else { name.to_owned() }
             }
             _ => name.to_owned(),
         },
@@ -222,38 +223,41 @@ mod tests {
 
     use super::*;
 
-    fn said(schema: Value) -> String {
+    fn describe(schema: Value) -> String {
         let root = json!({ "properties": { "x": schema }, "$defs": { "Colour": { "enum": ["red", "green"] } } });
         let root = root.as_object().unwrap();
-        parameters(root).first().unwrap().in_words()
+        parameters(root).first().unwrap().describe()
     }
 
     #[test]
-    fn arguments_are_told_with_their_types_and_what_is_left_out() {
-        assert_eq!(said(json!({ "type": "string", "description": "Who" })), "string, optional: Who");
-        assert_eq!(said(json!({ "type": "integer", "minimum": 0, "default": 10 })), "integer from 0, default 10");
-        assert_eq!(said(json!({ "type": ["boolean", "null"] })), "boolean, optional");
-        assert_eq!(said(json!({ "anyOf": [{ "type": "number" }, { "type": "null" }] })), "number, optional");
-        assert_eq!(said(json!({ "type": "array", "items": { "type": "string" } })), "list of string, optional");
-        assert_eq!(said(json!({ "$ref": "#/$defs/Colour", "default": "red" })), "red | green, default \"red\"");
-        assert_eq!(said(json!({ "type": "string", "format": "date" })), "string (date), optional");
-        assert_eq!(said(json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b" }] })), "a | b, optional");
-        assert_eq!(said(json!({ "properties": { "a": {}, "b": {} } })), "object (a, b), optional");
-        assert_eq!(said(json!(true)), "anything, optional");
+    fn arguments_are_described_with_type_default_and_description() {
+        assert_eq!(describe(json!({ "type": "string", "description": "Who" })), "string, optional: Who");
+        assert_eq!(describe(json!({ "type": "integer", "minimum": 0, "default": 10 })), "integer from 0, default 10");
+        assert_eq!(describe(json!({ "type": ["boolean", "null"] })), "boolean, optional");
+        assert_eq!(describe(json!({ "anyOf": [{ "type": "number" }, { "type": "null" }] })), "number, optional");
+        assert_eq!(describe(json!({ "type": "array", "items": { "type": "string" } })), "list of string, optional");
+        assert_eq!(describe(json!({ "$ref": "#/$defs/Colour", "default": "red" })), "red | green, default \"red\"");
+        assert_eq!(describe(json!({ "type": "string", "format": "date" })), "string (date), optional");
+        assert_eq!(describe(json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b" }] })), "a | b, optional");
+        assert_eq!(describe(json!({ "properties": { "a": {}, "b": {} } })), "object (a, b), optional");
+        assert_eq!(describe(json!(true)), "anything, optional");
     }
 
     #[test]
-    fn what_has_to_be_given_says_so() {
+    fn a_required_argument_is_marked() {
         let root = json!({ "properties": { "a": { "type": "number", "default": 1 } }, "required": ["a"] });
-        assert_eq!(parameters(root.as_object().unwrap()).first().unwrap().in_words(), "number, required");
+        assert_eq!(parameters(root.as_object().unwrap()).first().unwrap().describe(), "number, required");
     }
 
     #[test]
-    fn a_schema_says_what_becomes_of_other_arguments_or_leaves_it_open() {
-        let of = |root: Value| others(root.as_object().unwrap());
-        assert_eq!(of(json!({ "properties": {} })), Others::Unspoken);
-        assert_eq!(of(json!({ "properties": {}, "additionalProperties": false })), Others::Refused);
-        assert_eq!(of(json!({ "properties": {}, "allOf": [], "additionalProperties": false })), Others::Refused);
+    fn a_schema_allows_rejects_or_does_not_specify_additional_arguments() {
+        let of = |root: Value| additional_arguments(root.as_object().unwrap());
+        assert_eq!(of(json!({ "properties": {} })), AdditionalArguments::Unspecified);
+        assert_eq!(of(json!({ "properties": {}, "additionalProperties": false })), AdditionalArguments::Rejected);
+        assert_eq!(
+            of(json!({ "properties": {}, "allOf": [], "additionalProperties": false })),
+            AdditionalArguments::Rejected
+        );
         for taken in [
             json!({ "type": "object" }),
             json!({ "properties": {}, "additionalProperties": true }),
@@ -261,15 +265,15 @@ mod tests {
             json!({ "properties": {}, "patternProperties": { "^x": {} }, "additionalProperties": false }),
             json!({ "properties": {}, "anyOf": [{ "properties": { "a": {} } }] }),
         ] {
-            assert_eq!(of(taken.clone()), Others::Taken, "{taken}");
+            assert_eq!(of(taken.clone()), AdditionalArguments::Allowed, "{taken}");
         }
     }
 
     #[test]
-    fn a_reference_to_itself_comes_to_an_end() {
+    fn a_recursive_reference_terminates() {
         let root = json!({ "properties": { "x": { "$ref": "#/properties/x" } } });
         let parameters = parameters(root.as_object().unwrap());
-        assert_eq!(parameters.first().unwrap().in_words(), "anything, optional");
+        assert_eq!(parameters.first().unwrap().describe(), "anything, optional");
         assert_eq!(parameters.first().unwrap().types(), None);
     }
 

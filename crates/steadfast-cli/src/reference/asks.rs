@@ -1,5 +1,5 @@
-//! Tools that ask the client before they answer: written once, for revisions in which servers call their clients and for
-//! those in which clients come back with the answers.
+//! Tools that need input from the client: elicitation, sampling and roots. The same code serves the revisions in which a server
+//! sends requests to its client and those in which the client repeats its request with the input.
 
 use serde::Deserialize;
 use steadfast::prelude::*;
@@ -11,9 +11,9 @@ use super::Reference;
 /// The form that the user fills in.
 #[derive(Deserialize, JsonSchema)]
 struct Introduction {
-    /// What to call you
+    /// Your name
     name: String,
-    /// How to greet you
+    /// The style of the greeting
     #[serde(default)]
     manner: Manner,
 }
@@ -28,7 +28,7 @@ enum Manner {
 
 #[server(part = asks)]
 impl Reference {
-    /// Asks the user for a name, with a form, and greets.
+    /// Asks the user for a name with a form (elicitation) and returns a greeting.
     #[tool(read_only)]
     async fn ask_user(&self, ctx: Context) -> steadfast::Result<String> {
         let Introduction { name, manner } = ctx.elicit("Who are you?").await?;
@@ -38,7 +38,7 @@ impl Reference {
         })
     }
 
-    /// Asks the client's model.
+    /// Asks the client's model a question (sampling) and returns its answer.
     #[tool(read_only)]
     async fn ask_model(&self, question: String, ctx: Context) -> steadfast::Result<String> {
         let question = CreateMessageParams::new(vec![SamplingMessage::user(question.as_str())], 200);
@@ -47,7 +47,7 @@ impl Reference {
         Ok(texts.join("\n"))
     }
 
-    /// Asks the client for its roots.
+    /// Asks the client for its roots and returns their URIs.
     #[tool(read_only)]
     async fn ask_roots(&self, ctx: Context) -> steadfast::Result<String> {
         let roots = ctx.roots().await?;

@@ -8,13 +8,13 @@ use super::Reference;
 
 const COUNTER: &str = "steadfast://counter";
 
-/// How often the tool was called, by all clients together.
+/// How often `count` was called, by all clients together.
 #[derive(Default)]
 pub(super) struct Counter(AtomicU64);
 
 #[server(part = counter)]
 impl Reference {
-    /// Counts one further. Whoever subscribed to steadfast://counter is told.
+    /// Increments the counter steadfast://counter and notifies its subscribers.
     #[tool]
     async fn count(&self, ctx: Context) -> String {
         let count = self.counter.0.fetch_add(1, Ordering::Relaxed) + 1;
@@ -22,7 +22,7 @@ impl Reference {
         count.to_string()
     }
 
-    /// How often `count` was called.
+    /// The number of calls of the tool `count`.
     #[resource("steadfast://counter", mime_type = "text/plain")]
     async fn counter(&self) -> String {
         self.counter.0.load(Ordering::Relaxed).to_string()

@@ -1,4 +1,4 @@
-//! The reference server: every feature of the protocol by its smallest example, and tools to try the laws by hand.
+//! The reference server: a minimal example of each feature of the protocol, and tools that misbehave, to test the laws by hand.
 
 mod asks;
 mod counter;
@@ -10,14 +10,14 @@ use steadfast::prelude::*;
 
 use counter::Counter;
 
-/// What the handlers of the server share.
+/// The state that all handlers share.
 #[derive(Default)]
 pub(crate) struct Reference {
     counter: Counter,
 }
 
-/// A server to try things with. Some of its tools answer, report, ask the client or change a resource, as tools do. Others
-/// block, panic, print or are slow to stop, to show that nobody else notices.
+/// A server for tests and demonstrations. Some tools show features of MCP: results, progress, log messages, input from the
+/// client, resource updates. The others misbehave on purpose: they block, panic, print, or stop slowly.
 #[server(name = "steadfast", title = "Steadfast reference server", parts(reports, asks, counter, laws, trouble))]
 impl Reference {
     /// Returns the text.
@@ -32,17 +32,17 @@ impl Reference {
         (a + b).to_string()
     }
 
-    /// Returns that much text.
+    /// Returns a text of the given length.
     #[tool(read_only, idempotent)]
     async fn blob(
         &self,
-        /// How many bytes
+        /// Length of the text in bytes
         #[arg(default = 65_536)]
         bytes: usize,
     ) -> steadfast::Result<String> {
-        const MOST: usize = 64 << 20;
-        if bytes > MOST {
-            return Err(ToolError::new(format!("at most {MOST} bytes")));
+        const MAX_BYTES: usize = 64 << 20;
+        if bytes > MAX_BYTES {
+            return Err(ToolError::new(format!("at most {MAX_BYTES} bytes")));
         }
         Ok("x".repeat(bytes))
     }

@@ -1,4 +1,4 @@
-//! Tools that tell the client something while they run.
+//! Tools that send notifications while they run: progress and log messages.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::Reference;
 
 #[server(part = reports)]
 impl Reference {
-    /// Reports progress in steps.
+    /// Sends a progress notification per step.
     #[tool]
     async fn progress(
         &self,
-        /// How many steps
+        /// Number of steps
         steps: u32,
-        /// How long each takes
+        /// Duration of a step in milliseconds
         #[arg(default = 10)]
         ms: u64,
         ctx: Context,
@@ -27,7 +27,7 @@ impl Reference {
         format!("{steps} steps")
     }
 
-    /// Sends the text as log messages, from debug to error. The client sees those of the level that it asked for.
+    /// Sends the text as log messages of the levels debug, info, warning and error. The client's log level decides which arrive.
     #[tool(read_only)]
     async fn log(&self, text: String, ctx: Context) -> &'static str {
         for level in [LoggingLevel::Debug, LoggingLevel::Info, LoggingLevel::Warning, LoggingLevel::Error] {
@@ -36,7 +36,7 @@ impl Reference {
         "logged"
     }
 
-    /// Lets the client's connection go and answers when it has come back (HTTP in 2025-11-25; elsewhere it just answers).
+    /// Closes the response stream, so that the client has to reconnect to get the result (only over HTTP in revision 2025-11-25).
     #[tool(read_only)]
     async fn let_go(&self, #[arg(default = 100)] ms: u64, ctx: Context) -> &'static str {
         ctx.release_connection();

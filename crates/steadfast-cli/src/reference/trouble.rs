@@ -1,4 +1,4 @@
-//! Trouble on purpose: what handlers do that no handler should, and what a cancellation finds.
+//! Tools that misbehave on purpose, and tools to cancel.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -10,24 +10,24 @@ use super::Reference;
 
 #[server(part = trouble)]
 impl Reference {
-    /// Sleeps, and is gone at once when it is cancelled.
+    /// Sleeps. Stops at once when it is cancelled.
     #[tool]
     async fn sleep(&self, ms: u64) -> String {
         tokio::time::sleep(Duration::from_millis(ms)).await;
         format!("slept {ms} ms")
     }
 
-    /// Reports progress once and sleeps; when it is cancelled, appends a line to the file that the environment variable
-    /// CLEANUP_LOG names.
+    /// Sends one progress notification and sleeps. When it is cancelled, appends a line to the file named by the environment
+    /// variable CLEANUP_LOG.
     #[tool]
     async fn slow_cleanup(&self, ms: u64, ctx: Context) -> String {
         let id = ctx.request_id();
         ctx.on_cancel(async move {
             if let Err(error) = log_cleanup(&id.to_string()) {
-                tracing::warn!(request = %id, %error, "the cleanup could not be written");
+                tracing::warn!(request = %id, %error, "failed to write to CLEANUP_LOG");
             }
         });
-        // So that a client knows that there is something to cancel.
+        // Lets a client know that the tool runs and can be cancelled.
         ctx.progress(0.0, "sleeping");
         tokio::time::sleep(Duration::from_millis(ms)).await;
         format!("slept {ms} ms")
@@ -39,14 +39,14 @@ impl Reference {
         panic!("a secret that no peer may read")
     }
 
-    /// Blocks a thread: a plain function that sleeps.
+    /// Blocks a thread: a synchronous function that sleeps.
     #[tool]
     fn block_thread(&self, ms: u64) -> String {
         std::thread::sleep(Duration::from_millis(ms));
         format!("blocked a thread for {ms} ms")
     }
 
-    /// Blocks a worker, as no async function should. With `progress`, reports some first.
+    /// Blocks an async worker thread, as no async function should. With `progress`, sends a progress notification first.
     #[tool]
     async fn block_worker(&self, ms: u64, progress: Option<bool>, ctx: Context) -> String {
         if progress.unwrap_or(false) {
@@ -56,21 +56,21 @@ impl Reference {
         format!("blocked a worker for {ms} ms")
     }
 
-    /// Sleeps behind a shield: it goes on when it is cancelled.
+    /// Sleeps in a shield, which a cancellation does not stop.
     #[tool]
     async fn stubborn(&self, ms: u64, ctx: Context) -> String {
         ctx.shield(tokio::time::sleep(Duration::from_millis(ms))).await;
-        format!("slept {ms} ms, whatever happened")
+        format!("slept {ms} ms, cancelled or not")
     }
 
-    /// Prints to standard output, which is the protocol's: the text goes to standard error.
+    /// Prints to standard output. That is reserved for the protocol, so the text goes to standard error.
     #[tool]
     async fn print(&self, text: String) -> &'static str {
         println!("{text}");
         "printed"
     }
 
-    /// Starts a child process that reads its standard input, and returns what it read: nothing.
+    /// Starts a child process that reads the server's standard input, and returns what it read: nothing.
     #[tool]
     fn spawn_reader(&self, #[arg(default = 200)] ms: u64, ctx: Context) -> steadfast::Result<String> {
         let mut child = std::process::Command::new("cat").stdin(Stdio::inherit()).stdout(Stdio::piped()).spawn()?;
@@ -80,7 +80,7 @@ impl Reference {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        // It has ended already if all is well.
+        // An error means that it has exited already, as it should.
         let _ = child.kill();
         Ok(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned())
     }
@@ -89,6 +89,6 @@ impl Reference {
 fn log_cleanup(id: &str) -> std::io::Result<()> {
     let Some(path) = std::env::var_os("CLEANUP_LOG") else { return Ok(()) };
     let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
-    // One write, so that lines of several do not mix.
+    // A single write, so that lines of concurrent calls do not mix.
     file.write_all(format!("cleaned up after request {id}\n").as_bytes())
 }

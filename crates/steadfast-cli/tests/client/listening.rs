@@ -62,7 +62,10 @@ fn who_asks_to_hear_a_server_without_a_log_is_told_so() {
         assert_eq!(called.status.code(), Some(0), "{}", text(&called.stderr));
         text(&called.stderr)
     };
-    assert_eq!(call(&["--log-level", "info"]), "steadfast: the server has no log for its clients\n");
+    assert_eq!(
+        call(&["--log-level", "info"]),
+        "steadfast: --log-level has no effect: the server does not support logging\n"
+    );
     assert_eq!(call(&[]), "");
 }
 

@@ -29,13 +29,13 @@ fn a_list_is_a_table_for_people_and_json_for_scripts() {
 }
 
 #[test]
-fn a_call_ends_with_a_code_that_tells_its_outcome() {
+fn the_exit_code_tells_the_outcome_of_a_call() {
     let served = Served::new();
     for target in [serve(), served.url.clone()] {
         let added = run(&["call", &target, "add", "--arg", "a=1", "--arg", "b=2"]);
         assert_eq!((added.status.code(), text(&added.stdout).trim()), (Some(0), "3"));
         let failed = run(&["call", &target, "blob", "--arg", "bytes=999999999"]);
-        assert_eq!(failed.status.code(), Some(1), "the tool says that it failed");
+        assert_eq!(failed.status.code(), Some(1), "the tool reports an error");
         let refused = run(&["call", &target, "nothing"]);
         assert_eq!(refused.status.code(), Some(4));
         let panicked = run(&["call", &target, "panic"]);
@@ -45,7 +45,7 @@ fn a_call_ends_with_a_code_that_tells_its_outcome() {
     assert_eq!(absent.status.code(), Some(3), "{}", text(&absent.stderr));
     for revision in [&[][..], &["--revision", "2026-07-28"], &["--revision", "2025-11-25"]] {
         let dies = run(&[&["call", "sh -c 'read line; exit 1'", "add"], revision].concat());
-        assert_eq!(dies.status.code(), Some(3), "it died before it was asked for anything: {}", text(&dies.stderr));
+        assert_eq!(dies.status.code(), Some(3), "it exited before the request was sent: {}", text(&dies.stderr));
     }
 }
 
@@ -54,10 +54,10 @@ fn a_list_says_what_tools_and_prompts_take() {
     let shown = text(&run(&["list", &serve()]).stdout);
     for row in [
         "\n  a           number, required\n",
-        "\n  ms          integer from 0, default 10: How long each takes\n",
+        "\n  ms          integer from 0, default 10: Duration of a step in milliseconds\n",
         "\n  progress    boolean, optional\n",
-        "\nsteadfast://laws/{law}  A law that this server keeps. [text/plain]\n",
-        "\n  audience   optional: Who is to understand it\n",
+        "\nsteadfast://laws/{law}  The text of a law that this server keeps. [text/plain]\n",
+        "\n  audience   optional: The audience of the explanation\n",
     ] {
         assert!(shown.contains(row), "{row:?} is not in {shown}");
     }
@@ -93,10 +93,7 @@ fn an_argument_that_the_tool_does_not_have_is_sent_with_a_warning() {
     for target in [serve(), served.url.clone()] {
         let called = run(&["call", &target, "progress", "--arg", "steps=1", "--arg", "mss=7", "--json"]);
         let said = text(&called.stderr);
-        assert!(
-            said.contains("`progress` has no argument `mss`: did you mean `ms`? (it is sent all the same)"),
-            "{said}"
-        );
+        assert!(said.contains("`progress` has no argument `mss`: did you mean `ms`? (sent anyway)"), "{said}");
         let result: Value = serde_json::from_slice(&called.stdout).expect("it is JSON, and nothing else");
         assert_eq!((called.status.code(), &result["content"][0]["text"]), (Some(0), &"1 steps".into()));
     }
@@ -111,9 +108,9 @@ fn a_tool_is_not_called_with_an_argument_that_its_schema_refuses() {
     let refused = run(&["call", &served.url, "count", "--arg", "twice=true"]);
     let said = text(&refused.stderr);
     assert_eq!((refused.status.code(), &*text(&refused.stdout)), (Some(2), ""), "{said}");
-    assert!(said.contains("`count` has no argument `twice`") && said.contains("it was not called"), "{said}");
+    assert!(said.contains("`count` has no argument `twice`") && said.contains("the tool was not called"), "{said}");
     assert_eq!(counted(&served.url), "0\n");
-    // What is JSON already is sent as it is.
+    // A JSON object is sent unchecked.
     let sent = run(&["call", &served.url, "count", "--arguments-json", r#"{"twice": true}"#]);
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
     assert_eq!(counted(&served.url), "1\n");
@@ -134,25 +131,25 @@ fn arguments_may_be_in_files() {
 }
 
 #[test]
-fn who_asks_for_what_is_not_there_is_told_what_is() {
+fn unknown_names_and_arguments_get_a_hint() {
     let said = |arguments: &[&str]| text(&run(arguments).stderr);
     let tool = said(&["call", &serve(), "ehco"]);
     assert!(tool.contains("did you mean `echo`?") && tool.contains("slow_cleanup"), "{tool}");
     let argument = said(&["call", &serve(), "add", "--arg", "a=1", "--arg", "c=2"]);
-    assert!(argument.contains("`b` is missing, `c` is not one of them"), "{argument}");
+    assert!(argument.contains("`b` is missing, `c` is unknown"), "{argument}");
     assert!(argument.contains("  b  number, required"), "{argument}");
     let resource = said(&["read", &serve(), "steadfast://nothing"]);
     assert!(resource.contains("steadfast://counter"), "{resource}");
     let question = said(&["call", &serve(), "ask_user"]);
-    assert!(question.contains("can be answered only at a terminal"), "{question}");
+    assert!(question.contains("needs a terminal"), "{question}");
     let prompt = said(&["prompt", &serve(), "explain_lw"]);
     assert!(prompt.contains("did you mean `explain_law`?"), "{prompt}");
     let prompt = said(&["prompt", &serve(), "explain_law"]);
-    assert!(prompt.contains("  law       required: Which one, from L1 to L10"), "{prompt}");
+    assert!(prompt.contains("  law       required: The name of the law, from L1 to L10"), "{prompt}");
 }
 
 #[test]
-fn who_asks_at_the_wrong_path_is_told_where_servers_usually_are() {
+fn a_wrong_path_gets_a_hint_with_the_usual_one() {
     let served = Served::new();
     let wrong = served.url.replace("/mcp", "/mpc");
     for revision in [&[][..], &["--revision", "2026-07-28"], &["--revision", "2025-11-25"]] {
@@ -160,12 +157,12 @@ fn who_asks_at_the_wrong_path_is_told_where_servers_usually_are() {
         let said = text(&asked.stderr);
         assert_eq!(asked.status.code(), Some(4), "{said}");
         let origin = served.url.replace("/mcp", "");
-        assert!(said.contains(&format!("there is no MCP server at that path of {origin}: is it right?")), "{said}");
+        assert!(said.contains(&format!("there is no MCP server at that path of {origin}.")), "{said}");
         assert!(said.contains(&format!("at /mcp: {}\n", served.url)), "{said}");
     }
 }
 
-/// One of 2025-11-25 that answers each method in its own way: what stands behind `in` of a `case`.
+/// A server of 2025-11-25; `answers` are the patterns and commands of a shell `case` on each line.
 #[cfg(unix)]
 fn scripted(answers: &str) -> String {
     format!(
@@ -185,7 +182,7 @@ fn scripted(answers: &str) -> String {
 
 #[cfg(unix)]
 #[test]
-fn nothing_is_said_of_what_a_server_has_where_it_did_not_say() {
+fn there_is_no_hint_if_the_list_fails() {
     // Every list fails; that of the tools on its second page.
     let server = scripted(
         r#"*tools/list*cursor*) refuse -32603;;
@@ -195,13 +192,13 @@ fn nothing_is_said_of_what_a_server_has_where_it_did_not_say() {
     for wanted in [["call", "add"], ["read", "file:///a"], ["prompt", "greet"]] {
         let refused = run(&[&wanted[..], &["--revision", "2025-11-25", "--", "sh", "-c", &server]].concat());
         assert_eq!(refused.status.code(), Some(4), "{}", text(&refused.stderr));
-        assert_eq!(text(&refused.stderr), "steadfast: the server refused: no (-32603)\n");
+        assert_eq!(text(&refused.stderr), "steadfast: the server responded with an error: no (-32603)\n");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_list_that_a_server_does_not_know_keeps_nobody_from_the_others() {
+fn an_unknown_list_method_does_not_fail_the_other_lists() {
     let server = scripted(
         r#"*resources/templates/list*) refuse -32601;;
         *resources/list*) reply '"result":{"resources":[{"name":"a","uri":"file:///a"}]}';;
@@ -215,19 +212,19 @@ fn a_list_that_a_server_does_not_know_keeps_nobody_from_the_others() {
     assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
     let listed: Value = serde_json::from_slice(&all.stdout).expect("it is JSON");
     assert_eq!(listed["resources"][0]["uri"], "file:///a");
-    // Who asks for just that is told.
+    // It is an error if only that list is requested.
     assert_eq!(list(&["templates"]).status.code(), Some(4));
 }
 
 #[test]
-fn what_may_be_secret_in_a_target_is_not_shown() {
+fn secrets_in_a_target_are_not_shown() {
     let served = Served::new();
     let wrong = served.url.replace("/mcp", "/s3cret?key=s3cret").replace("://", "://me:s3cret@");
     for (target, shown) in [
         (&*wrong, "at /mcp: http://127.0.0.1:"),
         ("http://me:s3cret@127.0.0.1:1/s3cret?key=s3cret", "is there a server at http://127.0.0.1:1?"),
-        ("ftp://me:s3cret@127.0.0.1", "`ftp://` is neither"),
-        ("KEY=s3cret://x", "this is neither"),
+        ("ftp://me:s3cret@127.0.0.1", "`ftp://` is not supported"),
+        ("KEY=s3cret://x", "this is not supported"),
     ] {
         let said = text(&run(&["list", target]).stderr);
         assert!(said.contains(shown), "{shown}: {said}");
@@ -236,7 +233,7 @@ fn what_may_be_secret_in_a_target_is_not_shown() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
+fn a_missing_program_is_named_and_nothing_was_sent() {
     for arguments in
         [&["call", "no-such-program-anywhere serve", "add"][..], &["list", "--", "no-such-program-anywhere"]]
     {
@@ -244,13 +241,13 @@ fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
         let said = text(&absent.stderr);
         assert_eq!(absent.status.code(), Some(3), "{said}");
         assert!(said.contains("there is no program `no-such-program-anywhere`"), "{said}");
-        assert!(said.contains("trying again does no harm"), "{said}");
+        assert!(said.contains("safe to retry"), "{said}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn the_last_words_of_a_server_that_dies_are_shown() {
+fn the_stderr_of_a_server_that_exits_is_shown() {
     let dies = run(&["call", "add", "--", "sh", "-c", "echo 'the key is missing\u{1b}[2J' >&2; exit 7"]);
     let said = text(&dies.stderr);
     assert!(said.contains("`sh` has ended (exit status: 7):\n"), "{said}");
@@ -259,20 +256,20 @@ fn the_last_words_of_a_server_that_dies_are_shown() {
 }
 
 #[test]
-fn the_panic_of_a_handler_is_shown_to_who_runs_the_server() {
+fn a_panic_of_a_handler_is_shown_with_the_stderr_of_the_server() {
     let called = run(&["call", &serve(), "panic"]);
     let said = text(&called.stderr);
     assert_eq!(called.status.code(), Some(4), "{said}");
-    assert!(said.contains("the last that it wrote to standard error:\n  | "), "{said}");
-    assert!(said.contains("a panic was caught") && said.contains("trouble.rs"), "{said}");
-    // One that says why it refused has said it all.
+    assert!(said.contains("the last lines of its standard error:\n  | "), "{said}");
+    assert!(said.contains("panicked: ") && said.contains("trouble.rs"), "{said}");
+    // An error with a reason needs no standard error.
     let refused = run(&["call", &serve(), "nothing"]);
     assert!(!text(&refused.stderr).contains("standard error"), "{}", text(&refused.stderr));
 }
 
 #[cfg(unix)]
 #[test]
-fn the_last_words_of_a_server_that_hangs_are_shown_and_not_that_we_ended_it() {
+fn the_stderr_of_a_server_that_hangs_is_shown_without_its_exit() {
     let script = "echo >&2; echo 'listening on port 80' >&2; cat >/dev/null";
     let hangs = run(&["call", "add", "--revision", "2025-11-25", "--timeout", "1", "--", "sh", "-c", script]);
     let said = text(&hangs.stderr);
@@ -282,10 +279,10 @@ fn the_last_words_of_a_server_that_hangs_are_shown_and_not_that_we_ended_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_is_heard_all_the_time_is_not_heard_twice() {
+fn verbose_shows_stderr_only_once() {
     let called = run(&["call", "print", "--arg", "text=stray", "--verbose", "--", STEADFAST, "serve"]);
     assert!(text(&called.stderr).contains("server: stray\n"), "{}", text(&called.stderr));
-    // With its revision named it is started once.
+    // With a given revision the process is started once.
     let script = "echo 'the key is missing' >&2; exit 7";
     let dies = run(&["call", "add", "--revision", "2025-11-25", "--verbose", "--", "sh", "-c", script]);
     let said = text(&dies.stderr);
@@ -293,10 +290,10 @@ fn a_server_that_is_heard_all_the_time_is_not_heard_twice() {
     assert!(said.contains("`sh` has ended (exit status: 7)\n"), "{said}");
 }
 
-/// One that says that it is there, and nothing more.
+/// A server that answers `initialize` and nothing else.
 #[cfg(unix)]
 #[test]
-fn a_list_is_waited_for_as_long_as_was_said() {
+fn a_list_respects_the_timeout() {
     let script = r#"read line
         id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
         info='"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"mute","version":"1"}'
@@ -311,7 +308,7 @@ fn a_call_in_json_is_the_whole_result() {
     let called = run(&["call", &serve(), "echo", "--arguments-json", r#"{"text": "a\nb"}"#, "--json"]);
     let called: Value = serde_json::from_slice(&called.stdout).expect("it is JSON");
     assert_eq!(called["content"][0]["text"], "a\nb");
-    // Whatever else there is to say is said elsewhere.
+    // Everything else is on standard error.
     let called = run(&["call", &serve(), "progress", "--arg", "steps=2", "--json"]);
     let result: Value = serde_json::from_slice(&called.stdout).expect("it is JSON");
     assert_eq!(result["content"][0]["text"], "2 steps");
@@ -322,7 +319,7 @@ fn a_call_in_json_is_the_whole_result() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_takes_the_call_back_and_waits_for_the_server() {
+fn an_interrupt_cancels_the_call_and_waits_for_the_server() {
     let folder = kit::Scratch::new("interrupt");
     let log = folder.path("cleanup.log");
     let variable = format!("CLEANUP_LOG={log}");
@@ -333,9 +330,9 @@ fn an_interrupt_takes_the_call_back_and_waits_for_the_server() {
     client.interrupt();
     let (code, _, said) = client.end();
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("given up"), "{said}");
+    assert!(said.contains("cancelling"), "{said}");
     let cleaned = std::fs::read_to_string(&log).unwrap_or_default();
-    assert_eq!(cleaned.lines().count(), 1, "its cleanup has run when the command is back");
+    assert_eq!(cleaned.lines().count(), 1, "its cleanup has run when the command exits");
 }
 
 #[cfg(unix)]
@@ -344,7 +341,7 @@ fn a_second_interrupt_does_not_wait_for_the_server() {
     let mut client = kit::Spoken::through_pipes(&["call", &serve(), "slow_cleanup", "--arg", "ms=60000"]);
     client.wait_for("sleeping");
     client.interrupt();
-    client.wait_for("given up");
+    client.wait_for("cancelling");
     client.interrupt();
     let (code, _, said) = client.end();
     assert_eq!(code, Some(130), "{said}");
@@ -352,7 +349,7 @@ fn a_second_interrupt_does_not_wait_for_the_server() {
 
 #[cfg(unix)]
 #[test]
-fn a_termination_is_given_up_as_ctrl_c_is() {
+fn sigterm_cancels_the_call_as_ctrl_c_does() {
     let folder = kit::Scratch::new("terminated");
     let log = folder.path("cleanup.log");
     let variable = format!("CLEANUP_LOG={log}");
@@ -363,13 +360,13 @@ fn a_termination_is_given_up_as_ctrl_c_is() {
     let (code, _, said) = client.end();
     assert_eq!(code, Some(143), "{said}");
     let cleaned = std::fs::read_to_string(&log).unwrap_or_default();
-    assert_eq!(cleaned.lines().count(), 1, "its cleanup has run when the command is back");
+    assert_eq!(cleaned.lines().count(), 1, "its cleanup has run when the command exits");
 }
 
 /// One that hears nothing: not the end of its input, and no signal that can be ignored.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_second_interrupt_ends_a_server_that_hears_nothing() {
+fn a_second_interrupt_kills_a_server_that_does_not_respond() {
     let folder = kit::Scratch::new("deaf");
     let number = folder.path("number");
     let script = format!(
@@ -388,7 +385,7 @@ fn a_second_interrupt_ends_a_server_that_hears_nothing() {
     let mut client = kit::Spoken::through_pipes(&arguments);
     client.wait_for("server: called");
     client.interrupt();
-    client.wait_for("given up");
+    client.wait_for("cancelling");
     client.interrupt();
     let (code, _, said) = client.end();
     assert_eq!(code, Some(130), "{said}");
@@ -415,9 +412,9 @@ fn a_command_may_come_after_two_dashes() {
 }
 
 #[test]
-fn what_makes_no_sense_is_a_code_of_its_own() {
+fn usage_errors_have_their_own_code() {
     let url = "http://127.0.0.1:1/mcp";
-    for senseless in [
+    for wrong in [
         &["call", url][..],
         &["call", url, "add", "--arg", "a"],
         &["call", url, "add", "--arguments-json", "[]"],
@@ -436,13 +433,13 @@ fn what_makes_no_sense_is_a_code_of_its_own() {
         &["logout", "serve"],
         &["frobnicate"],
     ] {
-        let ended = run(senseless);
-        assert_eq!(ended.status.code(), Some(2), "{senseless:?}: {}", text(&ended.stderr));
+        let ended = run(wrong);
+        assert_eq!(ended.status.code(), Some(2), "{wrong:?}: {}", text(&ended.stderr));
     }
 }
 
 #[test]
-fn the_codes_and_an_example_are_in_the_help() {
+fn the_help_has_the_exit_codes_and_an_example() {
     let serving = text(&run(&["serve", "--help"]).stdout);
     assert!(serving.contains("Example:\n  steadfast serve ") && serving.contains("Exit codes:"), "{serving}");
     for command in ["call", "list", "read", "prompt", "logout"] {
@@ -455,7 +452,7 @@ fn the_codes_and_an_example_are_in_the_help() {
 }
 
 #[test]
-fn what_a_server_says_cannot_command_a_terminal() {
+fn escape_sequences_of_a_server_are_escaped() {
     let arguments = r#"{"text": "red \u001b[31m and \u009b31m"}"#;
     let shown = run(&["call", &serve(), "echo", "--arguments-json", arguments]);
     assert_eq!(text(&shown.stdout), "red \\u{1b}[31m and \\u{9b}31m\n");
@@ -468,7 +465,7 @@ fn what_a_server_says_cannot_command_a_terminal() {
 }
 
 #[test]
-fn progress_in_a_pipe_is_lines() {
+fn progress_in_a_pipe_is_printed_as_lines() {
     let called = run(&["call", &serve(), "progress", "--arg", "steps=3"]);
     let said = text(&called.stderr);
     assert!(said.contains("steadfast: 100%") && !said.contains('\u{1b}'), "{said:?}");

@@ -108,5 +108,5 @@ fn the_last_lines_of_the_log_are_written() {
         log.extend(byte);
     }
     assert!(child.wait().expect("it ends").success());
-    assert_eq!(text(&log).matches("a panic was caught").count(), PANICS);
+    assert_eq!(text(&log).matches("panicked: ").count(), PANICS);
 }

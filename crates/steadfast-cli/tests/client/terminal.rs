@@ -88,7 +88,7 @@ fn a_list_fits_the_terminal() {
     assert!(about.len() > 1, "the server has something to say: {list}");
     assert!(tables.iter().all(|line| line.chars().count() <= 60), "{list}");
     let words: Vec<&str> = list.split_whitespace().collect();
-    for expected in ["appends a line to the file that the environment variable CLEANUP_LOG names.", "How many steps"] {
+    for expected in ["appends a line to the file named by the environment variable CLEANUP_LOG.", "Number of steps"] {
         assert!(words.join(" ").contains(expected), "{list}");
     }
     assert!(!list.contains('\u{1b}'), "{list:?}");
@@ -116,10 +116,10 @@ fn what_a_server_asks_is_asked_with_its_defaults() {
     for revision in ["2025-11-25", "2026-07-28"] {
         let mut terminal = Terminal::start(&["call", &serve(), "ask_user", "--revision", revision]);
         terminal.wait_for("Who are you?");
-        terminal.wait_for("What to call you");
+        terminal.wait_for("Your name");
         terminal.wait_for("name: ");
         terminal.type_in("");
-        terminal.wait_for("It has to be filled in.");
+        terminal.wait_for("This field is required.");
         terminal.wait_for("name: ");
         terminal.type_in("Ada");
         terminal.wait_for("(warm, formal) [warm]: ");
@@ -145,19 +145,19 @@ fn a_form_can_be_declined() {
 fn a_form_of_choices_is_filled_in() {
     let server = format!("{} --conformance", serve());
     let mut terminal = Terminal::start(&["call", &server, "test_elicitation_sep1330_enums"]);
-    terminal.wait_for("untitledSingle (option1, option2, option3) (may stay empty): ");
+    terminal.wait_for("untitledSingle (option1, option2, option3) (optional): ");
     terminal.type_in("option9");
     terminal.wait_for("There is no option `option9`.");
     terminal.wait_for("untitledSingle (");
     terminal.type_in("option2");
     terminal.wait_for("1  First Option");
-    terminal.wait_for("titledSingle (1 to 3) (may stay empty): ");
+    terminal.wait_for("titledSingle (1 to 3) (optional): ");
     terminal.type_in("3");
-    terminal.wait_for("legacyEnum (1 to 3) (may stay empty): ");
+    terminal.wait_for("legacyEnum (1 to 3) (optional): ");
     terminal.type_in("option two");
-    terminal.wait_for("untitledMulti (any of option1, option2, option3) (may stay empty): ");
+    terminal.wait_for("untitledMulti (any of option1, option2, option3) (optional): ");
     terminal.type_in("option1, option3");
-    terminal.wait_for("titledMulti (1 to 3, with commas) (may stay empty): ");
+    terminal.wait_for("titledMulti (1 to 3, comma-separated) (optional): ");
     terminal.type_in("");
     let (code, printed, said) = terminal.spoken.end();
     assert_eq!(code, Some(0), "{said}");
@@ -198,9 +198,9 @@ fn a_form_of_defaults_is_taken_with_enter_and_its_numbers_are_checked() {
 fn a_url_is_shown_whole_and_harmless() {
     let site = Site::open_to_all();
     let mut terminal = Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28"]);
-    let shown = terminal.wait_for("Open it in a browser? [y/N, m: I go there myself] ");
+    let shown = terminal.wait_for("Open it in a browser? [y/N, m: I open it myself] ");
     let url = Site::address_to_visit();
-    assert!(shown.contains(&url) && shown.contains("a page of example.com."), "{shown}");
+    assert!(shown.contains(&url) && shown.contains("The host is example.com."), "{shown}");
     assert!(shown.contains("\\u{1b}[8mhidden") && !shown.contains('\u{1b}'), "{shown:?}");
     terminal.type_in("m");
     let (code, printed, said) = terminal.spoken.end();
@@ -217,7 +217,7 @@ fn a_page_without_encryption_is_pointed_at_however_its_url_is_written() {
             Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28", "--arguments-json", &url]);
         let shown = terminal.wait_for("Open it in a browser?");
         assert!(shown.contains("  http://example.com/pay\r\n"), "{shown:?}");
-        assert!(shown.contains("a page of example.com, without encryption."), "{shown:?}");
+        assert!(shown.contains("The host is example.com, without encryption."), "{shown:?}");
         terminal.type_in("n");
         let (code, printed, said) = terminal.spoken.end();
         assert_eq!((code, printed.trim()), (Some(0), "decline"), "{said}");

@@ -1,34 +1,34 @@
-//! Two columns that fit a terminal: a name, and what there is to say about it, in as many lines as that takes.
+//! Tables of two columns that fit a terminal: a name, and a description wrapped to as many lines as it needs.
 //!
-//! Columns are counted as terminals count them: an ideograph takes two, a mark on a letter none.
+//! Widths are counted as terminals count them: an ideograph takes two columns, a combining mark none.
 
 use super::terminal;
 
-/// One entry. Both of its texts are lines, made harmless by whoever wrote them here.
-pub(super) struct Row {
-    pub(super) name: String,
-    pub(super) about: String,
-    /// Belongs to the entry above.
-    pub(super) inner: bool,
+/// A row. Both texts are single lines that the caller has sanitized.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) about: String,
+    /// A detail of the row above: indented and not bold.
+    pub(crate) nested: bool,
 }
 
-/// Between the columns.
+/// Spaces between the columns.
 const GAP: usize = 2;
-/// The second column is never narrower, even if the terminal is.
-const NARROWEST: usize = 20;
+/// The description column is never narrower than this, even if the terminal is.
+const MIN_DESCRIPTION_WIDTH: usize = 20;
 
-/// How what is laid out is going to be shown.
+/// How tables are formatted.
 #[derive(Clone, Copy)]
-pub(super) struct Page {
-    /// The columns of the terminal. `None` where lines are as long as they are: in a pipe.
-    pub(super) width: Option<usize>,
-    /// Names and headings stand out.
-    pub(super) bold: bool,
+pub(crate) struct TableStyle {
+    /// Width of the terminal in columns. `None` for a pipe: lines are not wrapped.
+    pub(crate) width: Option<usize>,
+    /// Names and headings are bold.
+    pub(crate) bold: bool,
 }
 
-impl Page {
-    /// Standard output, as it is.
-    pub(super) fn of_stdout() -> Self {
+impl TableStyle {
+    /// The style for standard output.
+    pub(crate) fn of_stdout() -> Self {
         use std::io::IsTerminal as _;
         if !std::io::stdout().is_terminal() {
             return Self { width: None, bold: false };
@@ -37,30 +37,30 @@ impl Page {
         Self { width: width.filter(|width| *width > 0), bold: terminal::is_styled(&std::io::stdout()) }
     }
 
-    pub(super) fn heading(self, words: &str) -> String {
+    pub(crate) fn heading(self, words: &str) -> String {
         format!("{}\n", self.emphasized(words))
     }
 
-    /// The rows, one below the other.
-    pub(super) fn table(self, rows: &[Row]) -> String {
-        // A few long names do not push everything else to the right.
-        let most = self.width.map_or(40, |width| (width / 3).clamp(12, 40));
+    /// Formats the rows.
+    pub(crate) fn table(self, rows: &[Row]) -> String {
+        // Names longer than this do not widen the first column.
+        let max_name = self.width.map_or(40, |width| (width / 3).clamp(12, 40));
         let names = rows.iter().map(|row| row.indent() + columns(&row.name));
-        let left = names.filter(|name| *name <= most).max().unwrap_or(0) + GAP;
+        let left = names.filter(|name| *name <= max_name).max().unwrap_or(0) + GAP;
         rows.iter().map(|row| self.row(row, left)).collect()
     }
 
     fn row(self, row: &Row, left: usize) -> String {
-        let name = if row.inner { row.name.clone() } else { self.emphasized(&row.name) };
+        let name = if row.nested { row.name.clone() } else { self.emphasized(&row.name) };
         let used = row.indent() + columns(&row.name);
         let mut text = format!("{:indent$}{name}", "", indent = row.indent());
         let lines = match self.width {
             None => vec![row.about.clone()],
-            Some(width) => wrapped(&row.about, width.saturating_sub(left).max(NARROWEST)),
+            Some(width) => wrap(&row.about, width.saturating_sub(left).max(MIN_DESCRIPTION_WIDTH)),
         };
         let mut at = used;
         for (number, line) in lines.iter().filter(|line| !line.is_empty()).enumerate() {
-            // Beside the name if there is room for it, and below it otherwise.
+            // Next to the name if it fits there, and below it otherwise.
             let beside = number == 0 && (at + GAP <= left || self.width.is_none());
             if !beside {
                 text.push('\n');
@@ -81,67 +81,67 @@ impl Page {
 
 impl Row {
     fn indent(&self) -> usize {
-        if self.inner { 2 } else { 0 }
+        if self.nested { 2 } else { 0 }
     }
 }
 
-/// The words in lines of at most so many columns. A word that is longer is broken.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Lines { width, full: Vec::new(), last: String::new(), used: 0 };
+/// Wraps text to lines of at most `width` columns. A longer word is broken.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = LineWrapper { width, finished: Vec::new(), current: String::new(), used: 0 };
     for word in text.split_whitespace() {
         if columns(word) <= width {
             lines.put(" ", word);
         } else {
-            lines.end_last();
+            lines.finish_line();
             word.chars().for_each(|letter| lines.put("", letter.encode_utf8(&mut [0; 4])));
         }
     }
-    lines.full.push(lines.last);
-    lines.full
+    lines.finished.push(lines.current);
+    lines.finished
 }
 
-/// Lines of at most so many columns, of which the last is being written.
-struct Lines {
+/// Builds lines of at most `width` columns.
+struct LineWrapper {
     width: usize,
-    full: Vec<String>,
-    last: String,
-    /// The columns of the last.
+    finished: Vec<String>,
+    current: String,
+    /// Width of the current line.
     used: usize,
 }
 
-impl Lines {
-    /// Puts a piece behind what there is and a gap, or at the beginning of a line if there is no room for it.
+impl LineWrapper {
+    /// Appends a gap and a piece to the current line, or starts a new line with the piece if it does not fit.
     fn put(&mut self, gap: &str, piece: &str) {
-        let (before, long) = (columns(gap), columns(piece));
-        if self.used + before + long > self.width {
-            self.end_last();
+        let (gap_width, width) = (columns(gap), columns(piece));
+        if self.used + gap_width + width > self.width {
+            self.finish_line();
         }
         if self.used > 0 {
-            self.last.push_str(gap);
-            self.used += before;
+            self.current.push_str(gap);
+            self.used += gap_width;
         }
-        self.last.push_str(piece);
-        self.used += long;
+        self.current.push_str(piece);
+        self.used += width;
     }
 
-    /// The last line is full, unless there is nothing on it.
-    fn end_last(&mut self) {
+    /// Finishes the current line unless it is empty.
+    fn finish_line(&mut self) {
         if self.used > 0 {
-            self.full.push(std::mem::take(&mut self.last));
+            self.finished.push(std::mem::take(&mut self.current));
             self.used = 0;
         }
     }
 }
 
-/// How many columns a terminal needs for a text.
+/// The width of a text in columns of a terminal.
 fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// By the blocks that matter; a letter of a block that is not here is one column, as most are.
+/// The width of a character, by the common Unicode blocks; characters of other blocks count as one column.
 fn columns_of(letter: char) -> usize {
     match u32::from(letter) {
-        // Marks that sit on the letter before them, joiners, and selectors of variants.
+        // Combining marks, joiners and variation selectors.
         0x0300..=0x036f
         | 0x0483..=0x0489
         | 0x0591..=0x05bd
@@ -157,7 +157,7 @@ fn columns_of(letter: char) -> usize {
         | 0xfe00..=0xfe0f
         | 0xfe20..=0xfe2f
         | 0xe_0100..=0xe_01ef => 0,
-        // Ideographs, kana, hangul, forms of full width, and pictures.
+        // Ideographs, kana, hangul, full-width forms and emoji.
         0x1100..=0x115f
         | 0x231a..=0x231b
         | 0x23e9..=0x23ec
@@ -189,18 +189,18 @@ fn columns_of(letter: char) -> usize {
 mod tests {
     use super::*;
 
-    fn row(name: &str, about: &str, inner: bool) -> Row {
-        Row { name: name.to_owned(), about: about.to_owned(), inner }
+    fn row(name: &str, about: &str, nested: bool) -> Row {
+        Row { name: name.to_owned(), about: about.to_owned(), nested }
     }
 
-    fn page(width: Option<usize>) -> Page {
-        Page { width, bold: false }
+    fn style(width: Option<usize>) -> TableStyle {
+        TableStyle { width, bold: false }
     }
 
     #[test]
     fn columns_are_aligned() {
         let rows = [row("add", "adds", false), row("a", "number", true), row("long_name", "x", false)];
-        assert_eq!(page(None).table(&rows), "add        adds\n  a        number\nlong_name  x\n");
+        assert_eq!(style(None).table(&rows), "add        adds\n  a        number\nlong_name  x\n");
     }
 
     #[test]
@@ -208,34 +208,34 @@ mod tests {
         let about = "日本語の説明 and words of ours, some of which-are-very-long-indeed-and-have-to-be-broken 🦀";
         let rows = [row("echo", about, false), row("名前", about, true), row(&"n".repeat(35), about, false)];
         for width in 40..100 {
-            let table = page(Some(width)).table(&rows);
+            let table = style(Some(width)).table(&rows);
             let longest = table.lines().map(columns).max().unwrap();
             assert!(longest <= width, "{longest} > {width}:\n{table}");
         }
     }
 
     #[test]
-    fn a_word_that_fits_no_line_is_broken_on_lines_of_its_own() {
-        assert_eq!(wrapped("one two abcdefghijkl x", 10), ["one two", "abcdefghij", "kl x"]);
-        assert_eq!(wrapped("日本語", 5), ["日本", "語"]);
-        assert_eq!(wrapped("", 5), [""]);
+    fn a_word_longer_than_a_line_is_broken() {
+        assert_eq!(wrap("one two abcdefghijkl x", 10), ["one two", "abcdefghij", "kl x"]);
+        assert_eq!(wrap("日本語", 5), ["日本", "語"]);
+        assert_eq!(wrap("", 5), [""]);
     }
 
     #[test]
-    fn a_long_name_has_a_line_of_its_own_at_a_terminal_and_none_in_a_pipe() {
+    fn a_long_name_has_its_own_line_at_a_terminal_but_not_in_a_pipe() {
         let rows = [row("short", "one", false), row(&"n".repeat(50), "two", false)];
-        assert_eq!(page(Some(60)).table(&rows), format!("short  one\n{}\n       two\n", "n".repeat(50)));
-        assert_eq!(page(None).table(&rows), format!("short  one\n{}  two\n", "n".repeat(50)));
+        assert_eq!(style(Some(60)).table(&rows), format!("short  one\n{}\n       two\n", "n".repeat(50)));
+        assert_eq!(style(None).table(&rows), format!("short  one\n{}  two\n", "n".repeat(50)));
     }
 
     #[test]
-    fn nothing_to_say_leaves_nothing_behind_the_name() {
-        assert_eq!(page(Some(60)).table(&[row("a", "", false)]), "a\n");
-        assert_eq!(page(None).table(&[row("a", "", false)]), "a\n");
+    fn an_empty_description_leaves_no_trailing_spaces() {
+        assert_eq!(style(Some(60)).table(&[row("a", "", false)]), "a\n");
+        assert_eq!(style(None).table(&[row("a", "", false)]), "a\n");
     }
 
     #[test]
-    fn text_is_as_wide_as_terminals_make_it() {
+    fn the_width_of_text_is_that_of_terminals() {
         assert_eq!(columns("日本"), 4);
         assert_eq!(columns("e\u{301}"), 1);
         assert_eq!(columns("Ä🦀"), 3);

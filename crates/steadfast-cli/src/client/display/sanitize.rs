@@ -1,12 +1,12 @@
-//! Text of a server's, made harmless: a terminal obeys what it is shown, and a server is not to move its cursor, rename its
-//! window or hide what it says. Among words of ours, it is not to write lines that look like ours.
+//! Sanitizes text of a server for a terminal. Escape sequences could move the cursor, rename the window or hide text, and lines
+//! of a server could look like messages of this command.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text for a terminal. Lines and tabs stay; whatever else a terminal would obey is written out.
-pub(super) fn text(text: &str) -> Cow<'_, str> {
-    let plain = |character: char| matches!(character, '\n' | '\t') || !is_obeyed(character);
+/// Text with its control characters escaped, except line breaks and tabs.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    let plain = |character: char| matches!(character, '\n' | '\t') || !is_control(character);
     if text.chars().all(plain) {
         return Cow::Borrowed(text);
     }
@@ -18,44 +18,44 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Text among words of ours: every line of it but the first is marked as a part of it.
-pub(super) fn quoted(words: &str) -> String {
-    text(words).trim_end().replace('\n', "\n  | ")
+/// Text within a message of ours: every line but the first is marked as quoted.
+pub(crate) fn quoted(shown: &str) -> String {
+    text(shown).trim_end().replace('\n', "\n  | ")
 }
 
-/// The same in one line: the first, if there are several.
-pub(super) fn line(shown: &str) -> String {
+/// The first line of the text.
+pub(crate) fn line(shown: &str) -> String {
     text(shown).lines().next().unwrap_or_default().replace('\t', " ")
 }
 
-/// The first paragraph in one line, for where there is little room.
-pub(super) fn paragraph(words: &str) -> String {
-    let shown = text(words);
+/// The first paragraph, joined to one line.
+pub(crate) fn paragraph(long: &str) -> String {
+    let shown = text(long);
     let lines = shown.trim().lines().map(str::trim).take_while(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ").replace('\t', " ")
 }
 
-/// JSON means the same with its unusual characters written as escapes, which JSON itself asks for only below the space.
-pub(super) fn json(value: &serde_json::Value) -> String {
+/// JSON with control characters as `\u` escapes, which keeps its meaning. JSON itself requires that only below U+0020.
+pub(crate) fn json(value: &serde_json::Value) -> String {
     let written = format!("{value:#}");
-    let plain = |character: char| character == '\n' || !is_obeyed(character);
+    let plain = |character: char| character == '\n' || !is_control(character);
     let mut shown = String::with_capacity(written.len());
     for character in written.chars() {
         if plain(character) {
             shown.push(character);
         } else {
-            // Each of them is of the first plane, so it is one unit. Writing to a string does not fail.
+            // Each is in the basic plane, so one UTF-16 unit. Writing to a string does not fail.
             let _ = write!(shown, "\\u{:04x}", u32::from(character));
         }
     }
     shown
 }
 
-/// Controls, of both sets, and the marks that turn text around.
-fn is_obeyed(character: char) -> bool {
-    let turns =
+/// Control characters (C0 and C1), line separators, and the marks that change the direction of text.
+fn is_control(character: char) -> bool {
+    let is_direction_mark =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    character.is_control() || turns || matches!(character, '\u{2028}' | '\u{2029}')
+    character.is_control() || is_direction_mark || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -63,12 +63,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_without_controls_is_as_it_was() {
+    fn text_without_control_characters_is_unchanged() {
         assert_eq!(text("a\tb\nÄ 日本 🦀"), "a\tb\nÄ 日本 🦀");
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_written_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(text("\u{1b}[2J\u{7}"), "\\u{1b}[2J\\u{7}");
         assert_eq!(text("\u{9b}31m"), "\\u{9b}31m");
         assert_eq!(text("safe\rfalse"), "safe\\rfalse");
@@ -77,28 +77,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_cannot_pass_for_ours() {
+    fn quoted_lines_are_marked() {
         assert_eq!(quoted("hello\nsteadfast: all is well\n"), "hello\n  | steadfast: all is well");
         assert_eq!(quoted("one\r\ntwo"), "one\n  | two");
     }
 
     #[test]
-    fn a_line_is_one() {
+    fn a_line_is_the_first_line() {
         assert_eq!(line("one\ntwo"), "one");
         assert_eq!(line("\tone\u{1b}c"), " one\\u{1b}c");
         assert_eq!(line(""), "");
     }
 
     #[test]
-    fn a_paragraph_is_one_line_too() {
+    fn a_paragraph_is_joined_to_one_line() {
         assert_eq!(paragraph("\none\n  two\u{7}\n\nthree"), "one two\\u{7}");
     }
 
     #[test]
-    fn json_means_the_same() {
+    fn sanitized_json_has_the_same_value() {
         let value = serde_json::json!({ "text": "\u{1b}[2J \u{9b}31m \u{202e}x \u{7f} é" });
         let written = json(&value);
-        assert!(!written.chars().any(|character| character != '\n' && is_obeyed(character)), "{written}");
+        assert!(!written.chars().any(|character| character != '\n' && is_control(character)), "{written}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&written).unwrap(), value);
     }
 }

@@ -1,0 +1,52 @@
+//! `steadfast logout`: deletes the tokens of a server. The client registration stays unless asked, since other servers of the
+//! same authorization server use it too.
+
+use clap::Args;
+use steadfast::Error;
+use steadfast_auth::client::{Profile, TokenStore as _};
+
+use crate::client::connection::login;
+use crate::client::connection::login::TokenFolder;
+use crate::client::connection::target;
+use crate::client::{ExitStatus, Failure, exit};
+use crate::output::eprint_line;
+
+/// Deletes the stored tokens of a server and revokes them if possible. The client registration is kept for the next login
+#[derive(Args)]
+#[command(after_help = exit::help("steadfast logout https://example.com/mcp"))]
+pub(crate) struct Options {
+    /// The URL of the server
+    target: String,
+    /// Also delete the client registration, so that the next login registers a new client. Servers with the same authorization
+    /// server share the registration: they will require a new login too
+    #[arg(long)]
+    forget_registration: bool,
+    #[command(flatten)]
+    tokens: TokenFolder,
+}
+
+pub(crate) async fn run(options: Options) -> Result<ExitStatus, Failure> {
+    let url = &options.target;
+    if !target::is_url(url) {
+        return Err(Error::usage("logout takes the URL of a server: commands have no login").into());
+    }
+    if !options.tokens.path()?.is_dir() {
+        // No tokens were ever stored; the folder is not created to find that out.
+        return Ok(ExitStatus::Success);
+    }
+    let store = options.tokens.open()?;
+    let authorizer = login::builder(url, Profile::new("Steadfast command line"))?.store(store.clone()).build();
+    let failed = |error: String| login::local_error(format!("the tokens could not be deleted: {error}"));
+    if options.forget_registration {
+        let was_registered = authorizer.forget().await.map_err(|error| failed(error.to_string()))?;
+        if !was_registered {
+            eprint_line(
+                "steadfast: no registration is stored for this server: you were not logged in, or it needs none",
+            );
+        }
+        return Ok(ExitStatus::Success);
+    }
+    authorizer.sign_out().await.map_err(|error| failed(error.to_string()))?;
+    store.remove(&login::server_key(url)).await.map_err(|error| failed(error.to_string()))?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,77 @@
+//! `steadfast prompt`: gets a prompt with its arguments filled in.
+
+use clap::Args;
+use steadfast::model::Prompt;
+use steadfast::{ErrorKind, Role};
+
+use super::list::prompt_argument;
+use crate::client::arguments::pairs;
+use crate::client::connection::session;
+use crate::client::connection::session::SessionEnd;
+use crate::client::display::server_log::ServerLogOptions;
+use crate::client::display::table::{Row, TableStyle};
+use crate::client::display::{content, hints};
+use crate::client::{ConnectOptions, ExitStatus, Failure, HINT_TIMEOUT, ServerCommand, exit};
+
+/// Gets a prompt with its arguments filled in
+#[derive(Args)]
+#[command(
+    after_help = exit::help("steadfast prompt './steadfast serve' explain_law --arg law=L1"),
+    override_usage = "steadfast prompt [OPTIONS] <TARGET> <PROMPT>\n       steadfast prompt [OPTIONS] <PROMPT> -- <COMMAND>..."
+)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+    /// The name of the prompt
+    prompt: Option<String>,
+    /// Set an argument. May be repeated
+    #[arg(long = "arg", value_name = "NAME=VALUE")]
+    arguments: Vec<String>,
+    #[command(flatten)]
+    server_log: ServerLogOptions,
+    #[command(flatten)]
+    server_command: ServerCommand,
+}
+
+pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
+    let pairs = pairs(&options.arguments)?;
+    let prompt =
+        options.connect.take_operand(options.prompt.take(), &options.server_command, "the name of the prompt")?;
+    let timeout = options.connect.timeout();
+    let getting = session::run(&options.connect, &options.server_command, async |client| {
+        match options.server_log.show_during(client, client.get_prompt(&prompt, pairs).timeout(timeout)).await {
+            Err(error) if error.kind() == ErrorKind::Refused => {
+                let prompts = client.prompts().timeout(HINT_TIMEOUT).all().await.ok();
+                Err(Failure::from(error).with_note(prompts.and_then(|prompts| hint(&prompt, &prompts))))
+            }
+            result => result.map_err(Failure::from),
+        }
+    });
+    let result = match getting.await? {
+        SessionEnd::Finished(result) => result,
+        SessionEnd::Interrupted(interrupt) => return Ok(ExitStatus::Interrupted(interrupt)),
+    };
+    if options.connect.json {
+        content::print_json(&result)?;
+    } else {
+        for message in &result.messages {
+            let role = if message.role == Role::User { "user" } else { "assistant" };
+            content::print_line(&format!("{role}: {}", content::format_content(&message.content)))?;
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// A hint for an error: the arguments of the prompt, or the names of the prompts if there is none of that name.
+fn hint(name: &str, prompts: &[Prompt]) -> Option<String> {
+    let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
+        let names: Vec<&str> = prompts.iter().map(|prompt| &*prompt.name).collect();
+        return hints::suggest_names("prompts", name, &names);
+    };
+    let rows: Vec<Row> = prompt.arguments.iter().map(prompt_argument).collect();
+    if rows.is_empty() {
+        return Some(format!("`{name}` takes no arguments"));
+    }
+    let style = TableStyle { width: None, bold: false };
+    Some(format!("`{name}` takes these arguments:\n{}", style.table(&rows).trim_end()))
+}

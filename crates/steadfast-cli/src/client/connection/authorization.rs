@@ -1,0 +1,78 @@
+//! Authorization of HTTP requests, and what the last response said: not authorized, or no MCP endpoint at the URL.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::{HeaderMap, Method, StatusCode};
+use steadfast::transport::http::{Attempt, Authorize, Authorizing};
+use steadfast_auth::client::Authorizer;
+
+/// Signs requests if there is an authorizer, and records the status of the last response.
+#[derive(Clone, Default)]
+pub(crate) struct HttpAuthorization {
+    authorizer: Option<Authorizer>,
+    last_response: Arc<LastResponse>,
+}
+
+/// What the last response to a POST said.
+#[derive(Default)]
+struct LastResponse {
+    unauthorized: AtomicBool,
+    no_endpoint: AtomicBool,
+}
+
+impl HttpAuthorization {
+    pub(crate) fn new(authorizer: Option<Authorizer>) -> Self {
+        Self { authorizer, last_response: Arc::default() }
+    }
+
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        self.last_response.unauthorized.load(Ordering::Relaxed)
+    }
+
+    /// The last response was 404 or 405: the URL is not that of an MCP endpoint.
+    pub(crate) fn found_no_endpoint(&self) -> bool {
+        self.last_response.no_endpoint.load(Ordering::Relaxed)
+    }
+}
+
+impl Authorize for HttpAuthorization {
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn Attempt> {
+        let attempt = self.authorizer.as_ref().map(|authorizer| Authorize::attempt(authorizer, method, url));
+        // Servers may refuse the GET of an event stream: its status says nothing about requests.
+        let last_response = if method == Method::POST { Arc::clone(&self.last_response) } else { Arc::default() };
+        Box::new(RecordingAttempt { attempt, last_response })
+    }
+}
+
+struct RecordingAttempt {
+    attempt: Option<Box<dyn Attempt>>,
+    last_response: Arc<LastResponse>,
+}
+
+impl Attempt for RecordingAttempt {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+        Box::pin(async move {
+            let Some(attempt) = &mut self.attempt else { return Ok(()) };
+            let signed = attempt.sign(headers).await;
+            if signed.is_err() {
+                self.last_response.unauthorized.store(true, Ordering::Relaxed);
+            }
+            signed
+        })
+    }
+
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> Authorizing<'a, bool> {
+        Box::pin(async move {
+            let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            let no_endpoint = matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
+            // Stored first: this future may be dropped while the authorizer runs.
+            self.last_response.unauthorized.store(unauthorized, Ordering::Relaxed);
+            self.last_response.no_endpoint.store(no_endpoint, Ordering::Relaxed);
+            match &mut self.attempt {
+                Some(attempt) => attempt.answered(status, headers).await,
+                None => Ok(false),
+            }
+        })
+    }
+}

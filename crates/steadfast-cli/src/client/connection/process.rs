@@ -1,0 +1,91 @@
+//! The server's process, if the target is a command: its last lines on standard error, and killing it. How a process exited by
+//! itself is in the errors of the library.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steadfast::transport::child::{Child, Command, Handle};
+
+use crate::client::display::{progress, sanitize};
+
+/// How many lines of standard error are kept, to show them if the request fails.
+const LINES: usize = 10;
+
+/// The process that was started last, if any.
+#[derive(Clone, Default)]
+pub(crate) struct Process(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    lines: VecDeque<String>,
+    handle: Option<Handle>,
+    verbose: bool,
+}
+
+impl Process {
+    /// With `verbose`, its standard error is shown as it is written.
+    pub(crate) fn new(verbose: bool) -> Self {
+        Self(Arc::new(Mutex::new(Inner { verbose, ..Inner::default() })))
+    }
+
+    /// The command with its standard error captured here.
+    pub(crate) fn capture_stderr(&self, command: Command) -> Command {
+        let process = self.clone();
+        command.on_stderr_line(move |line| process.record_line(line))
+    }
+
+    /// Starts the process.
+    pub(crate) fn start(&self, command: &Mutex<Command>) -> io::Result<Child> {
+        let child = command.lock().unwrap_or_else(PoisonError::into_inner).spawn()?;
+        self.inner().handle = Some(child.handle());
+        Ok(child)
+    }
+
+    fn record_line(&self, line: &str) {
+        let mut inner = self.inner();
+        if inner.verbose {
+            drop(inner);
+            progress::eprint_above_bar(format_args!("server: {}", sanitize::line(line)));
+            return;
+        }
+        // An empty line would displace a useful one.
+        if line.trim().is_empty() {
+            return;
+        }
+        if inner.lines.len() == LINES {
+            inner.lines.pop_front();
+        }
+        inner.lines.push_back(sanitize::line(line));
+    }
+
+    /// Kills the process and its children.
+    pub(crate) fn kill(&self) {
+        if let Some(handle) = &self.inner().handle {
+            handle.kill();
+        }
+    }
+
+    /// Its standard error is shown as it is written.
+    pub(crate) fn shows_stderr(&self) -> bool {
+        self.inner().verbose
+    }
+
+    /// Its last lines on standard error, unless they were shown as they were written. Call it once the process has exited.
+    pub(crate) fn recent_stderr(&self) -> Option<String> {
+        let lines = std::mem::take(&mut self.inner().lines);
+        if lines.is_empty() {
+            return None;
+        }
+        let mut text = "the last lines of its standard error:".to_owned();
+        for line in lines {
+            text.push_str("\n  | ");
+            text.push_str(&line);
+        }
+        Some(text)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

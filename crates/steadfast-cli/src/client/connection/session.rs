@@ -1,0 +1,116 @@
+//! One connection for one command: connects, runs the command's requests, closes; cancels at Ctrl-C.
+
+use std::time::Duration;
+
+use steadfast::{Client, Error, ErrorKind, Outcome, code};
+
+use super::authorization::HttpAuthorization;
+use super::process::Process;
+use super::signals::{Interrupt, Interrupts};
+use super::target::{ConnectOptions, PreparedConnection, ServerCommand};
+use crate::client::Failure;
+use crate::client::display::hints;
+use crate::output::eprint_line;
+
+/// Timeout of connecting, not counting the time in which the user logs in.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout of connecting including the login: longer than any login takes, so that [`CONNECT_TIMEOUT`] is what counts.
+const TIMEOUT_WITH_LOGIN: Duration = Duration::from_secs(15 * 60);
+
+/// How the work of a session ended.
+pub(crate) enum SessionEnd<T> {
+    Finished(T),
+    /// A signal interrupted it: the request was cancelled and the connection closed, without waiting if a second signal arrived.
+    Interrupted(Interrupt),
+}
+
+/// Connects, runs `work` with the client, and closes the connection.
+pub(crate) async fn run<T>(
+    connect: &ConnectOptions,
+    server_command: &ServerCommand,
+    work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+) -> Result<SessionEnd<T>, Failure> {
+    let mut interrupts = Interrupts::new().map_err(|error| Error::transport(Outcome::NotSent, error))?;
+    let PreparedConnection { connecting, authorization, login, process } = connect.prepare(server_command).await?;
+    let opening = async {
+        let Some(login) = login else { return connecting.await };
+        tokio::select! {
+            biased;
+            opened = connecting.opening_timeout(TIMEOUT_WITH_LOGIN) => opened,
+            () = login.timeout_outside_login(CONNECT_TIMEOUT) => Err(Error::timed_out(Outcome::NotSent)),
+        }
+    };
+    let opened = tokio::select! {
+        biased;
+        opened = opening => opened,
+        interrupt = interrupts.next() => {
+            eprint_line("\nsteadfast: cancelled before the connection was open");
+            process.kill();
+            return Ok(SessionEnd::Interrupted(interrupt));
+        }
+    };
+    let with_status =
+        |failure: Failure| if authorization.is_unauthorized() { failure.mark_unauthorized() } else { failure };
+    let client = match opened {
+        Ok(client) => client,
+        Err(error) => {
+            let note = connect_hint(&error, connect, &authorization);
+            let failure = Failure::from(error).mark_not_connected().with_note(note);
+            return Err(with_stderr(with_status(failure), &process));
+        }
+    };
+    let ended = tokio::select! {
+        biased;
+        ended = work(&client) => ended.map(SessionEnd::Finished),
+        interrupt = interrupts.next() => Ok(SessionEnd::Interrupted(interrupt)),
+    };
+    if matches!(ended, Ok(SessionEnd::Interrupted(_))) {
+        eprint_line("\nsteadfast: cancelling: waiting for the server to stop. Press Ctrl-C again to exit now");
+    }
+    tokio::select! {
+        biased;
+        () = client.close() => {}
+        _ = interrupts.next() => process.kill(),
+    }
+    match ended {
+        Ok(ended) => Ok(ended),
+        Err(failure) if !failure.is_explained_by_stderr() => Err(with_status(failure)),
+        Err(failure) => Err(with_stderr(with_status(with_timeout_note(failure, connect.timeout())), &process)),
+    }
+}
+
+/// A hint for a connection that could not be opened.
+fn connect_hint(error: &Error, connect: &ConnectOptions, authorization: &HttpAuthorization) -> Option<String> {
+    match (error.kind(), connect.url()) {
+        (ErrorKind::TimedOut, _) => {
+            Some("the handshake timed out: is it an MCP server? --verbose shows its standard error".to_owned())
+        }
+        (ErrorKind::Transport, Some(url)) if error.outcome() == Outcome::NotSent => {
+            Some(format!("is there a server at {}?", hints::origin(url)))
+        }
+        // A JSON-RPC error of an unknown method comes from an MCP server.
+        (ErrorKind::Refused, Some(url))
+            if authorization.found_no_endpoint()
+                && error.refusal().is_some_and(|refusal| refusal.code != code::METHOD_NOT_FOUND) =>
+        {
+            Some(hints::suggest_path(url))
+        }
+        _ => None,
+    }
+}
+
+/// Adds the timeout and how to change it.
+fn with_timeout_note(failure: Failure, timeout: Duration) -> Failure {
+    let late = failure.kind() == Some(ErrorKind::TimedOut);
+    let note = || format!("there was no response within {} s: --timeout SECONDS changes that", timeout.as_secs());
+    failure.with_note(late.then(note))
+}
+
+/// Adds the last lines of the process's standard error. If the exit of the process is the cause, the error has them already.
+fn with_stderr(failure: Failure, process: &Process) -> Failure {
+    match (failure.is_connection_lost() && failure.has_cause(), process.shows_stderr()) {
+        (true, true) => failure.mark_stderr_shown(),
+        (true, false) => failure,
+        (false, _) => failure.with_note(process.recent_stderr()),
+    }
+}

@@ -1,0 +1,253 @@
+//! Exit codes and error messages of the command.
+
+use std::io;
+use std::process::ExitCode;
+
+use steadfast::{Error, ErrorKind, Outcome, code};
+
+use super::connection::signals::Interrupt;
+use super::display::sanitize;
+
+/// How a command ended; each has an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    Success,
+    /// The tool's result has `isError`.
+    ToolFailed,
+    /// The command line is wrong.
+    UsageError,
+    /// The request did not reach the server: a retry is safe.
+    NotSent,
+    /// The server responded with an error.
+    ServerError,
+    /// The request was sent and got no response: the server may have executed it.
+    OutcomeUnknown,
+    /// The server answered 401 or 403, or there is no usable token.
+    Unauthorized,
+    /// Cancelled by Ctrl-C or another signal.
+    Interrupted(Interrupt),
+}
+
+/// The end of a `--help`: an example and the exit codes.
+pub(crate) fn help(example: &str) -> String {
+    format!("Example:\n  {example}\n\n{EXIT_CODES}")
+}
+
+const EXIT_CODES: &str = "Exit codes:
+  0    success
+  1    the tool reported an error, for example invalid arguments
+  2    usage error
+  3    the request did not reach the server: safe to retry
+  4    the server responded with an error, or its response could not be used
+  5    the request was sent and got no response: the server may have executed it
+  6    not authorized: the server requires a login, or denies access (see --login)
+  130  cancelled with Ctrl-C; the server was notified (143: SIGTERM, 129: SIGHUP)
+Closing standard output early (`| head`) does not change the exit code.";
+
+/// Why a command failed, with its exit status and hints for the user.
+pub(crate) struct Failure {
+    cause: FailureCause,
+    unauthorized: bool,
+    /// The connection could not be opened, so no request was sent.
+    not_connected: bool,
+    /// The standard error of the server's process was shown as it was written (`--verbose`).
+    stderr_shown: bool,
+    notes: Vec<String>,
+}
+
+enum FailureCause {
+    Client(Error),
+    /// The result was received, but writing it to standard output failed.
+    Output(io::Error),
+}
+
+impl Failure {
+    /// Records that the server's last response was 401 or 403.
+    pub(crate) fn mark_unauthorized(self) -> Self {
+        Self { unauthorized: true, ..self }
+    }
+
+    /// Records that the connection could not be opened: whatever was sent for that, the user's request was not.
+    pub(crate) fn mark_not_connected(self) -> Self {
+        Self { not_connected: true, ..self }
+    }
+
+    /// Records that the standard error of the process was shown already, so that the message does not repeat it.
+    pub(crate) fn mark_stderr_shown(self) -> Self {
+        Self { stderr_shown: true, ..self }
+    }
+
+    /// The result was received, but writing it to standard output failed.
+    pub(crate) fn output(error: io::Error) -> Self {
+        Self::new(FailureCause::Output(error))
+    }
+
+    fn new(cause: FailureCause) -> Self {
+        Self { cause, unauthorized: false, not_connected: false, stderr_shown: false, notes: Vec::new() }
+    }
+
+    /// Adds a hint for the user. Text of a server in it must be sanitized already.
+    pub(crate) fn with_note(mut self, note: impl Into<Option<String>>) -> Self {
+        self.notes.extend(note.into());
+        self
+    }
+
+    pub(crate) fn kind(&self) -> Option<ErrorKind> {
+        match &self.cause {
+            FailureCause::Client(error) => Some(error.kind()),
+            FailureCause::Output(_) => None,
+        }
+    }
+
+    /// The connection was lost or could not be opened.
+    pub(crate) fn is_connection_lost(&self) -> bool {
+        matches!(self.kind(), Some(ErrorKind::Closed | ErrorKind::Transport))
+    }
+
+    /// The server responded with an internal error, which does not say why.
+    fn is_internal(&self) -> bool {
+        let FailureCause::Client(error) = &self.cause else { return false };
+        error.refusal().is_some_and(|refusal| refusal.code == code::INTERNAL_ERROR)
+    }
+
+    /// The last lines of the process's standard error may explain this: it exited, timed out, or had an internal error.
+    pub(crate) fn is_explained_by_stderr(&self) -> bool {
+        self.is_connection_lost() || self.is_internal() || self.kind() == Some(ErrorKind::TimedOut)
+    }
+
+    /// The error has a source: for a process, its exit status and its last lines.
+    pub(crate) fn has_cause(&self) -> bool {
+        matches!(&self.cause, FailureCause::Client(error) if std::error::Error::source(error).is_some())
+    }
+
+    pub(crate) fn exit_status(&self) -> ExitStatus {
+        let FailureCause::Client(error) = &self.cause else { return ExitStatus::ServerError };
+        match (error.kind(), error.outcome()) {
+            (ErrorKind::Usage, _) => ExitStatus::UsageError,
+            (_, Outcome::NotSent | Outcome::Refused) if self.unauthorized => ExitStatus::Unauthorized,
+            (_, Outcome::NotSent) => ExitStatus::NotSent,
+            (_, Outcome::Unknown) if self.not_connected => ExitStatus::NotSent,
+            (_, Outcome::Refused | Outcome::Answered) => ExitStatus::ServerError,
+            (_, Outcome::Unknown) => ExitStatus::OutcomeUnknown,
+        }
+    }
+
+    /// The message for the user: what happened, what is known of the request, and what to do. Text of a server is sanitized.
+    pub(crate) fn message(&self) -> String {
+        let cause = match &self.cause {
+            FailureCause::Client(error) if self.stderr_shown => first_line(&describe(error)),
+            FailureCause::Client(error) => describe(error),
+            FailureCause::Output(error) => format!("the result could not be printed: {error}"),
+        };
+        let mut message = format!("steadfast: {}", sanitize::quoted(&cause));
+        let known = match self.exit_status() {
+            ExitStatus::NotSent => Some("the request did not reach the server: safe to retry"),
+            ExitStatus::OutcomeUnknown => {
+                Some("the request was sent and the server may have executed it: check before you retry")
+            }
+            ExitStatus::Unauthorized => {
+                Some("the server requires authorization: use --login, or --header 'Authorization: Bearer TOKEN'")
+            }
+            _ => None,
+        };
+        for note in self.notes.iter().map(String::as_str).chain(known) {
+            message.push_str("\nsteadfast: ");
+            message.push_str(note);
+        }
+        message
+    }
+}
+
+/// What happened, with the server's own message if it sent one.
+fn describe(error: &Error) -> String {
+    match (error.kind(), error.refusal()) {
+        (ErrorKind::Refused, Some(refusal)) => {
+            format!("the server responded with an error: {} ({})", refusal.message, refusal.code)
+        }
+        (ErrorKind::TimedOut, _) => "request timed out".to_owned(),
+        (ErrorKind::Closed, _) if std::error::Error::source(error).is_none() => {
+            "the server closed the connection".to_owned()
+        }
+        _ => with_causes(error),
+    }
+}
+
+/// The first line, without the quoted lines that follow it.
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+}
+
+/// An error and its sources, separated by colons.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut messages: Vec<String> = causes.map(ToString::to_string).collect();
+    // Some messages end with that of their source already.
+    messages.dedup_by(|later, earlier| earlier.ends_with(&**later));
+    messages.join(": ")
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::new(FailureCause::Client(error))
+    }
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(match status {
+            ExitStatus::Success => 0,
+            ExitStatus::ToolFailed => 1,
+            ExitStatus::UsageError => 2,
+            ExitStatus::NotSent => 3,
+            ExitStatus::ServerError => 4,
+            ExitStatus::OutcomeUnknown => 5,
+            ExitStatus::Unauthorized => 6,
+            ExitStatus::Interrupted(interrupt) => interrupt.exit_code(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast::ErrorObject;
+
+    use super::*;
+
+    #[test]
+    fn the_exit_status_follows_the_outcome() {
+        let status = |error: Error| Failure::from(error).exit_status();
+        assert_eq!(status(Error::usage("x")), ExitStatus::UsageError);
+        assert_eq!(status(Error::closed(Outcome::NotSent)), ExitStatus::NotSent);
+        assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::OutcomeUnknown);
+        assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), ExitStatus::ServerError);
+        assert_eq!(status(Error::decode("x", "no")), ExitStatus::ServerError);
+    }
+
+    #[test]
+    fn the_message_has_the_outcome_and_the_notes() {
+        let failure = Failure::from(Error::closed(Outcome::NotSent)).with_note("a note".to_owned());
+        assert_eq!(
+            failure.message(),
+            "steadfast: the server closed the connection\nsteadfast: a note\nsteadfast: the request did not reach the server: safe to retry"
+        );
+        assert!(Failure::from(Error::closed(Outcome::Unknown)).message().contains("check before you retry"));
+        assert_eq!(Failure::output(io::ErrorKind::StorageFull.into()).exit_status(), ExitStatus::ServerError);
+    }
+
+    #[test]
+    fn a_connection_that_could_not_be_opened_sent_no_request() {
+        let status = |error: Error| Failure::from(error).mark_not_connected().exit_status();
+        assert_eq!(status(Error::timed_out(Outcome::Unknown)), ExitStatus::NotSent);
+        assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::NotSent);
+        assert_eq!(status(Error::refused("initialize", ErrorObject::new(7, "no"))), ExitStatus::ServerError);
+    }
+
+    #[test]
+    fn one_who_is_locked_out_may_still_have_done_something_before() {
+        let status = |error: Error| Failure::from(error).mark_unauthorized().exit_status();
+        assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), ExitStatus::Unauthorized);
+        assert_eq!(status(Error::transport(Outcome::NotSent, "no")), ExitStatus::Unauthorized);
+        assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::OutcomeUnknown);
+        assert_eq!(status(Error::usage("x")), ExitStatus::UsageError);
+    }
+}
