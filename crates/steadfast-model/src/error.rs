@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_unsupported_version_names_the_supported_ones() {
-        let error = ErrorObject::unsupported_version("1.0.0", &[Revision::LATEST]);
+        let error = ErrorObject::unsupported_version("1.0.0", &[Revision::V2026_07_28]);
         assert_eq!(error.data.unwrap(), json!({"requested": "1.0.0", "supported": ["2026-07-28"]}));
     }
 

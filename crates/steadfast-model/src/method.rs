@@ -108,7 +108,7 @@ pub struct Row {
     /// What its receiver has to have declared.
     pub capability: Option<Capability>,
     /// Where it stands, by revision in the order of [`Revision::ALL`].
-    places: [Option<Place>; 5],
+    places: [Option<Place>; Revision::ALL.len()],
 }
 
 impl Row {
@@ -123,6 +123,17 @@ const SERVER: Option<Place> = Some(Place { sender: Sender::Server, carried: Carr
 const EITHER: Option<Place> = Some(Place { sender: Sender::Both, carried: Carried::Message });
 const INPUT: Option<Place> = Some(Place { sender: Sender::Server, carried: Carried::InputRequest });
 const ABSENT: Option<Place> = None;
+
+/// A row for every revision: those after the last column that is written repeat it.
+const fn columns<const WRITTEN: usize>(written: [Option<Place>; WRITTEN]) -> [Option<Place>; Revision::ALL.len()] {
+    let mut all = [ABSENT; Revision::ALL.len()];
+    let mut column = 0;
+    while column < all.len() {
+        all[column] = written[if column < WRITTEN { column } else { WRITTEN - 1 }];
+        column += 1;
+    }
+    all
+}
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $($mark:ident)* =>
@@ -165,7 +176,7 @@ macro_rules! methods {
                         cacheable: false $(|| methods!(@cacheable $mark))*,
                         asks_back: false $(|| methods!(@asks_back $mark))*,
                         capability: $capability,
-                        places: [$($place),+],
+                        places: columns([$($place),+]),
                     } },)+
                 }
             }
@@ -305,12 +316,12 @@ impl Method {
 
     /// True if its result says in that revision how long it may be kept.
     pub fn is_cacheable_in(self, revision: Revision) -> bool {
-        self.row().cacheable && revision.is_modern()
+        self.row().cacheable && revision.is_stateless()
     }
 
     /// True if it may be answered in that revision with questions, or with a task, in place of its result.
     pub fn may_ask_back_in(self, revision: Revision) -> bool {
-        self.row().asks_back && revision.is_modern()
+        self.row().asks_back && revision.is_stateless()
     }
 
     /// True if a client may send it as a message in that revision.
@@ -385,6 +396,16 @@ mod tests {
         assert_eq!(names(Revision::V2026_07_28, Sender::is_client, true), ["notifications/cancelled"]);
         for method in [Method::ListRoots, Method::CreateMessage, Method::Elicit] {
             assert_eq!(method.carried_in(Revision::V2026_07_28), Some(Carried::InputRequest));
+        }
+    }
+
+    #[test]
+    fn a_revision_without_a_column_has_the_methods_of_its_predecessor() {
+        let (added, predecessor) = (Revision::V2999_12_31, Revision::V2026_07_28);
+        for &method in Method::ALL {
+            assert_eq!(method.row().place_in(added), method.row().place_in(predecessor), "{method}");
+            assert_eq!(method.is_cacheable_in(added), method.is_cacheable_in(predecessor), "{method}");
+            assert_eq!(method.may_ask_back_in(added), method.may_ask_back_in(predecessor), "{method}");
         }
     }
 

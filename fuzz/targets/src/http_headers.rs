@@ -26,7 +26,7 @@ pub fn run(bytes: &[u8]) {
     let version = member(text, "_meta").and_then(|meta| member(meta, "io.modelcontextprotocol/protocolVersion"));
     let bare = *method == "initialize" && version.is_none();
     let header_is_modern =
-        head.once("mcp-protocol-version").is_ok_and(|value| value.is_some_and(|text| is_modern(&text)));
+        head.once("mcp-protocol-version").is_ok_and(|value| value.is_some_and(|text| is_stateless(&text)));
     let modern = version.is_some() || (header_is_modern && !bare);
     assert_eq!(era == Era::Modern, modern, "the era");
     let checked = headers::check(&head, method, params);
@@ -79,8 +79,8 @@ impl Headers for Head {
     }
 }
 
-fn is_modern(version: &str) -> bool {
-    Revision::parse(version).is_some_and(Revision::is_modern)
+fn is_stateless(version: &str) -> bool {
+    Revision::parse(version).is_some_and(Revision::is_stateless)
 }
 
 /// Whether the headers say what the body says, for a body that names its version.
@@ -90,7 +90,7 @@ fn agrees(head: &Head, method: &str, params: &str, version: &str) -> bool {
     if !head.says("mcp-protocol-version", &version, false) {
         return false;
     }
-    if !is_modern(&version) {
+    if !is_stateless(&version) {
         return true;
     }
     if !head.says("mcp-method", method, false) {

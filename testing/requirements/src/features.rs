@@ -23,13 +23,13 @@ Written by `cargo run -p requirements -- features` from `crates/steadfast-model/
 /// The text of the document.
 pub fn document() -> String {
     let mut text = OPENING.to_owned();
-    let revisions = Revision::ALL.map(|revision| revision.to_string()).join(" | ");
+    let revisions = Revision::ALL.iter().map(|revision| revision.to_string()).collect::<Vec<_>>().join(" | ");
     let _ = writeln!(text, "| method | kind | needs | {revisions} |");
     let _ = writeln!(text, "|{}", "---|".repeat(3 + Revision::ALL.len()));
     for &method in Method::ALL {
         let kind = if method.is_notification() { "notification" } else { "request" };
         let needs = method.capability().map(|capability| format!("{capability:?}").to_lowercase()).unwrap_or_default();
-        let places = Revision::ALL.map(|revision| place(method, revision)).join(" | ");
+        let places = Revision::ALL.iter().map(|revision| place(method, *revision)).collect::<Vec<_>>().join(" | ");
         let _ = writeln!(text, "| `{method}` | {kind} | {needs} | {places} |");
     }
     text

@@ -280,8 +280,8 @@ impl End {
         });
     }
 
-    pub(crate) fn speak_modern(&mut self, trace: &mut Trace, peer: steadfast_proto::connection::Peer) {
-        self.step(trace, Observation::Asked("speak 2026-07-28"), |connection| connection.speak_modern(peer));
+    pub(crate) fn open_stateless(&mut self, trace: &mut Trace, peer: steadfast_proto::connection::Peer) {
+        self.step(trace, Observation::Asked("speak 2026-07-28"), |connection| connection.open_stateless(peer));
     }
 
     /// Nothing is on its way any more.

@@ -38,11 +38,11 @@ impl ResultShape for ListRootsResult {}
 
 /// What a client is asked is no message of its own since 2026-07-28, and has no `_meta` there.
 fn handshake_meta<M: SerializeMap>(meta: Option<&Meta>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-    if object.revision().is_modern() { Ok(()) } else { object.meta(meta) }
+    if object.revision().is_stateless() { Ok(()) } else { object.meta(meta) }
 }
 
 fn task<M: SerializeMap>(task: Option<&TaskMetadata>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-    if object.revision() == Revision::V2025_11_25 { object.some("task", task) } else { Ok(()) }
+    if object.revision().has_experimental_tasks() { object.some("task", task) } else { Ok(()) }
 }
 
 impl Encode for CreateMessageParams {
@@ -169,7 +169,7 @@ impl Encode for ElicitParams {
                 object.put("mode", "url")?;
                 object.put("message", &params.message)?;
                 object.put("url", &params.url)?;
-                if !revision.is_modern() {
+                if !revision.is_stateless() {
                     let id = params.elicitation_id.as_ref();
                     let id = id.ok_or_else(|| M::Error::custom("a URL elicitation of 2025-11-25 needs an id"))?;
                     object.put("elicitationId", id)?;

@@ -78,10 +78,34 @@ pub trait ResultShape: Encode {
 /// Revisions before 2026-07-28 know nothing of it but the progress token, and for them nothing else is added.
 #[derive(Clone, Debug, Default)]
 pub struct Decoration {
-    meta: Vec<(&'static str, Box<RawValue>)>,
-    /// How many of the entries, from the first, are for every revision.
-    common: usize,
+    meta: Vec<Entry>,
     cache: Cache,
+}
+
+/// An entry of `_meta`, encoded.
+#[derive(Clone, Debug)]
+struct Entry {
+    key: &'static str,
+    value: Box<RawValue>,
+    written_for: WrittenFor,
+}
+
+/// The revisions that an entry of `_meta` is written for.
+#[derive(Clone, Copy, Debug)]
+enum WrittenFor {
+    All,
+    Stateless,
+    Only(Revision),
+}
+
+impl Entry {
+    fn is_written_for(&self, revision: Revision) -> bool {
+        match self.written_for {
+            WrittenFor::All => true,
+            WrittenFor::Stateless => revision.is_stateless(),
+            WrittenFor::Only(only) => revision == only,
+        }
+    }
 }
 
 impl Decoration {
@@ -92,15 +116,15 @@ impl Decoration {
 
     /// A server's results: they name it in `_meta`.
     pub fn of_server(info: &Implementation) -> Self {
-        Self::none().with_newest(key::SERVER_INFO, info)
+        Self::none().with_encoded(key::SERVER_INFO, info)
     }
 
     /// A client's requests: they say the revision, who the client is and what it can do.
     pub fn of_client(info: &Implementation, capabilities: &ClientCapabilities) -> Self {
         Self::none()
-            .with_meta(key::PROTOCOL_VERSION, &Revision::LATEST)
-            .with_newest(key::CLIENT_INFO, info)
-            .with_newest(key::CLIENT_CAPABILITIES, capabilities)
+            .with_each_stateless(key::PROTOCOL_VERSION, |revision| serde_json::value::to_raw_value(&revision))
+            .with_encoded(key::CLIENT_INFO, info)
+            .with_encoded(key::CLIENT_CAPABILITIES, capabilities)
     }
 
     /// Notifications of a subscription: they name the request that opened it.
@@ -110,26 +134,38 @@ impl Decoration {
 
     /// This decoration with one more entry of `_meta`.
     pub fn with_meta<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
-        // A value that cannot be written is left out: a decoration never costs the message that it decorates.
-        if let Ok(raw) = serde_json::value::to_raw_value(value) {
-            self.meta.retain(|(present, _)| *present != key);
-            self.meta.push((key, raw));
+        // A value that cannot be encoded is left out: a decoration never makes the message that it decorates fail.
+        if let Ok(value) = serde_json::value::to_raw_value(value) {
+            self.meta.retain(|entry| entry.key != key);
+            self.meta.push(Entry { key, value, written_for: WrittenFor::Stateless });
         }
         self
     }
 
     /// This decoration with the token under which a request asks for progress, in every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
-        if let Ok(raw) = serde_json::value::to_raw_value(token) {
-            self.meta.insert(0, (key::PROGRESS_TOKEN, raw));
-            self.common = 1;
+        if let Ok(value) = serde_json::value::to_raw_value(token) {
+            self.meta.insert(0, Entry { key: key::PROGRESS_TOKEN, value, written_for: WrittenFor::All });
         }
         self
     }
 
-    /// This decoration with the newest form of a value, the only one that decorations are written in.
-    fn with_newest<T: Encode>(self, key: &'static str, value: &T) -> Self {
-        self.with_meta(key, &object::Inner { value, revision: Revision::LATEST })
+    /// This decoration with a value whose JSON may differ between the stateless revisions.
+    fn with_encoded<T: Encode>(self, key: &'static str, value: &T) -> Self {
+        self.with_each_stateless(key, |revision| serde_json::value::to_raw_value(&object::Inner { value, revision }))
+    }
+
+    fn with_each_stateless(
+        mut self,
+        key: &'static str,
+        encode: impl Fn(Revision) -> Result<Box<RawValue>, serde_json::Error>,
+    ) -> Self {
+        for &revision in Revision::stateless() {
+            if let Ok(value) = encode(revision) {
+                self.meta.push(Entry { key, value, written_for: WrittenFor::Only(revision) });
+            }
+        }
+        self
     }
 
     /// This decoration with what results say of caching when they do not say it themselves.
@@ -138,9 +174,8 @@ impl Decoration {
         self
     }
 
-    fn entries(&self, revision: Revision) -> &[(&'static str, Box<RawValue>)] {
-        let count = if revision.is_modern() { self.meta.len() } else { self.common };
-        self.meta.get(..count).unwrap_or_default()
+    fn entries(&self, revision: Revision) -> impl Iterator<Item = &Entry> + Clone {
+        self.meta.iter().filter(move |entry| entry.is_written_for(revision))
     }
 }
 
@@ -189,8 +224,8 @@ pub fn write_error(revision: Revision, error: &ErrorObject, out: &mut Vec<u8>) -
 /// the revision does not define for a condition of ours becomes an internal error.
 pub fn error_for(revision: Revision, error: &ErrorObject) -> Cow<'_, ErrorObject> {
     let code = match error.code {
-        code::RESOURCE_NOT_FOUND if revision.is_modern() => code::INVALID_PARAMS,
-        code::URL_ELICITATION_REQUIRED if revision != Revision::V2025_11_25 => code::INTERNAL_ERROR,
+        code::RESOURCE_NOT_FOUND if revision.is_stateless() => code::INVALID_PARAMS,
+        code::URL_ELICITATION_REQUIRED if !revision.has_url_elicitation_error() => code::INTERNAL_ERROR,
         code => code,
     };
     if code == error.code { Cow::Borrowed(error) } else { Cow::Owned(ErrorObject { code, ..error.clone() }) }
@@ -211,11 +246,11 @@ struct ResultForm<'a, R> {
 impl<R: ResultShape> Serialize for ResultForm<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.decoration);
-        if self.revision.is_modern() && !self.result.has_result_type() {
+        if self.revision.is_stateless() && !self.result.has_result_type() {
             object.put("resultType", R::RESULT_TYPE)?;
         }
         self.result.encode(&mut object)?;
-        if self.revision.is_modern()
+        if self.revision.is_stateless()
             && let Some(said) = self.result.caching()
         {
             let cache = said.unwrap_or(self.decoration.cache);

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
-use serde_json::value::RawValue;
 
-use super::{Decoration, Encode};
+use super::{Decoration, Encode, Entry};
 use crate::json::{Extra, JsonObject};
 use crate::meta::Meta;
 use crate::revision::Revision;
@@ -79,15 +78,14 @@ impl<'a, M: SerializeMap> Object<'a, M> {
     }
 
     pub(super) fn raw_meta(&mut self, own: Option<&JsonObject>) -> Result<(), M::Error> {
-        let added = match self.decoration {
-            Some(decoration) => decoration.entries(self.revision),
-            None if self.is_since(Revision::V2025_06_18) => &[],
-            None => return Ok(()),
-        };
-        if own.is_none() && added.is_empty() {
-            return Ok(());
+        let revision = self.revision;
+        let added = self.decoration.map(|decoration| decoration.entries(revision));
+        let has_added = added.clone().is_some_and(|mut added| added.next().is_some());
+        let may_have_own = self.decoration.is_some() || self.is_since(Revision::V2025_06_18);
+        if has_added || (own.is_some() && may_have_own) {
+            self.put("_meta", &MetaForm { own, added: added.into_iter().flatten() })?;
         }
-        self.put("_meta", &MetaForm { own, added })
+        Ok(())
     }
 
     /// Writes what a peer added.
@@ -130,19 +128,19 @@ impl<T: Encode> Serialize for InnerList<'_, T> {
 }
 
 /// What the speaker adds, then the value's own entries under other keys.
-struct MetaForm<'a> {
+struct MetaForm<'a, I> {
     own: Option<&'a JsonObject>,
-    added: &'a [(&'static str, Box<RawValue>)],
+    added: I,
 }
 
-impl Serialize for MetaForm<'_> {
+impl<'a, I: Iterator<Item = &'a Entry> + Clone> Serialize for MetaForm<'a, I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.added {
-            map.serialize_entry(key, value)?;
+        for entry in self.added.clone() {
+            map.serialize_entry(entry.key, &entry.value)?;
         }
         for (key, value) in self.own.into_iter().flatten() {
-            if !self.added.iter().any(|(added, _)| added == key) {
+            if !self.added.clone().any(|added| added.key == key) {
                 map.serialize_entry(key, value)?;
             }
         }

@@ -32,7 +32,7 @@ impl Encode for ClientCapabilities {
         extensions(self.extensions.as_ref(), object)?;
         match &self.roots {
             // A modern server asks for roots when it needs them: changes are not told.
-            Some(_) if object.revision().is_modern() => object.put("roots", &JsonObject::new())?,
+            Some(_) if object.revision().is_stateless() => object.put("roots", &JsonObject::new())?,
             roots => object.some("roots", roots.as_ref())?,
         }
         object.inner_some("sampling", self.sampling.as_ref())?;
@@ -42,7 +42,7 @@ impl Encode for ClientCapabilities {
         {
             object.inner("elicitation", elicitation)?;
         }
-        if object.revision() == Revision::V2025_11_25 {
+        if object.revision().has_experimental_tasks() {
             object.some("tasks", self.tasks.as_ref())?;
         }
         object.extra(&self.extra)
@@ -74,7 +74,7 @@ impl Encode for ServerCapabilities {
         object.some("prompts", self.prompts.as_ref())?;
         object.some("resources", self.resources.as_ref())?;
         object.some("tools", self.tools.as_ref())?;
-        if object.revision() == Revision::V2025_11_25 {
+        if object.revision().has_experimental_tasks() {
             object.some("tasks", self.tasks.as_ref())?;
         }
         object.extra(&self.extra)
@@ -85,7 +85,7 @@ impl Encode for ServerCapabilities {
 /// messages exist there only.
 fn extensions<M: SerializeMap>(extensions: Option<&JsonObject>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
     let Some(extensions) = extensions else { return Ok(()) };
-    if object.revision().is_modern() || !extensions.contains_key(TASKS_EXTENSION) {
+    if object.revision().is_stateless() || !extensions.contains_key(TASKS_EXTENSION) {
         return object.put("extensions", extensions);
     }
     if extensions.len() > 1 { object.put("extensions", &WithoutTasks(extensions)) } else { Ok(()) }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_model::{Method, Revision};
+use steadfast_model::Method;
 
 use super::Connection;
 use super::key::Key;
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     fn check_batch(&self, batch: Batch<'_>) -> Result<(), &'static str> {
-        let legal = self.peer.as_ref().is_some_and(|peer| peer.revision == Revision::V2025_03_26);
+        let legal = self.peer.as_ref().is_some_and(|peer| peer.revision.has_batches());
         if !legal {
             return Err("batches exist in revision 2025-03-26 only");
         }

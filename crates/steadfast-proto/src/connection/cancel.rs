@@ -20,7 +20,7 @@ impl Connection {
             self.odd(ProtocolWarning::Cancelled { id: id.clone(), reason: excerpt(&reason).into_owned() });
         }
         // A server of 2026-07-28 may end a subscription in this way, and nothing else; older ones cancel what they asked.
-        let names_a_call = matches!(*self.hello, Hello::Client(_)) && self.speaks_modern();
+        let names_a_call = matches!(*self.hello, Hello::Client(_)) && self.is_stateless();
         if names_a_call {
             return self.end_subscription(&id);
         }

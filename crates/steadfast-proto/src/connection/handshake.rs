@@ -19,9 +19,6 @@ use crate::encode::{self, Answer};
 use crate::envelope::Params;
 use crate::{Moment, json};
 
-/// The revisions that are spoken with metadata on each request.
-const MODERN: &[Revision] = &[Revision::V2026_07_28];
-
 /// How much a client may say of itself with each request: read, it takes many times the room of its text.
 const LONGEST_DESCRIPTION: usize = 64 * 1024;
 
@@ -129,7 +126,7 @@ pub(super) struct Wire {
 /// A peer as a 2026-07-28 request described it, with the text of the description: the next request that says the same is
 /// from the same peer, and need not be read again.
 #[derive(Debug, Clone)]
-pub(super) struct ModernPeer {
+pub(super) struct StatelessClient {
     info: Option<Box<str>>,
     capabilities: Box<str>,
     peer: Arc<Peer>,
@@ -187,7 +184,7 @@ impl Connection {
     }
 
     /// The peer speaks 2026-07-28: there is no handshake, and requests of ours carry their own metadata.
-    pub fn speak_modern(&mut self, peer: Peer) {
+    pub fn open_stateless(&mut self, peer: Peer) {
         if self.stage.is_closed() {
             return;
         }
@@ -203,14 +200,20 @@ impl Connection {
 
 impl Connection {
     /// Whether the peer is known to speak 2026-07-28.
-    pub(super) fn speaks_modern(&self) -> bool {
-        self.peer.as_ref().map_or(self.modern.is_some(), |peer| peer.revision.is_modern())
+    pub(super) fn is_stateless(&self) -> bool {
+        self.peer.as_ref().map_or(self.stateless_client.is_some(), |peer| peer.revision.is_stateless())
+    }
+
+    /// The revision of messages that do not name theirs; the newest while nothing is known of the peer.
+    pub(super) fn revision(&self) -> Revision {
+        let peer = self.peer.as_ref().or(self.stateless_client.as_ref().map(|client| &client.peer));
+        peer.map_or(Revision::LATEST, |peer| peer.revision)
     }
 
     /// Whether whatever the peer sends stays without an answer: since 2026-07-28 servers send no requests, and clients no
     /// answers.
     pub(super) fn answers_nothing(&self) -> bool {
-        matches!(*self.hello, Hello::Client(_)) && self.peer.as_ref().is_some_and(|peer| peer.revision.is_modern())
+        matches!(*self.hello, Hello::Client(_)) && self.peer.as_ref().is_some_and(|peer| peer.revision.is_stateless())
     }
 
     /// Whether requests of the peer stay without an answer: also those that a server sends behind its answer to
@@ -223,8 +226,8 @@ impl Connection {
     /// Whether an error without an id says so with `null`: until 2025-11-25 made the member optional.
     pub(super) fn writes_null_id(&self) -> bool {
         match &self.peer {
-            Some(peer) => peer.revision < Revision::V2025_11_25,
-            None => self.modern.is_none(),
+            Some(peer) => peer.revision.requires_null_id(),
+            None => self.stateless_client.is_none(),
         }
     }
 
@@ -233,9 +236,9 @@ impl Connection {
         let meta = MetaText::of(params);
         let progress_token = meta.progress_token.and_then(RequestId::parse).map(ProgressToken);
         let Some(version) = meta.version else {
-            return Ok(Wire { peer: self.legacy_peer(method)?, progress_token, log_level: None });
+            return Ok(Wire { peer: self.stateful_peer(method)?, progress_token, log_level: None });
         };
-        let peer = self.modern_peer(version, &meta)?;
+        let peer = self.stateless_peer(version, &meta)?;
         let log_level = match meta.log_level {
             None => None,
             Some(text) => Some(serde_json::from_str(text).map_err(|_| {
@@ -245,37 +248,39 @@ impl Connection {
         Ok(Wire { peer, progress_token, log_level })
     }
 
-    fn legacy_peer(&self, method: &str) -> Result<Arc<Peer>, ErrorObject> {
+    fn stateful_peer(&self, method: &str) -> Result<Arc<Peer>, ErrorObject> {
         if let Some(peer) = &self.peer {
             return Ok(Arc::clone(peer));
         }
         let opens = method == Method::Initialize.name() || method == Method::Ping.name();
         if opens || matches!(*self.hello, Hello::Client(_)) {
-            return Ok(Arc::new(Peer::new(Revision::LATEST_LEGACY)));
+            return Ok(Arc::new(Peer::new(Revision::LATEST_STATEFUL)));
         }
         Err(ErrorObject::invalid_params(format!(
             "nothing is known of the client yet: begin with initialize (revisions up to {}), or name the protocol version in \
              params._meta[\"{}\"] of each request ({})",
-            Revision::LATEST_LEGACY,
+            Revision::LATEST_STATEFUL,
             meta::key::PROTOCOL_VERSION,
             Revision::LATEST,
         )))
     }
 
-    fn modern_peer(&mut self, version: &str, meta: &MetaText<'_>) -> Result<Arc<Peer>, ErrorObject> {
+    fn stateless_peer(&mut self, version: &str, meta: &MetaText<'_>) -> Result<Arc<Peer>, ErrorObject> {
         let Ok(version) = serde_json::from_str::<String>(version) else {
             return Err(ErrorObject::invalid_params(format!(
                 "_meta[\"{}\"] must be a string",
                 meta::key::PROTOCOL_VERSION
             )));
         };
-        let revision = Revision::parse(&version).filter(|revision| MODERN.contains(revision));
-        let Some(revision) = revision else { return Err(ErrorObject::unsupported_version(&version, MODERN)) };
+        let revision = Revision::parse(&version).filter(|revision| revision.is_stateless());
+        let Some(revision) = revision else {
+            return Err(ErrorObject::unsupported_version(&version, Revision::stateless()));
+        };
         let Some(capabilities) = meta.capabilities else {
             let missing = format!("_meta[\"{}\"] is missing", meta::key::CLIENT_CAPABILITIES);
             return Err(ErrorObject::invalid_params(missing));
         };
-        if let Some(known) = &self.modern
+        if let Some(known) = &self.stateless_client
             && known.peer.revision == revision
             && known.info.as_deref() == meta.info
             && &*known.capabilities == capabilities
@@ -296,7 +301,7 @@ impl Connection {
             })?;
         }
         let peer = Arc::new(peer);
-        self.modern = Some(ModernPeer {
+        self.stateless_client = Some(StatelessClient {
             info: meta.info.map(Into::into),
             capabilities: capabilities.into(),
             peer: Arc::clone(&peer),
@@ -348,8 +353,8 @@ impl Connection {
             Ok(request) => request,
             Err(error) => return Answer::error(id, &ErrorObject::invalid_params(format!("initialize: {error}"))),
         };
-        let offered = Revision::parse(&request.protocol_version).filter(|revision| !revision.is_modern());
-        let revision = offered.unwrap_or(Revision::LATEST_LEGACY);
+        let offered = Revision::parse(&request.protocol_version).filter(|revision| !revision.is_stateless());
+        let revision = offered.unwrap_or(Revision::LATEST_STATEFUL);
         let mut peer = Peer::new(revision);
         peer.info = Some(request.client_info);
         peer.client_capabilities = request.capabilities;
@@ -368,7 +373,7 @@ impl Connection {
         let Hello::Server(hello) = &*self.hello else {
             return Answer::error(id, &ErrorObject::method_not_found(Method::Discover.name()));
         };
-        let mut result = DiscoverResult::new(MODERN, hello.capabilities.clone());
+        let mut result = DiscoverResult::new(Revision::stateless(), hello.capabilities.clone());
         result.instructions.clone_from(&hello.instructions);
         Answer::result(id, |out| era::write_result(wire.peer.revision, &result, &hello.decoration, out))
     }
@@ -384,7 +389,7 @@ impl Connection {
     }
 
     pub(super) fn take_notification(&mut self, now: Moment, name: &str, params: &Params<'_>) {
-        let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);
+        let revision = self.revision();
         let known = Method::from_name(name).filter(|method| method.is_notification());
         let Some(method) = known.filter(|method| self.hello.may_receive(*method, revision)) else {
             return self.odd(ProtocolWarning::UnknownNotification(name.chars().take(128).collect()));
@@ -412,7 +417,7 @@ impl Connection {
         let result: InitializeResult =
             serde_json::from_str(result).map_err(|error| format!("the answer to initialize: {error}"))?;
         let revision = Revision::parse(&result.protocol_version)
-            .filter(|revision| !revision.is_modern())
+            .filter(|revision| !revision.is_stateless())
             .ok_or_else(|| format!("the server chose revision {}, which we do not speak", result.protocol_version))?;
         let mut peer = Peer::new(revision);
         peer.info = Some(result.server_info);

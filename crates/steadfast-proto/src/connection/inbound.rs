@@ -111,7 +111,7 @@ impl Connection {
             return self.refuse_without_id(id, error, batch);
         }
         let accepted = self.wire_of(method, params).and_then(|wire| {
-            if batch.is_some() && wire.peer.revision.is_modern() {
+            if batch.is_some() && wire.peer.revision.is_stateless() {
                 // A subscription, for one, would keep the answers of all the others until it ends.
                 return Err(ErrorObject::invalid_request("batches exist in revision 2025-03-26 only"));
             }

@@ -56,7 +56,7 @@ use crate::encode;
 use crate::envelope::{self, Message, Refusal, RefusalKind};
 use crate::salvage::{Salvaged, Shape};
 use batch::{BatchKey, Batches};
-use handshake::ModernPeer;
+use handshake::StatelessClient;
 use inbound::Inbound;
 use late::Late;
 use outbound::Outbound;
@@ -75,7 +75,7 @@ pub struct Connection {
     /// The peer has said that it is ready for our requests (`notifications/initialized`).
     initialized: bool,
     /// The peer that the last 2026-07-28 request described, kept because the next one will say the same.
-    modern: Option<ModernPeer>,
+    stateless_client: Option<StatelessClient>,
     /// The peer has answered `server/discover`, so it speaks 2026-07-28 unless a handshake says otherwise.
     discovered: bool,
     /// The level of `logging/setLevel`.
@@ -124,7 +124,7 @@ impl Connection {
             stage: Stage::Opening,
             peer: None,
             initialized: false,
-            modern: None,
+            stateless_client: None,
             discovered: false,
             log_level: LoggingLevel::Info,
             inbound: BTreeMap::new(),

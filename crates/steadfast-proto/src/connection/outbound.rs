@@ -170,7 +170,8 @@ impl Connection {
     fn check_call(&self, call: &Call) -> Result<(), CallRefused> {
         let Some(peer) = &self.peer else {
             // A client may ask before any handshake: that is how it finds out what the server speaks.
-            let opens = matches!(*self.hello, Hello::Client(_)) && call.method.from_client_in(Revision::LATEST);
+            let is_stateless = || Revision::stateless().iter().any(|revision| call.method.from_client_in(*revision));
+            let opens = matches!(*self.hello, Hello::Client(_)) && is_stateless();
             return if opens { Ok(()) } else { Err(CallRefused::NotInRevision) };
         };
         let revision =
@@ -446,7 +447,7 @@ impl Connection {
         if (sent || crate::mutant!(CancelTheUnsent)) && waiting.cancellable && !self.stage.is_closed() {
             let mut params = CancelledParams::new(waiting.id.clone());
             params.reason = reason.map(str::to_owned);
-            let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);
+            let revision = self.revision();
             self.outbox.push_ours(encode::notification_of(revision, Method::Cancelled, &params), waiting.parent);
         }
         sent

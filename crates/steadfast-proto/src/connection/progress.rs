@@ -91,7 +91,7 @@ impl Connection {
         let entry =
             executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id)).filter(|entry| entry.key == key);
         let Some(inbound) = entry else { return };
-        let least = if inbound.peer.revision.is_modern() { inbound.log_level } else { Some(connection_level) };
+        let least = if inbound.peer.revision.is_stateless() { inbound.log_level } else { Some(connection_level) };
         if least.is_none_or(|least| level < least) {
             return;
         }

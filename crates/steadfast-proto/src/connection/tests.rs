@@ -364,7 +364,7 @@ fn nothing_happens_after_the_end() {
     world.wait(Duration::from_secs(2));
     assert_eq!(world.closed, Some(CloseCause::Shutdown));
     world.connection.respond(world.now, key, Answer::serialized(&1.into(), &json!({})));
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.handle_execution_ended(world.now, key);
     assert!(world.connection.poll_event().is_none());
     assert_eq!(world.connection.statistics().late_answers, 1);
@@ -829,7 +829,7 @@ fn calls_of_a_cancelled_request_are_cancelled() {
 
 #[test]
 fn every_older_revision_can_be_negotiated_and_others_become_the_newest_of_them() {
-    for revision in Revision::ALL.into_iter().filter(|revision| !revision.is_modern()) {
+    for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
         World::opened(revision);
     }
     for asked in ["2026-07-28", "1999-01-01", ""] {
@@ -850,6 +850,13 @@ fn a_second_initialize_is_refused() {
 }
 
 #[test]
+fn a_notification_with_wrong_parameters_is_not_answered() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":[7]}));
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+#[test]
 fn before_any_opening_only_ping_is_answered() {
     let mut world = World::new(Limits::default());
     world.say(&json!({"jsonrpc":"2.0","id":1,"method":"ping"}));
@@ -866,7 +873,7 @@ fn requests_of_2026_need_no_handshake_and_carry_their_own() {
     world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
     assert_eq!(world.started[0].peer.revision, Revision::V2026_07_28);
     world.say(&json!({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":modern_meta()}}));
-    assert_eq!(world.wire()[0]["result"]["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(world.wire()[0]["result"]["supportedVersions"][0], "2026-07-28");
     world.say(&json!({"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":modern_meta()}}));
     assert_eq!(world.wire()[0]["error"]["code"], -32601);
 }
@@ -983,7 +990,7 @@ fn a_call_that_has_not_left_cannot_be_answered() {
 #[test]
 fn a_subscription_that_was_not_asked_for_yet_cannot_be_ended() {
     let mut world = client();
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     world.cancel(1);
     assert_eq!((world.ended.len(), &*world.odd), (0, &[ProtocolWarning::LateCancel(1.into())][..]));
@@ -1000,7 +1007,7 @@ fn a_message_that_may_be_an_answer_is_not_answered_under_the_id_of_a_call() {
     assert_eq!((refusal.get("id"), &refusal["error"]["data"]["id"]), (None, &json!(1)));
     assert_eq!(server.ended, []);
     let mut client = client();
-    client.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    client.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     client.connection.call(client.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
     client.wire();
     client.say(&broken);
@@ -1123,7 +1130,7 @@ fn a_client_never_cancels_initialize() {
 #[test]
 fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     let mut world = client();
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     let refused = world.connection.call(world.now, CallKey::new(1), Call::new(Method::ListTools, None));
     assert!(matches!(refused, Err(CallRefused::MissingCapability(_))));
@@ -1171,7 +1178,7 @@ fn a_client_of_2026_answers_nothing() {
     assert_eq!(world.wire()[0]["id"], "early");
     world.say(&json!({"jsonrpc":"2.0","id":"open","method":"roots/list"}));
     let key = world.started[0].key;
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.respond(key);
     for method in ["ping", "roots/list", "sampling/createMessage", "elicitation/create", "nothing"] {
         world.say(&json!({"jsonrpc":"2.0","id":1,"method":method,"params":{"_meta":modern_meta()}}));

@@ -33,7 +33,7 @@ impl Era {
     pub fn of(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> Self {
         let header = Single::of(headers, name::PROTOCOL_VERSION);
         let modern_header =
-            matches!(header, Single::Value(value) if Revision::parse(value).is_some_and(Revision::is_modern));
+            matches!(header, Single::Value(value) if Revision::parse(value).is_some_and(Revision::is_stateless));
         let (method, params) = match message {
             Message::Request { method, params, .. } | Message::Notification { method, params } => (method, params),
             Message::Answer { .. } | Message::Batch(_) => return Self::from_header(modern_header),
@@ -154,7 +154,7 @@ pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_
     let Some(version) = version_in_body(params) else { return Err(Refused::NoVersion) };
     let Some(version) = version else { return Ok(()) };
     require(headers, name::PROTOCOL_VERSION, "MCP-Protocol-Version", &version, plain)?;
-    if !Revision::parse(&version).is_some_and(Revision::is_modern) {
+    if !Revision::parse(&version).is_some_and(Revision::is_stateless) {
         return Ok(());
     }
     require(headers, name::METHOD, "Mcp-Method", method, plain)?;

@@ -142,7 +142,9 @@ impl Service for ServerService {
             Method::Unsubscribe => self.subscribe(&request, Subscriptions::unsubscribe),
             Method::Listen => subscriptions::listen(&self.server, &request, mailbox, runtime),
             Method::Complete => prompts::complete(&self.server, &request, mailbox, runtime),
-            Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
+            Method::GetTask | Method::UpdateTask | Method::CancelTask
+                if request.peer.revision.has_tasks_extension() =>
+            {
                 tasks::serve(&self.server, &request, mailbox, runtime)
             }
             other => DispatchResult::Answered(Answer::error(&request.id, &ErrorObject::method_not_found(other.name()))),

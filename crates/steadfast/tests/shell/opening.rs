@@ -87,7 +87,7 @@ async fn nobodys_call_was_sent_when_an_opening_fails_whatever_became_of_its_ques
 #[tokio::test]
 async fn a_server_that_dies_within_its_answer_to_the_opening_has_closed_the_connection() {
     for (era, method) in
-        [(Era::Modern, "server/discover"), (Era::Handshake(steadfast::Revision::LATEST_LEGACY), "initialize")]
+        [(Era::Modern, "server/discover"), (Era::Handshake(steadfast::Revision::LATEST_STATEFUL), "initialize")]
     {
         let (here, there) = memory::pair(1 << 16);
         let connecting = tokio::spawn(Client::connect(here).era(era).into_future());

@@ -62,7 +62,7 @@ impl Hearing {
 
     /// Whether it is answered at all: a client of 2026-07-28 answers nothing.
     pub(super) fn is_answered(&self) -> bool {
-        self.side == Side::Server || self.revision.is_none_or(|revision| !revision.is_modern())
+        self.side == Side::Server || self.revision.is_none_or(|revision| !revision.is_stateless())
     }
 
     /// The id of the call that a message is the answer to, if that waits for one. What a server says under the id of a call

@@ -80,7 +80,7 @@ impl World {
                 // A client asks before it is asked. What it owes from before that would not be said any more.
                 if self.side == Side::Client && self.ledger.owed() == 0 {
                     let peer = Peer::new(Revision::V2026_07_28);
-                    self.step(0, |connection, _| connection.speak_modern(peer));
+                    self.step(0, |connection, _| connection.open_stateless(peer));
                 }
             }
             Operation::Notify { method } => {

@@ -195,7 +195,8 @@ impl TaskFollower {
             return Ok(());
         }
         self.answered.note(new.keys())?;
-        let responses = Questions::put(&self.client.inner.connection.opener.handlers, new)?.await?;
+        let responses =
+            Questions::put(&self.client.inner.connection.opener.handlers, new, self.client.revision())?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }

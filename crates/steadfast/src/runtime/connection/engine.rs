@@ -280,7 +280,7 @@ impl<S: Service> Engine<S> {
                 let made = self.connection.initialize(now, key, call, offered);
                 self.enter_call(key, slot, made);
             }
-            DriverCommand::SpeakModern(peer) => self.connection.speak_modern(*peer),
+            DriverCommand::SpeakModern(peer) => self.connection.open_stateless(*peer),
             // Whoever still waits for it learns whether it was sent.
             DriverCommand::CancelCall(call) => self.connection.cancel_call(now, call, None),
             DriverCommand::Notices(notifications) => notifications.hand_over(&mut self.connection),

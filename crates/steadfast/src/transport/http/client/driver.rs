@@ -192,7 +192,7 @@ impl<S: Service> HttpDriver<S> {
                 (Err(_), None) => Outgoing::default(),
             };
             // Giving up the response says it, and what is not a session's has nobody to tell.
-            let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
+            let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_stateless());
             if outgoing.method == Some(Method::Cancelled) && modern {
                 continue;
             }

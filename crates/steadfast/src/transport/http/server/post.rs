@@ -252,7 +252,7 @@ impl Shared {
     /// GET: a stream of what belongs to no request, or the rest of one that was cut.
     pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpBody> {
         let lines = RequestHeaders(&parts.headers);
-        if is_modern(&lines) {
+        if is_stateless(&lines) {
             return reply::not_allowed("POST");
         }
         if !Accepts::of(&lines).events {
@@ -278,7 +278,7 @@ impl Shared {
 
     /// DELETE: the client is done with a session.
     pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpBody> {
-        if is_modern(&RequestHeaders(&parts.headers)) {
+        if is_stateless(&RequestHeaders(&parts.headers)) {
             return reply::not_allowed("POST");
         }
         match self.session_of(parts, None) {
@@ -308,7 +308,7 @@ impl Shared {
         };
         match lines.single(name::PROTOCOL_VERSION) {
             Single::Absent => {}
-            Single::Value(version) if Revision::parse(version).is_some_and(|revision| !revision.is_modern()) => {}
+            Single::Value(version) if Revision::parse(version).is_some_and(|revision| !revision.is_stateless()) => {}
             _ => return refuse("MCP-Protocol-Version names no revision that a session can have"),
         }
         let session = match lines.single(name::SESSION_ID) {
@@ -334,9 +334,9 @@ fn session_gone(id: Option<&RequestId>) -> Response<HttpBody> {
 }
 
 /// The methods of the endpoint depend on the era, and what has no body says it in its header alone.
-fn is_modern(lines: &RequestHeaders<'_>) -> bool {
+fn is_stateless(lines: &RequestHeaders<'_>) -> bool {
     matches!(lines.single(name::PROTOCOL_VERSION), Single::Value(version)
-        if Revision::parse(version).is_some_and(Revision::is_modern))
+        if Revision::parse(version).is_some_and(Revision::is_stateless))
 }
 
 const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
