@@ -7,7 +7,7 @@ use steadfast_model::{JsonObject, Method, Revision};
 use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{self, Era, Refused};
 use steadfast_proto::http::params::MirroredParams;
-use steadfast_proto::http::{Headers, Single};
+use steadfast_proto::http::{Headers, SingleHeader};
 
 use crate::members::Members;
 
@@ -33,7 +33,7 @@ pub fn run(bytes: &[u8]) {
     if let Err(refused) = &checked {
         assert!(matches!(refused.error().code, -32020 | -32602));
     }
-    assert_eq!(matches!(checked, Err(Refused::NoVersion)), version.is_none(), "whether a version is named");
+    assert_eq!(matches!(checked, Err(HeaderError::NoVersion)), version.is_none(), "whether a version is named");
     if let Some(version) = version {
         assert_eq!(checked.is_ok(), agrees(&head, method, text, version), "whether the headers agree with the body");
     }
@@ -124,7 +124,7 @@ fn sentinel(value: &[u8]) {
     let encoded = headers::encode(&text);
     assert_eq!(headers::decode(&encoded).as_deref(), Some(&*text), "what was encoded");
     let pair = [("x", &*encoded)];
-    assert_eq!(Single::of(pair.as_slice(), "x"), Single::Value(&encoded), "what is encoded can be sent");
+    assert_eq!(SingleHeader::of(pair.as_slice(), "x"), SingleHeader::Value(&encoded), "what is encoded can be sent");
     assert_eq!(headers::decode(&text).map(String::from), unwrap(&text), "what is decoded");
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use steadfast_model::{Carried, Method, Revision, Sender};
+use steadfast_model::{Delivery, Method, Revision, Sender};
 
 /// Where the document is, from the root of the repository.
 pub const DOCUMENT: &str = "docs/features.md";
@@ -36,8 +36,8 @@ pub fn document() -> String {
 }
 
 fn place(method: Method, revision: Revision) -> &'static str {
-    match (method.carried_in(revision), method.sender_in(revision)) {
-        (Some(Carried::InputRequest), _) => "in a result",
+    match (method.delivery_in(revision), method.sender_in(revision)) {
+        (Some(Delivery::InputRequest), _) => "in a result",
         (_, Some(Sender::Client)) => "client",
         (_, Some(Sender::Server)) => "server",
         (_, Some(Sender::Both)) => "either",

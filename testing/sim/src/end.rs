@@ -127,9 +127,9 @@ impl End {
         self.step(trace, Observation::Received(message), |connection| connection.handle_message(now, &bytes));
     }
 
-    pub(crate) fn receive_too_long(&mut self, trace: &mut Trace, salvaged: steadfast_proto::salvage::Salvaged) {
+    pub(crate) fn receive_too_long(&mut self, trace: &mut Trace, salvaged: steadfast_proto::salvage::SalvagedFields) {
         let now = self.now;
-        let answer = salvaged.shape == steadfast_proto::salvage::Shape::Answer;
+        let answer = salvaged.shape == steadfast_proto::salvage::Shape::Response;
         let id = salvaged.id.as_ref().map(|id| id.to_string().into());
         let seen = Observation::Received(Message::too_long(answer, id));
         self.step(trace, seen, |connection| connection.handle_too_long(now, salvaged));
@@ -354,12 +354,12 @@ impl End {
                 self.note(trace, Observation::CallProgressed(call));
             }
             Event::Opened(peer) => self.note(trace, Observation::Opened(peer.revision)),
-            Event::Odd(oddity) => self.note(trace, Observation::LogLine(format!("{oddity:?}"))),
+            Event::Warning(warning) => self.note(trace, Observation::LogLine(format!("{warning:?}"))),
             Event::Closed(cause) => {
                 self.note(trace, Observation::Closed(cause));
                 self.effects.push(Effect::Closed);
             }
-            Event::AnsweredLate(_) | Event::Notification { .. } => {}
+            Event::LateResult(_) | Event::Notification { .. } => {}
         }
     }
 

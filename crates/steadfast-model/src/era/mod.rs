@@ -1,10 +1,9 @@
-//! What a wire differs in: writing values for one revision, and only that.
+//! Encodes values for one revision.
 //!
-//! The types of this crate belong to no revision. Here they are written for one: in a single pass, straight into the
-//! buffer, with what the revision demands added (`resultType`, `_meta` entries, `ttlMs`) and what it does not know left
-//! out or told in another way (a resource link becomes text where links do not exist). Reading needs no such help: the
-//! types take what any revision wrote. Whether a message may be sent at all is not decided here but in
-//! [`crate::method`].
+//! The types of this crate belong to no revision. Here they are encoded for one, in a single pass into the buffer: members
+//! that the revision requires are added (`resultType`, `_meta` entries, `ttlMs`), those that it does not have are left out or
+//! converted (a resource link becomes text). Decoding needs no revision: the types read what any revision wrote. Whether a
+//! message may be sent at all is decided in [`crate::method`].
 //!
 //! ```
 //! use steadfast_model::era::{Decoration, write_result};
@@ -42,16 +41,16 @@ use serde_json::value::RawValue;
 pub use object::Object;
 pub use tool::WRAPPER_MEMBER;
 
-use crate::cache::Cache;
 use crate::capabilities::ClientCapabilities;
-use crate::error::{ErrorObject, code};
-use crate::id::RequestId;
 use crate::implementation::Implementation;
 use crate::json::JsonObject;
-use crate::meta::{ProgressToken, key};
+use crate::message::cache::Cache;
+use crate::message::error::{ErrorObject, code};
+use crate::message::id::RequestId;
+use crate::message::meta::{ProgressToken, key};
 use crate::revision::Revision;
 
-/// A value whose JSON depends on the revision that it is written for.
+/// A value whose JSON depends on the revision.
 pub trait Encode {
     /// Writes the members of the value.
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error>;
@@ -59,23 +58,23 @@ pub trait Encode {
 
 /// A value that may be the result of a request.
 pub trait ResultShape: Encode {
-    /// What `resultType` says of it since 2026-07-28.
+    /// Its `resultType` (since 2026-07-28).
     const RESULT_TYPE: &'static str = "complete";
 
-    /// True if its own members say what it is, as a relayed result's may: then nothing is added.
+    /// True if its members include `resultType`, as those of a relayed result may: then it is not added.
     fn has_result_type(&self) -> bool {
         false
     }
 
-    /// How long it may be kept: `None` if results of this kind are never kept, an inner `None` if it does not say.
+    /// How long it may be cached: `None` if results of this kind are never cached, an inner `None` if the result does not say.
     fn caching(&self) -> Option<Option<Cache>> {
         None
     }
 }
 
-/// What is added to the outermost object of each message of one speaker, encoded once.
+/// Members that are added to each message of one client or server, encoded once.
 ///
-/// Revisions before 2026-07-28 know nothing of it but the progress token, and for them nothing else is added.
+/// Before 2026-07-28 only the progress token is added.
 #[derive(Clone, Debug, Default)]
 pub struct Decoration {
     meta: Vec<Entry>,
@@ -114,12 +113,12 @@ impl Decoration {
         Self::default()
     }
 
-    /// A server's results: they name it in `_meta`.
+    /// For the results of a server: its name in `_meta`.
     pub fn of_server(info: &Implementation) -> Self {
         Self::none().with_encoded(key::SERVER_INFO, info)
     }
 
-    /// A client's requests: they say the revision, who the client is and what it can do.
+    /// For the requests of a client: the revision, the client and its capabilities in `_meta`.
     pub fn of_client(info: &Implementation, capabilities: &ClientCapabilities) -> Self {
         Self::none()
             .with_each_stateless(key::PROTOCOL_VERSION, |revision| serde_json::value::to_raw_value(&revision))
@@ -127,7 +126,7 @@ impl Decoration {
             .with_encoded(key::CLIENT_CAPABILITIES, capabilities)
     }
 
-    /// Notifications of a subscription: they name the request that opened it.
+    /// For the notifications of a subscription: the id of the request that opened it in `_meta`.
     pub fn of_subscription(id: &RequestId) -> Self {
         Self::none().with_meta(key::SUBSCRIPTION_ID, id)
     }
@@ -168,7 +167,7 @@ impl Decoration {
         self
     }
 
-    /// This decoration with what results say of caching when they do not say it themselves.
+    /// This decoration with the cache members for results that have none of their own.
     pub fn with_cache(mut self, cache: Cache) -> Self {
         self.cache = cache;
         self
@@ -179,7 +178,7 @@ impl Decoration {
     }
 }
 
-/// Appends a result. Nothing is appended if it cannot be written for that revision.
+/// Appends a result. Nothing is appended if it cannot be encoded for that revision.
 pub fn write_result<R: ResultShape>(
     revision: Revision,
     result: &R,
@@ -189,7 +188,7 @@ pub fn write_result<R: ResultShape>(
     append(out, &ResultForm { revision, result, decoration })
 }
 
-/// Appends the parameters of a request or notification. Nothing is appended if they cannot be written for that revision.
+/// Appends the parameters of a request or notification. Nothing is appended if they cannot be encoded for that revision.
 pub fn write_params<P: Encode>(
     revision: Revision,
     params: &P,
@@ -213,15 +212,15 @@ pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Res
     append(out, &object::Inner { value, revision })
 }
 
-/// Appends an error object, with the code that the revision has for what happened.
+/// Appends an error object, with the error code of that revision.
 pub fn write_error(revision: Revision, error: &ErrorObject, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     append(out, &*error_for(revision, error))
 }
 
-/// The error as that revision knows it.
+/// The error with the code of that revision.
 ///
-/// A resource that does not exist has a code of its own before 2026-07-28 and is an invalid parameter since. A code that
-/// the revision does not define for a condition of ours becomes an internal error.
+/// A missing resource has its own code before 2026-07-28 and is an invalid parameter since. A code that the revision does not
+/// define becomes an internal error.
 pub fn error_for(revision: Revision, error: &ErrorObject) -> Cow<'_, ErrorObject> {
     let code = match error.code {
         code::RESOURCE_NOT_FOUND if revision.is_stateless() => code::INVALID_PARAMS,
@@ -251,9 +250,9 @@ impl<R: ResultShape> Serialize for ResultForm<'_, R> {
         }
         self.result.encode(&mut object)?;
         if self.revision.is_stateless()
-            && let Some(said) = self.result.caching()
+            && let Some(own) = self.result.caching()
         {
-            let cache = said.unwrap_or(self.decoration.cache);
+            let cache = own.unwrap_or(self.decoration.cache);
             object.put("ttlMs", &cache.ttl_ms)?;
             object.put("cacheScope", &cache.scope)?;
         }
@@ -275,7 +274,7 @@ impl<P: Encode> Serialize for ParamsForm<'_, P> {
     }
 }
 
-/// Vendors' own messages are the same for every revision.
+/// Vendor messages are the same for every revision.
 impl Encode for JsonObject {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
         for (key, value) in self.iter().filter(|(key, _)| *key != "_meta") {

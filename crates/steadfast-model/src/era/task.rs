@@ -3,10 +3,10 @@
 use serde::ser::SerializeMap;
 
 use super::{Encode, Object, ResultShape};
-use crate::subscription::{ListenResult, SubscriptionParams};
-use crate::task::{
+use crate::feature::task::{
     CancelTaskResult, CreateTaskResult, DetailedTask, ListTasksResult, Task, TaskParams, UpdateTaskParams,
 };
+use crate::message::subscription::{ListenResult, SubscriptionParams};
 
 impl Encode for Task {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {

@@ -5,12 +5,12 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use super::{Encode, Object, ResultShape};
-use crate::cache::Cache;
+use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations};
 use crate::json::JsonObject;
+use crate::message::cache::Cache;
 use crate::revision::Revision;
-use crate::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations};
 
-/// The member that holds a structured value that is not an object, where the revision demands an object.
+/// The member that holds a structured value that is not an object, where the revision requires an object.
 pub const WRAPPER_MEMBER: &str = "result";
 
 impl Encode for CallToolResult {

@@ -71,8 +71,8 @@ impl World {
                 Event::Start(request) => self.started.push(request),
                 Event::Stop { key, reason } => self.stopped.push((key, reason)),
                 Event::CallEnded { call, outcome } => self.ended.push((call, outcome)),
-                Event::AnsweredLate(result) => self.late.push(result),
-                Event::Odd(oddity) => self.odd.push(oddity),
+                Event::LateResult(result) => self.late.push(result),
+                Event::Warning(oddity) => self.odd.push(oddity),
                 Event::Closed(cause) => self.closed = Some(cause),
                 Event::CallProgress { .. } | Event::Notification { .. } | Event::Opened(_) => {}
             }
@@ -639,7 +639,7 @@ fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
         (Some("notifications/cancelled"), &json!(1))
     );
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{}}));
-    assert_eq!(world.odd, [ProtocolWarning::AnswerToNothing(Some(1.into()))]);
+    assert_eq!(world.odd, [ProtocolWarning::UnknownResponse(Some(1.into()))]);
 }
 
 /// Makes a call whose result matters when it has been given up.
@@ -666,7 +666,7 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
         }
         assert_eq!(world.ended.len(), 1, "{:?}", world.ended);
         assert_eq!(world.late, [r#"{"roots":[]}"#.into()]);
-        assert_eq!(world.odd, [ProtocolWarning::AnswerToNothing(Some(1.into()))], "the second is to nothing");
+        assert_eq!(world.odd, [ProtocolWarning::UnknownResponse(Some(1.into()))], "the second is to nothing");
     }
 }
 
@@ -674,12 +674,12 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
 fn what_is_not_taken_back_in_words_is_carried_until_its_answer() {
     let mut world = World::opened(Revision::V2025_11_25);
     heeded(&mut world, 0, false);
-    assert!(!world.connection.heeds(CallKey::new(0)), "it waits as any call");
+    assert!(!world.connection.expects_late_answer(CallKey::new(0)), "it waits as any call");
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     assert_eq!(world.wire(), Vec::<Value>::new());
-    assert!(world.connection.heeds(CallKey::new(0)));
+    assert!(world.connection.expects_late_answer(CallKey::new(0)));
     world.say(&json!({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}));
-    assert!(!world.connection.heeds(CallKey::new(0)));
+    assert!(!world.connection.expects_late_answer(CallKey::new(0)));
     assert_eq!((world.late.len(), world.odd.len()), (0, 0));
 }
 
@@ -690,9 +690,10 @@ fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
         heeded(&mut world, number, false);
         world.connection.cancel_call(world.now, CallKey::new(number), None);
     }
-    let heeded = |world: &World| (0..2_000).filter(|number| world.connection.heeds(CallKey::new(*number))).count();
+    let heeded =
+        |world: &World| (0..2_000).filter(|number| world.connection.expects_late_answer(CallKey::new(*number))).count();
     assert_eq!(heeded(&world), 1_024);
-    assert!(world.connection.heeds(CallKey::new(1_999)), "the oldest make room");
+    assert!(world.connection.expects_late_answer(CallKey::new(1_999)), "the oldest make room");
     world.wait(Duration::from_secs(60));
     assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
 }
@@ -711,8 +712,8 @@ fn a_call_that_was_given_up_last_makes_no_room_for_others_because_it_was_made_fi
     for number in (1..1_025).chain([0, 1_025]) {
         give_up(&mut world, number);
     }
-    assert!(world.connection.heeds(CallKey::new(0)));
-    assert!(!world.connection.heeds(CallKey::new(1)));
+    assert!(world.connection.expects_late_answer(CallKey::new(0)));
+    assert!(!world.connection.expects_late_answer(CallKey::new(1)));
 }
 
 /// Whoever carries it knows that no answer will come.
@@ -722,7 +723,7 @@ fn an_answer_that_cannot_come_any_more_is_not_waited_for() {
     heeded(&mut world, 0, false);
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     world.connection.handle_call_ended(CallKey::new(0), CallEnd::Lost { sent: true, why: "it broke off".to_owned() });
-    assert!(!world.connection.heeds(CallKey::new(0)));
+    assert!(!world.connection.expects_late_answer(CallKey::new(0)));
     assert_eq!(world.connection.poll_timeout(), None);
     world.listen();
     assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Cancelled { sent: true })], "it has ended once");
@@ -972,7 +973,7 @@ fn answers_to_nothing_are_ignored() {
     }
     world.raw(br#"{"jsonrpc":"2.0","id":5,"result":{"#);
     assert_eq!(world.wire(), Vec::<Value>::new());
-    assert_eq!(world.connection.statistics().answers_to_nothing, 5);
+    assert_eq!(world.connection.statistics().unknown_responses, 5);
 }
 
 #[test]
@@ -981,7 +982,7 @@ fn a_call_that_has_not_left_cannot_be_answered() {
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"guessed":true}}));
     world.raw(br#"{"jsonrpc":"2.0","id":1,"result":{"#);
-    assert_eq!((world.ended.len(), world.connection.statistics().answers_to_nothing), (0, 2));
+    assert_eq!((world.ended.len(), world.connection.statistics().unknown_responses), (0, 2));
     world.wire();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"roots":[]}}));
     assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Answered(r#"{"roots":[]}"#.into()))]);
@@ -1370,7 +1371,7 @@ fn a_subscription_that_was_not_acknowledged_when_the_end_begins_is_refused() {
 #[test]
 fn the_end_of_an_exchange_says_itself_that_its_subscription_has_ended() {
     let mut world = World::new(Limits::default());
-    world.connection.carry_one_exchange();
+    world.connection.serve_single_request();
     acknowledged(&mut world, 1);
     world.connection.shut_down(world.now);
     assert_eq!(methods(&world.wire()), ["answer"]);
@@ -1403,7 +1404,7 @@ fn notifications_with_parameters_are_told_once_while_they_wait() {
         world.connection.notify_once_of(Method::ResourceUpdated, Some(&json!({ "uri": number }).to_string()));
         world.wire();
     }
-    assert!(world.connection.notices.len() < 100, "what has left is forgotten");
+    assert!(world.connection.queued_notifications.len() < 100, "what has left is forgotten");
 }
 
 fn discovering() -> World {

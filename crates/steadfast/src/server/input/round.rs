@@ -47,7 +47,7 @@ fn may_take_rounds(request: &Request) -> bool {
     let can_answer = |client: &ClientCapabilities| {
         client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some()
     };
-    request.method.may_ask_back_in(request.peer.revision)
+    request.method.is_deferrable_in(request.peer.revision)
         && (can_answer(&request.peer.client_capabilities) || is_resumed(request))
 }
 

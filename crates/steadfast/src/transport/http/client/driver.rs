@@ -297,7 +297,7 @@ impl<S: Service> HttpDriver<S> {
         let (full, now, ended) = (self.is_full(), self.engine.runtime.now(), self.engine.ended_calls());
         let connection = &self.engine.connection;
         self.underway.give_up(ended, |call, sent| {
-            connection.heeds(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
+            connection.expects_late_answer(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
         });
     }
 
