@@ -1,7 +1,7 @@
-//! What each side says that it can do.
+//! The capabilities that each side declares.
 //!
-//! Declared once in the handshake of older revisions, with every request (client) and every discovery (server) since
-//! 2026-07-28. Members that we do not know are kept: peers may define their own.
+//! They are declared once, in the handshake, up to 2025-11-25; since 2026-07-28 clients declare them with every request and
+//! servers in the result of `server/discover`. Unknown members are preserved: peers may define their own.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::setters::setters;
 /// The identifier of the tasks extension in `extensions`.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// What a client can do for a server.
+/// The capabilities of a client.
 ///
 /// ```
 /// use steadfast_model::{Capability, ClientCapabilities};
@@ -42,7 +42,7 @@ pub struct ClientCapabilities {
     /// The client runs requests as tasks (2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
-    /// What else was declared.
+    /// Members that this type has no field for.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -73,7 +73,7 @@ impl ClientCapabilities {
         self.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(identifier))
     }
 
-    /// This value with roots; `list_changed`: their changes are told.
+    /// This value with roots; `list_changed`: the client sends notifications when they change.
     pub fn with_roots(mut self, list_changed: bool) -> Self {
         self.roots = Some(ListChangedCapability::new(list_changed));
         self
@@ -115,7 +115,7 @@ setters!(ClientCapabilities {
     with_tasks(tasks: TasksCapability),
 });
 
-/// What a server offers to a client.
+/// The capabilities of a server.
 ///
 /// ```
 /// use steadfast_model::ServerCapabilities;
@@ -150,7 +150,7 @@ pub struct ServerCapabilities {
     /// The server runs requests as tasks (2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
-    /// What else was declared.
+    /// Members that this type has no field for.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -179,19 +179,20 @@ impl ServerCapabilities {
         self.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(identifier))
     }
 
-    /// This value with tools; `list_changed`: changes of the list are told.
+    /// This value with tools; `list_changed`: the server sends notifications when the list changes.
     pub fn with_tools(mut self, list_changed: bool) -> Self {
         self.tools = Some(ListChangedCapability::new(list_changed));
         self
     }
 
-    /// This value with prompts; `list_changed`: changes of the list are told.
+    /// This value with prompts; `list_changed`: the server sends notifications when the list changes.
     pub fn with_prompts(mut self, list_changed: bool) -> Self {
         self.prompts = Some(ListChangedCapability::new(list_changed));
         self
     }
 
-    /// This value with resources: whether changes of the list are told, and changes of single ones.
+    /// This value with resources: whether the server sends notifications when the list changes, and whether clients may subscribe
+    /// to single resources.
     pub fn with_resources(mut self, list_changed: bool, subscribe: bool) -> Self {
         self.resources = Some(ResourcesCapability {
             list_changed: list_changed.then_some(true),
@@ -224,12 +225,12 @@ setters!(ServerCapabilities {
     with_tasks(tasks: TasksCapability),
 });
 
-/// A capability whose only question is whether changes of its list are told.
+/// A capability whose only setting is whether notifications are sent when its list changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListChangedCapability {
-    /// Changes of the list are told.
+    /// The server sends notifications when the list changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -249,7 +250,7 @@ pub struct ResourcesCapability {
     /// Clients may subscribe to single resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// Changes of the list are told.
+    /// The server sends notifications when the list changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -264,7 +265,7 @@ pub struct SamplingCapability {
     /// The model may use tools (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonObject>,
-    /// What else was declared.
+    /// Members that this type has no field for.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -279,18 +280,18 @@ pub struct ElicitationCapability {
     /// By a URL that the user visits (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<JsonObject>,
-    /// What else was declared.
+    /// Members that this type has no field for.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ElicitationCapability {
-    /// True if forms are understood.
+    /// True if the client supports forms.
     pub fn has_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// True if URLs are understood.
+    /// True if the client supports URLs.
     pub fn has_url(&self) -> bool {
         self.url.is_some()
     }

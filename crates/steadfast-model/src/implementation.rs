@@ -1,4 +1,4 @@
-//! Who speaks: the name and version of a client or server, and the icons that show things to people.
+//! The name and version of a client or server, and icons.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::setters::setters;
 pub struct Implementation {
     /// The name that programs use.
     pub name: String,
-    /// The name that people see.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The version of the software.
@@ -25,7 +25,7 @@ pub struct Implementation {
     /// What it does, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Pictures of it.
+    /// Icons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
     /// Where to read more.
@@ -47,12 +47,12 @@ setters!(Implementation {
     with_website_url(website_url: String),
 });
 
-/// A picture that a user interface may show.
+/// An icon for user interfaces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Icon {
-    /// Where the picture is: an `https:` or `data:` URI.
+    /// The address of the image: an `https:` or `data:` URI.
     pub src: String,
     /// Its media type, if `src` does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]

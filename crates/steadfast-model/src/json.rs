@@ -1,4 +1,4 @@
-//! JSON objects as they are kept inside typed values.
+//! JSON objects inside typed values.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 
 /// The members of an object that its type has no field for.
 ///
-/// Values that are relayed (content, capabilities, tools) keep what they do not know, so that a peer gets all that
-/// another peer wrote. Almost always there is nothing to keep, and then this is one empty pointer.
+/// Values that are relayed (content, capabilities, tools) preserve unknown members, so that the receiver gets everything that
+/// the sender wrote. Usually there are none, and then this is one null pointer.
 ///
 /// ```
 /// use steadfast_model::{Content, Extra};
@@ -30,7 +30,7 @@ impl Extra {
         self.0.as_deref()
     }
 
-    /// True if there is nothing to keep.
+    /// True if there are no such members.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for Extra {
     }
 }
 
-/// Reads a member that is there, so that a `null` is kept apart from an absent member.
+/// Reads a member that is there, so that `null` and an absent member stay different.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

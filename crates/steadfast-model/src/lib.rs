@@ -1,24 +1,24 @@
 //! The types of the Model Context Protocol, every revision of it, and the table of its methods.
 //!
-//! The types belong to no revision: a [`Tool`] is a tool whoever it is sent to, and whatever a peer of any revision
-//! wrote can be read into it. Two modules know of revisions. [`method`] is the table that says which messages exist
-//! where and who may send them: the only version gate there is. [`era`] writes a value for one revision, adding and
-//! leaving out what that wire differs in.
+//! The types belong to no revision: one [`Tool`] type reads what a peer of any revision wrote. Three things depend on the
+//! revision. [`method`] is the table of which messages exist and who may send them: the only place that decides whether a
+//! message may be sent or answered. [`era`] encodes a value for one revision, with the members that this revision has. The
+//! methods of [`Revision`] name every other difference, such as batches or priming events.
 //!
-//! Members that a type does not know are tolerated everywhere, and kept where a value is relayed: `_meta`, schemas,
-//! content, tools, capabilities. The structs may grow, so they are made with `new` and `with_*` calls.
+//! Unknown members are accepted everywhere, and preserved where a value is relayed: `_meta`, schemas, content, tools,
+//! capabilities. The structs may grow, so they are built with `new` and `with_*` calls.
 //!
-//! Nothing here knows of connections, time or threads, and nothing a peer writes makes it panic.
+//! Nothing here knows of connections, time or threads, and no input makes it panic.
 //!
 //! ```
 //! use steadfast_model::era::{Decoration, write_result};
 //! use steadfast_model::{CallToolResult, Content, Method, Resource, Revision, Sender};
 //!
-//! // Elicitation came with 2025-06-18, and servers send it.
+//! // Servers send elicitation requests, since 2025-06-18.
 //! assert_eq!(Method::Elicit.sender_in(Revision::V2025_03_26), None);
 //! assert_eq!(Method::Elicit.sender_in(Revision::V2025_06_18), Some(Sender::Server));
 //!
-//! // A resource link is told in words where links do not exist.
+//! // A resource link is encoded as text for revisions without links.
 //! let result = CallToolResult::new(vec![Content::resource_link(Resource::new("file:///notes", "notes"))]);
 //! let mut out = Vec::new();
 //! write_result(Revision::V2024_11_05, &result, &Decoration::none(), &mut out).unwrap();
@@ -26,93 +26,70 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod cache;
-pub mod cancel;
-pub mod capabilities;
-pub mod completion;
-pub mod content;
-pub mod discover;
-pub mod elicit;
+mod auth;
+mod capabilities;
 pub mod era;
-pub mod error;
-pub mod form;
-mod id;
-pub mod implementation;
-pub mod initialize;
-pub mod input;
+mod feature;
+mod implementation;
 mod json;
-pub mod logging;
-pub mod meta;
+mod message;
 pub mod method;
-pub mod notification;
-pub mod page;
-mod principal;
-pub mod progress;
-pub mod prompt;
-pub mod request;
-pub mod resource;
 mod revision;
-pub mod roots;
-pub mod sampling;
-mod scope;
 mod setters;
-pub mod subscription;
-pub mod task;
-pub mod template;
-pub mod tool;
 
-pub use cache::{Cache, CacheScope};
-pub use cancel::CancelledParams;
+pub use auth::principal::Principal;
+pub use auth::scope::{InvalidScope, Scopes};
 pub use capabilities::{
     ClientCapabilities, ElicitationCapability, ListChangedCapability, ResourcesCapability, SamplingCapability,
     ServerCapabilities, TASKS_EXTENSION, TasksCapability,
 };
-pub use completion::{
+pub use feature::completion::{
     CompleteArgument, CompleteContext, CompleteParams, CompleteResult, Completion, PromptReference, Reference,
     ResourceReference,
 };
-pub use content::{
+pub use feature::content::{
     Annotations, AudioContent, Content, EmbeddedResource, ImageContent, Role, TextContent, ToolResultContent,
     ToolUseContent,
 };
-pub use discover::DiscoverResult;
-pub use elicit::{
+pub use feature::elicit::{
     ElicitAction, ElicitFormParams, ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCompleteParams,
 };
-pub use error::{ErrorObject, code};
-pub use form::{FormField, FormKind, FormOption, FormSchema};
-pub use id::RequestId;
-pub use implementation::{Icon, IconTheme, Implementation};
-pub use initialize::{InitializeParams, InitializeResult};
-pub use input::{AnyResult, InputRequest, InputRequests, InputRequiredResult, InputResponses};
-pub use json::{Extra, JsonObject};
-pub use logging::{LoggingLevel, LoggingMessageParams, SetLevelParams};
-pub use meta::{Meta, ProgressToken, RequestMeta};
-pub use method::{Capability, Carried, Method, Place, Row, Sender};
-pub use notification::Notification;
-pub use page::{EmptyParams, EmptyResult, PaginatedParams};
-pub use principal::Principal;
-pub use progress::ProgressParams;
-pub use prompt::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage};
-pub use request::Request;
-pub use resource::{
+pub use feature::form::{FormField, FormKind, FormOption, FormSchema};
+pub use feature::logging::{LoggingLevel, LoggingMessageParams, SetLevelParams};
+pub use feature::prompt::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage};
+pub use feature::resource::{
     BlobResourceContents, ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult,
     Resource, ResourceContents, ResourceParams, ResourceTemplate, TextResourceContents,
 };
-pub use revision::Revision;
-pub use roots::{ListRootsResult, Root};
-pub use sampling::{
+pub use feature::roots::{ListRootsResult, Root};
+pub use feature::sampling::{
     CreateMessageParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences, SamplingMessage, ToolChoice,
     ToolChoiceMode,
 };
-pub use scope::{InvalidScope, Scopes};
-pub use subscription::{ListenResult, SubscriptionFilter, SubscriptionParams};
-pub use task::{
+pub use feature::task::{
     CancelTaskResult, CreateTaskResult, DetailedTask, ListTasksResult, RelatedTask, Task, TaskMetadata, TaskParams,
     TaskStatus, UpdateTaskParams,
 };
-pub use template::{TemplateError, UriTemplate};
-pub use tool::{
+pub use feature::template::{TemplateError, UriTemplate};
+pub use feature::tool::{
     CallToolParams, CallToolParamsRef, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,
 };
+pub use implementation::{Icon, IconTheme, Implementation};
+pub use json::{Extra, JsonObject};
+pub use message::cache::{Cache, CacheScope};
+pub use message::cancel::CancelledParams;
+pub use message::discover::DiscoverResult;
+pub use message::error::{ErrorObject, code};
+pub use message::id::RequestId;
+pub use message::initialize::{InitializeParams, InitializeResult};
+pub use message::input::{AnyResult, InputRequest, InputRequests, InputRequiredResult, InputResponses};
+pub use message::meta::{Meta, ProgressToken, RequestMeta};
+pub use message::notification::Notification;
+pub use message::page::{EmptyParams, EmptyResult, PaginatedParams};
+pub use message::progress::ProgressParams;
+pub use message::request::Request;
+pub use message::subscription::{ListenResult, SubscriptionFilter, SubscriptionParams};
+pub use message::{error, meta, notification, request};
+pub use method::{Availability, Capability, Delivery, Method, Row, Sender};
+pub use revision::Revision;

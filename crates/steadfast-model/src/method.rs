@@ -1,8 +1,9 @@
 //! The table of methods: who may send what, in which revision.
 //!
-//! This is the only version gate of the project. A method that the table does not give to a side in a revision does not
-//! exist there; nothing else compares revisions to decide whether a message may be sent or answered. What the
-//! parameters and results are is in [`crate::request`] and [`crate::notification`].
+//! The table alone decides whether a message may be sent or answered in a revision: a method that it does not give to a
+//! side does not exist for that side. Differences that are not about messages are methods of [`Revision`], or are in the
+//! encoders of [`crate::era`]. The parameters and results of each method are in [`crate::request`] and
+//! [`crate::notification`].
 
 use std::fmt;
 
@@ -31,26 +32,26 @@ impl Sender {
     }
 }
 
-/// How a method travels.
+/// How a method is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Carried {
-    /// As a message of its own.
+pub enum Delivery {
+    /// As a message.
     Message,
-    /// Inside the `inputRequests` of a result, never as a message (since 2026-07-28).
+    /// In the `inputRequests` of a result (since 2026-07-28).
     InputRequest,
 }
 
-/// Where a method stands in one revision.
+/// Who may send a method in one revision, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Place {
+pub struct Availability {
     /// Who may send it.
     pub sender: Sender,
-    /// How it travels.
-    pub carried: Carried,
+    /// How it is sent.
+    pub delivery: Delivery,
 }
 
-/// What a receiver has to have declared before a method may be sent to it.
+/// A capability that a receiver has to declare before a method may be sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Capability {
@@ -60,7 +61,7 @@ pub enum Capability {
     Prompts,
     /// The server's resources.
     Resources,
-    /// The server's completions (not declared in 2024-11-05: there the method is free to use).
+    /// The server's completions (2024-11-05 has no such capability: there the method needs none).
     Completions,
     /// The server's log messages.
     Logging,
@@ -68,14 +69,14 @@ pub enum Capability {
     Tasks,
     /// The client's roots.
     Roots,
-    /// The client's access to a model.
+    /// The client's model (sampling).
     Sampling,
-    /// The client's access to its user.
+    /// The client's user (elicitation).
     Elicitation,
 }
 
 impl Capability {
-    /// True if that revision has a way to declare it.
+    /// True if the capability can be declared in that revision.
     pub fn exists_in(self, revision: Revision) -> bool {
         let first = match self {
             Self::Tools | Self::Prompts | Self::Resources | Self::Logging | Self::Roots | Self::Sampling => {
@@ -97,32 +98,45 @@ pub struct Row {
     pub method: Method,
     /// Its name on the wire.
     pub name: &'static str,
-    /// True if it has no answer.
+    /// True if it is a notification, which has no response.
     pub notification: bool,
-    /// True if it only asks: nothing is different after it, however often it is made.
+    /// True if it changes nothing, so that it may be sent again.
     pub is_read_only: bool,
-    /// True if its result says how long it may be kept (since 2026-07-28).
+    /// True if its result says how long it may be cached (since 2026-07-28).
     pub cacheable: bool,
-    /// True if it may be answered with questions, or with a task, in place of its result (since 2026-07-28).
-    pub asks_back: bool,
-    /// What its receiver has to have declared.
+    /// True if its response may be input requests or a task in place of its result (since 2026-07-28).
+    pub deferrable: bool,
+    /// The capability that its receiver has to declare.
     pub capability: Option<Capability>,
-    /// Where it stands, by revision in the order of [`Revision::ALL`].
-    places: [Option<Place>; 5],
+    /// By revision, in the order of [`Revision::ALL`].
+    availability: [Option<Availability>; Revision::ALL.len()],
 }
 
 impl Row {
-    /// Where the method stands in that revision; `None`: it does not exist there.
-    pub const fn place_in(&self, revision: Revision) -> Option<Place> {
-        self.places[revision.index()]
+    /// Who may send the method in that revision, and how; `None`: it does not exist there.
+    pub const fn availability_in(&self, revision: Revision) -> Option<Availability> {
+        self.availability[revision.index()]
     }
 }
 
-const CLIENT: Option<Place> = Some(Place { sender: Sender::Client, carried: Carried::Message });
-const SERVER: Option<Place> = Some(Place { sender: Sender::Server, carried: Carried::Message });
-const EITHER: Option<Place> = Some(Place { sender: Sender::Both, carried: Carried::Message });
-const INPUT: Option<Place> = Some(Place { sender: Sender::Server, carried: Carried::InputRequest });
-const ABSENT: Option<Place> = None;
+const CLIENT: Option<Availability> = Some(Availability { sender: Sender::Client, delivery: Delivery::Message });
+const SERVER: Option<Availability> = Some(Availability { sender: Sender::Server, delivery: Delivery::Message });
+const EITHER: Option<Availability> = Some(Availability { sender: Sender::Both, delivery: Delivery::Message });
+const INPUT: Option<Availability> = Some(Availability { sender: Sender::Server, delivery: Delivery::InputRequest });
+const ABSENT: Option<Availability> = None;
+
+/// A row for every revision: those after the last column that is written repeat it.
+const fn columns<const WRITTEN: usize>(
+    written: [Option<Availability>; WRITTEN],
+) -> [Option<Availability>; Revision::ALL.len()] {
+    let mut all = [ABSENT; Revision::ALL.len()];
+    let mut column = 0;
+    while column < all.len() {
+        all[column] = written[if column < WRITTEN { column } else { WRITTEN - 1 }];
+        column += 1;
+    }
+    all
+}
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $($mark:ident)* =>
@@ -163,9 +177,9 @@ macro_rules! methods {
                         notification: methods!(@notification $kind),
                         is_read_only: methods!(@is_read_only $kind),
                         cacheable: false $(|| methods!(@cacheable $mark))*,
-                        asks_back: false $(|| methods!(@asks_back $mark))*,
+                        deferrable: false $(|| methods!(@deferrable $mark))*,
                         capability: $capability,
-                        places: [$($place),+],
+                        availability: columns([$($place),+]),
                     } },)+
                 }
             }
@@ -173,72 +187,74 @@ macro_rules! methods {
     };
     (@notification Notification) => { true };
     (@notification $request:ident) => { false };
-    (@is_read_only Question) => { true };
+    (@is_read_only Query) => { true };
     (@is_read_only $other:ident) => { false };
     (@cacheable Cacheable) => { true };
     (@cacheable $other:ident) => { false };
-    (@asks_back AsksBack) => { true };
-    (@asks_back $other:ident) => { false };
+    (@deferrable Deferrable) => { true };
+    (@deferrable $other:ident) => { false };
 }
 
 use Capability::{Completions, Elicitation, Logging, Prompts, Resources, Roots, Sampling, Tasks, Tools};
 
-// A question is a request that only asks: whoever does not know whether it arrived may ask again. What changes something
-// is none, though making it twice were harmless: a subscription and a level belong to their connection.
-// What is cacheable, or asks back, is so since 2026-07-28: no older revision has a way to say it.
+// A query is a request that changes nothing: a client that does not know whether it arrived may send it again. Requests that
+// change something are not queries even if sending them twice is harmless: a subscription and a log level belong to their
+// connection.
+// Results are cacheable or deferrable since 2026-07-28: older revisions have no members for it.
+// A row may leave out columns at its end: revisions without a column repeat the last one.
 // Columns: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28.
 methods! {
     /// Opens a connection.
     Initialize "initialize" Request => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
-    /// Asks whether the other side is there.
-    Ping "ping" Question => None, [EITHER, EITHER, EITHER, EITHER, ABSENT];
-    /// Asks what a server is.
-    Discover "server/discover" Question Cacheable => None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
+    /// Checks that the other side responds.
+    Ping "ping" Query => None, [EITHER, EITHER, EITHER, EITHER, ABSENT];
+    /// Discovers the revisions and capabilities of a server.
+    Discover "server/discover" Query Cacheable => None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// Lists the tools.
-    ListTools "tools/list" Question Cacheable => Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListTools "tools/list" Query Cacheable => Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Calls a tool.
-    CallTool "tools/call" Request AsksBack => Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    CallTool "tools/call" Request Deferrable => Some(Tools), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the prompts.
-    ListPrompts "prompts/list" Question Cacheable => Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
-    /// Fills in a prompt.
-    GetPrompt "prompts/get" Question AsksBack => Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListPrompts "prompts/list" Query Cacheable => Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    /// Gets a prompt, filled in with arguments.
+    GetPrompt "prompts/get" Query Deferrable => Some(Prompts), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the resources.
-    ListResources "resources/list" Question Cacheable => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListResources "resources/list" Query Cacheable => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Lists the resource templates.
-    ListResourceTemplates "resources/templates/list" Question Cacheable => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    ListResourceTemplates "resources/templates/list" Query Cacheable => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
     /// Reads a resource.
-    ReadResource "resources/read" Question Cacheable AsksBack => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
-    /// Asks to be told when a resource changes.
+    ReadResource "resources/read" Query Cacheable Deferrable => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    /// Subscribes to changes of a resource.
     Subscribe "resources/subscribe" Request => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
-    /// Takes that back.
+    /// Ends that subscription.
     Unsubscribe "resources/unsubscribe" Request => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Opens a stream of notifications.
     Listen "subscriptions/listen" Request => None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// Completes an argument.
-    Complete "completion/complete" Question => Some(Completions), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
-    /// Asks for log messages of a severity and above.
+    Complete "completion/complete" Query => Some(Completions), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
+    /// Sets the minimum level of log messages.
     SetLevel "logging/setLevel" Request => Some(Logging), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
-    /// Asks for the folders that the client works in.
-    ListRoots "roots/list" Question => Some(Roots), [SERVER, SERVER, SERVER, SERVER, INPUT];
-    /// Asks the client's model.
+    /// Lists the directories that the client works in.
+    ListRoots "roots/list" Query => Some(Roots), [SERVER, SERVER, SERVER, SERVER, INPUT];
+    /// Sends a request to the client's model.
     CreateMessage "sampling/createMessage" Request => Some(Sampling), [SERVER, SERVER, SERVER, SERVER, INPUT];
-    /// Asks the client's user.
+    /// Asks the client's user for input.
     Elicit "elicitation/create" Request => Some(Elicitation), [ABSENT, ABSENT, SERVER, SERVER, INPUT];
-    /// Asks how a task is doing.
-    GetTask "tasks/get" Question => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
+    /// Gets the status of a task.
+    GetTask "tasks/get" Query => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
     /// Waits for a task's result.
-    GetTaskPayload "tasks/result" Question => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
+    GetTaskPayload "tasks/result" Query => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// Lists the tasks.
-    ListTasks "tasks/list" Question => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
-    /// Gives up a task.
+    ListTasks "tasks/list" Query => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
+    /// Cancels a task.
     CancelTask "tasks/cancel" Request => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
-    /// Gives a task the input that it waits for.
+    /// Sends a task the input that it waits for.
     UpdateTask "tasks/update" Request => Some(Tasks), [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
-    /// The client is ready.
+    /// The client is ready for requests.
     Initialized "notifications/initialized" Notification => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
-    /// Takes back a request.
+    /// Cancels a request.
     Cancelled "notifications/cancelled" Notification => None, [EITHER, EITHER, EITHER, EITHER, EITHER];
-    /// How far a request is.
+    /// Reports the progress of a request.
     Progress "notifications/progress" Notification => None, [EITHER, EITHER, EITHER, EITHER, SERVER];
     /// A log message.
     LoggingMessage "notifications/message" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
@@ -253,14 +269,14 @@ methods! {
     ResourceUpdated "notifications/resources/updated" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
     /// The list of roots changed.
     RootsListChanged "notifications/roots/list_changed" Notification => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
-    /// The user has done what a URL asked for.
+    /// The user has completed an elicitation by URL.
     ElicitationComplete "notifications/elicitation/complete" Notification => None,
         [ABSENT, ABSENT, ABSENT, SERVER, ABSENT];
     /// A task of 2025-11-25 changed.
     TaskStatus "notifications/tasks/status" Notification => None, [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// A task of the extension changed.
     TaskUpdated "notifications/tasks" Notification => None, [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
-    /// A stream of notifications is open.
+    /// A stream of notifications was opened.
     SubscriptionAcknowledged "notifications/subscriptions/acknowledged" Notification => None,
         [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
 }
@@ -271,46 +287,46 @@ impl Method {
         self.row().name
     }
 
-    /// True if it has no answer.
+    /// True if it is a notification, which has no response.
     pub const fn is_notification(self) -> bool {
         self.row().notification
     }
 
-    /// True if it only asks: nothing is different after it, however often it is made.
+    /// True if it changes nothing, so that it may be sent again.
     pub const fn is_read_only(self) -> bool {
         self.row().is_read_only
     }
 
-    /// True if it takes back what an earlier request has begun.
-    pub const fn takes_back(self) -> bool {
+    /// True if it ends what an earlier request has started: a task or a subscription.
+    pub const fn is_teardown(self) -> bool {
         matches!(self, Self::CancelTask | Self::Unsubscribe)
     }
 
-    /// What its receiver has to have declared; where the revision has no way to declare it
-    /// ([`Capability::exists_in`]), nothing.
+    /// The capability that its receiver has to declare, in revisions where it can be declared
+    /// ([`Capability::exists_in`]).
     pub const fn capability(self) -> Option<Capability> {
         self.row().capability
     }
 
     /// Who may send it as a message in that revision; `None`: there is no such message.
     pub fn sender_in(self, revision: Revision) -> Option<Sender> {
-        let place = self.row().place_in(revision)?;
-        (place.carried == Carried::Message).then_some(place.sender)
+        let availability = self.row().availability_in(revision)?;
+        (availability.delivery == Delivery::Message).then_some(availability.sender)
     }
 
-    /// How it travels in that revision; `None`: it does not exist there.
-    pub fn carried_in(self, revision: Revision) -> Option<Carried> {
-        self.row().place_in(revision).map(|place| place.carried)
+    /// How it is sent in that revision; `None`: it does not exist there.
+    pub fn delivery_in(self, revision: Revision) -> Option<Delivery> {
+        self.row().availability_in(revision).map(|availability| availability.delivery)
     }
 
-    /// True if its result says in that revision how long it may be kept.
+    /// True if its result says in that revision how long it may be cached.
     pub fn is_cacheable_in(self, revision: Revision) -> bool {
-        self.row().cacheable && revision.is_modern()
+        self.row().cacheable && revision.is_stateless()
     }
 
-    /// True if it may be answered in that revision with questions, or with a task, in place of its result.
-    pub fn may_ask_back_in(self, revision: Revision) -> bool {
-        self.row().asks_back && revision.is_modern()
+    /// True if its response may be input requests or a task in that revision, in place of its result.
+    pub fn is_deferrable_in(self, revision: Revision) -> bool {
+        self.row().deferrable && revision.is_stateless()
     }
 
     /// True if a client may send it as a message in that revision.
@@ -368,9 +384,9 @@ mod tests {
             of(Method::is_cacheable_in, newest),
             [&["server/discover"], &lists[..], &["resources/read"]].concat()
         );
-        assert_eq!(of(Method::may_ask_back_in, newest), ["tools/call", "prompts/get", "resources/read"]);
+        assert_eq!(of(Method::is_deferrable_in, newest), ["tools/call", "prompts/get", "resources/read"]);
         assert!(of(Method::is_cacheable_in, Revision::V2025_11_25).is_empty());
-        assert!(of(Method::may_ask_back_in, Revision::V2025_11_25).is_empty());
+        assert!(of(Method::is_deferrable_in, Revision::V2025_11_25).is_empty());
     }
 
     fn names(revision: Revision, may_send: fn(Sender) -> bool, notification: bool) -> Vec<&'static str> {
@@ -384,7 +400,17 @@ mod tests {
         assert!(names(Revision::V2026_07_28, Sender::is_server, false).is_empty());
         assert_eq!(names(Revision::V2026_07_28, Sender::is_client, true), ["notifications/cancelled"]);
         for method in [Method::ListRoots, Method::CreateMessage, Method::Elicit] {
-            assert_eq!(method.carried_in(Revision::V2026_07_28), Some(Carried::InputRequest));
+            assert_eq!(method.delivery_in(Revision::V2026_07_28), Some(Delivery::InputRequest));
+        }
+    }
+
+    #[test]
+    fn a_revision_without_a_column_has_the_methods_of_its_predecessor() {
+        let (added, predecessor) = (Revision::V2999_12_31, Revision::V2026_07_28);
+        for &method in Method::ALL {
+            assert_eq!(method.row().availability_in(added), method.row().availability_in(predecessor), "{method}");
+            assert_eq!(method.is_cacheable_in(added), method.is_cacheable_in(predecessor), "{method}");
+            assert_eq!(method.is_deferrable_in(added), method.is_deferrable_in(predecessor), "{method}");
         }
     }
 

@@ -5,70 +5,129 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 
-/// A revision of the Model Context Protocol.
-///
-/// ```
-/// use steadfast_model::Revision;
-/// assert_eq!(Revision::parse("2025-06-18"), Some(Revision::V2025_06_18));
-/// assert_eq!(Revision::parse("1999-01-01"), None);
-/// assert!(Revision::LATEST.is_modern());
-/// assert!(Revision::V2024_11_05 < Revision::LATEST_LEGACY);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Revision {
+/// Defines [`Revision`], the list of all revisions and their names on the wire from one list.
+macro_rules! revisions {
+    ($($(#[doc = $doc:literal])+ $(#[cfg $cfg:tt])? $variant:ident = $name:literal;)+) => {
+        /// A revision of the Model Context Protocol.
+        ///
+        /// Revisions are ordered by age. Code that depends on a difference between revisions asks for it by name
+        /// ([`Revision::is_stateless`], [`Revision::has_batches`]) instead of comparing dates.
+        ///
+        /// ```
+        /// use steadfast_model::Revision;
+        /// assert_eq!(Revision::parse("2025-06-18"), Some(Revision::V2025_06_18));
+        /// assert_eq!(Revision::parse("1999-01-01"), None);
+        /// assert!(Revision::LATEST.is_stateless());
+        /// assert!(Revision::V2024_11_05 < Revision::LATEST_STATEFUL);
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Revision {
+            $($(#[doc = $doc])+ $(#[cfg $cfg])? $variant,)+
+        }
+
+        impl Revision {
+            /// Every revision, oldest first.
+            pub const ALL: &'static [Self] = &[$($(#[cfg $cfg])? Self::$variant),+];
+
+            /// The date that names this revision on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($(#[cfg $cfg])? Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+// To add a revision, add a line here. It then has the methods, the properties and the JSON of its predecessor, clients
+// and servers negotiate it, and it is `LATEST`. What it changes is written in three places of this crate and in no other:
+// a column of the table in `method` (messages that it adds, removes or moves), the writers in `era` (members that it adds
+// or removes), and the properties below (everything else, such as headers or the form of errors).
+// The last line exists in tests only and shows that this is all: `.ci/run` runs the tests of this crate and of
+// `steadfast-proto` with `--cfg future_revision`.
+revisions! {
     /// 2024-11-05, the first.
-    V2024_11_05,
+    V2024_11_05 = "2024-11-05";
     /// 2025-03-26: audio, tool annotations, batches.
-    V2025_03_26,
+    V2025_03_26 = "2025-03-26";
     /// 2025-06-18: structured output, elicitation, titles, resource links.
-    V2025_06_18,
+    V2025_06_18 = "2025-06-18";
     /// 2025-11-25: icons, tools in sampling, URL elicitation, experimental tasks. The last with a handshake.
-    V2025_11_25,
-    /// 2026-07-28: no handshake, each request says all that it needs.
-    V2026_07_28,
+    V2025_11_25 = "2025-11-25";
+    /// 2026-07-28: stateless, so there is no handshake and each request carries the metadata of its client.
+    V2026_07_28 = "2026-07-28";
+    /// A second stateless revision, for tests.
+    #[cfg(any(test, future_revision))]
+    V2999_12_31 = "2999-12-31";
 }
 
 impl Revision {
-    /// Every revision, oldest first.
-    pub const ALL: [Self; 5] =
-        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
-
     /// The newest revision.
-    pub const LATEST: Self = Self::V2026_07_28;
+    pub const LATEST: Self = Self::ALL[Self::ALL.len() - 1];
 
     /// The newest revision that opens with `initialize`.
-    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+    pub const LATEST_STATEFUL: Self = Self::V2025_11_25;
 
-    /// The date that names this revision on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::V2024_11_05 => "2024-11-05",
-            Self::V2025_03_26 => "2025-03-26",
-            Self::V2025_06_18 => "2025-06-18",
-            Self::V2025_11_25 => "2025-11-25",
-            Self::V2026_07_28 => "2026-07-28",
-        }
-    }
-
-    /// The revision of that name, if it is one that we know.
+    /// The revision of that name, if this crate knows it.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|revision| revision.as_str() == name)
+        Self::ALL.iter().copied().find(|revision| revision.as_str() == name)
     }
 
-    /// True if requests stand alone (no handshake): 2026-07-28 and later.
-    pub const fn is_modern(self) -> bool {
-        matches!(self, Self::V2026_07_28)
+    /// The revisions without a handshake, oldest first: their requests name the revision in `_meta`.
+    pub const fn stateless() -> &'static [Self] {
+        let (_, stateless) = Self::ALL.split_at(Self::V2026_07_28.index());
+        stateless
+    }
+
+    /// True if there is no handshake and no session: each request carries the revision, the client and its capabilities.
+    /// Since 2026-07-28.
+    ///
+    /// Servers of such a revision send no requests: what they need from the client they ask for in a result. Clients
+    /// subscribe with `subscriptions/listen` and set the log level with each request.
+    pub const fn is_stateless(self) -> bool {
+        self.index() >= Self::V2026_07_28.index()
+    }
+
+    /// True if messages may be sent in a JSON array. Only in 2025-03-26.
+    pub const fn has_batches(self) -> bool {
+        matches!(self, Self::V2025_03_26)
+    }
+
+    /// True if tools have output schemas and `structuredContent`. Since 2025-06-18.
+    pub const fn has_structured_output(self) -> bool {
+        self.index() >= Self::V2025_06_18.index()
+    }
+
+    /// True if an error without an id is written with `"id": null`. 2025-11-25 made the member optional.
+    pub const fn requires_null_id(self) -> bool {
+        self.index() < Self::V2025_11_25.index()
+    }
+
+    /// True if a request can fail with the error that asks the client to show URLs to its user first. Only in 2025-11-25.
+    pub const fn has_url_elicitation_error(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
+    /// True if tasks are the experimental ones of the protocol itself. Only in 2025-11-25.
+    pub const fn has_experimental_tasks(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
+    /// True if tasks are an extension that client and server declare. Since 2026-07-28.
+    pub const fn has_tasks_extension(self) -> bool {
+        self.index() >= Self::V2026_07_28.index()
+    }
+
+    /// True if an event stream over HTTP begins with an event without a message, so that the client has an id to resume
+    /// from. Only in 2025-11-25: older clients cannot read such an event, and stateless revisions do not resume streams.
+    pub const fn has_priming_events(self) -> bool {
+        matches!(self, Self::V2025_11_25)
     }
 
     /// The position in [`Revision::ALL`].
     pub(crate) const fn index(self) -> usize {
-        match self {
-            Self::V2024_11_05 => 0,
-            Self::V2025_03_26 => 1,
-            Self::V2025_06_18 => 2,
-            Self::V2025_11_25 => 3,
-            Self::V2026_07_28 => 4,
-        }
+        self as usize
     }
 }
 
@@ -97,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_name_is_read_back() {
-        for (position, revision) in Revision::ALL.into_iter().enumerate() {
+        for (position, &revision) in Revision::ALL.iter().enumerate() {
             assert_eq!(revision.index(), position);
             assert_eq!(Revision::parse(revision.as_str()), Some(revision));
             let json = serde_json::to_string(&revision).unwrap();
@@ -106,8 +165,20 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_needs_no_handshake() {
-        let modern: Vec<_> = Revision::ALL.into_iter().filter(|revision| revision.is_modern()).collect();
-        assert_eq!(modern, [Revision::LATEST]);
+    fn stateless_revisions_are_the_newest() {
+        let filtered: Vec<_> = Revision::ALL.iter().copied().filter(|revision| revision.is_stateless()).collect();
+        assert_eq!(filtered, Revision::stateless());
+        assert_eq!(Revision::stateless(), [Revision::V2026_07_28, Revision::V2999_12_31]);
+        assert!(!Revision::LATEST_STATEFUL.is_stateless());
+        assert_eq!(Revision::LATEST_STATEFUL.index() + 1, Revision::V2026_07_28.index());
+    }
+
+    #[test]
+    fn an_added_revision_is_the_latest_and_inherits_the_properties_of_its_predecessor() {
+        let added = Revision::LATEST;
+        assert_eq!(added, Revision::V2999_12_31);
+        assert!(added.is_stateless() && added.has_structured_output() && added.has_tasks_extension());
+        assert!(!added.has_batches() && !added.requires_null_id() && !added.has_priming_events());
+        assert!(!added.has_experimental_tasks() && !added.has_url_elicitation_error());
     }
 }

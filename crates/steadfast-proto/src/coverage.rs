@@ -38,7 +38,7 @@ named! {
     Input {
         Request => "a request",
         Notification => "a notification",
-        Answer => "an answer",
+        Response => "a response",
         Batch => "a batch",
         Unreadable => "an unreadable message",
         Timeout => "handle_timeout",
@@ -71,7 +71,7 @@ named! {
         StopDeadline => "event: stop, the deadline passed",
         StopShutdown => "event: stop, shutting down",
         Opened => "event: the handshake is done",
-        AnsweredLate => "event: a result of a call that was given up",
+        LateResult => "event: a late result of a cancelled call",
         CallProgress => "event: progress of a call",
         Notification => "event: a notification",
         ClosedByPeer => "closed: by the peer",
@@ -95,13 +95,13 @@ named! {
         CallNotInRevision => "call refused: not in the revision",
         CallMissingCapability => "call refused: missing capability",
         CallTooMany => "call refused: too many",
-        OddRefused => "odd: refused",
-        OddCancelled => "odd: a cancellation with a reason",
-        OddLateCancel => "odd: late cancellation",
-        OddMalformedCancel => "odd: malformed cancellation",
-        OddLateAnswer => "odd: late answer of a handler",
-        OddAnswerToNothing => "odd: answer to nothing",
-        OddUnknownNotification => "odd: unknown notification",
+        WarnRefused => "warning: refused",
+        WarnCancelled => "warning: a cancellation with a reason",
+        WarnLateCancel => "warning: late cancellation",
+        WarnMalformedCancel => "warning: malformed cancellation",
+        WarnLateAnswer => "warning: late answer of a handler",
+        WarnUnknownResponse => "warning: response with an unknown id",
+        WarnUnknownNotification => "warning: unknown notification",
         NotUtf8 => "refusal: not UTF-8",
         NotJson => "refusal: not JSON",
         TooDeep => "refusal: too deep",
@@ -114,7 +114,7 @@ named! {
         NotAdmitted => "refusal: not admitted",
         RequestAnswered => "request: answered",
         RequestCancelled => "request: cancelled by the peer",
-        RequestAnsweredFor => "request: answered for",
+        RequestAnsweredFor => "request: failed for its handler",
     }
 }
 
@@ -127,11 +127,11 @@ impl From<&Event> for Effect {
             Event::Stop { reason: CancelReason::Deadline, .. } => Self::StopDeadline,
             Event::Stop { reason: CancelReason::Shutdown, .. } => Self::StopShutdown,
             Event::CallEnded { outcome, .. } => outcome.into(),
-            Event::AnsweredLate(_) => Self::AnsweredLate,
+            Event::LateResult(_) => Self::LateResult,
             Event::CallProgress { .. } => Self::CallProgress,
             Event::Notification { .. } => Self::Notification,
             Event::Opened(_) => Self::Opened,
-            Event::Odd(oddity) => oddity.into(),
+            Event::Warning(warning) => warning.into(),
             Event::Closed(CloseCause::PeerClosed) => Self::ClosedByPeer,
             Event::Closed(CloseCause::OutputFailed) => Self::ClosedByOutput,
             Event::Closed(CloseCause::Shutdown) => Self::ClosedByShutdown,
@@ -162,15 +162,15 @@ impl From<&CallEnd> for Effect {
 }
 
 impl From<&ProtocolWarning> for Effect {
-    fn from(oddity: &ProtocolWarning) -> Self {
-        match oddity {
-            ProtocolWarning::Refused { .. } => Self::OddRefused,
-            ProtocolWarning::Cancelled { .. } => Self::OddCancelled,
-            ProtocolWarning::LateCancel(_) => Self::OddLateCancel,
-            ProtocolWarning::MalformedCancel => Self::OddMalformedCancel,
-            ProtocolWarning::LateAnswer(_) => Self::OddLateAnswer,
-            ProtocolWarning::AnswerToNothing(_) => Self::OddAnswerToNothing,
-            ProtocolWarning::UnknownNotification(_) => Self::OddUnknownNotification,
+    fn from(warning: &ProtocolWarning) -> Self {
+        match warning {
+            ProtocolWarning::Refused { .. } => Self::WarnRefused,
+            ProtocolWarning::Cancelled { .. } => Self::WarnCancelled,
+            ProtocolWarning::LateCancel(_) => Self::WarnLateCancel,
+            ProtocolWarning::MalformedCancel => Self::WarnMalformedCancel,
+            ProtocolWarning::LateAnswer(_) => Self::WarnLateAnswer,
+            ProtocolWarning::UnknownResponse(_) => Self::WarnUnknownResponse,
+            ProtocolWarning::UnknownNotification(_) => Self::WarnUnknownNotification,
         }
     }
 }

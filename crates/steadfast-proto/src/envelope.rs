@@ -15,7 +15,7 @@ use steadfast_model::{ErrorObject, RequestId};
 pub use params::{OwnedParams, Params};
 
 use crate::json::{self, Fault, Walker};
-use crate::salvage::{LONGEST_ID, Salvaged, Shape};
+use crate::salvage::{LONGEST_ID, SalvagedFields, Shape};
 
 /// One message, borrowed from its bytes.
 #[derive(Debug, Clone)]
@@ -37,11 +37,11 @@ pub enum Message<'a> {
         params: Params<'a>,
     },
     /// Answers a request of ours.
-    Answer {
+    Response {
         /// The id of the request. `None` for an error that answers nothing we could name.
         id: Option<RequestId>,
         /// What it says.
-        body: AnswerBody<'a>,
+        body: ResponseBody<'a>,
     },
     /// Several messages in an array.
     Batch(Batch<'a>),
@@ -49,7 +49,7 @@ pub enum Message<'a> {
 
 /// What an answer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerBody<'a> {
+pub enum ResponseBody<'a> {
     /// The text of `result`.
     Result(&'a str),
     /// The text of `error`.
@@ -113,7 +113,7 @@ pub struct Refusal {
     /// Why.
     pub kind: RefusalKind,
     /// What could be read.
-    pub salvaged: Salvaged,
+    pub salvaged: SalvagedFields,
 }
 
 impl Refusal {
@@ -163,8 +163,8 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
     let mut walker = Walker::new(text, deepest);
     match walker.peek() {
         Some(b'{') => {
-            let found = Found::walk(&mut walker, text).map_err(fault)?;
-            found.classify(text)
+            let members = Members::walk(&mut walker, text).map_err(fault)?;
+            members.classify(text)
         }
         Some(b'[') => {
             let mut length = 0;
@@ -177,18 +177,21 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
         }
         _ => {
             walker.value(0).and_then(|_| walker.end()).map_err(fault)?;
-            Err(Refusal { kind: RefusalKind::NotAMessage("a message is a JSON object"), salvaged: Salvaged::default() })
+            Err(Refusal {
+                kind: RefusalKind::NotAMessage("a message is a JSON object"),
+                salvaged: SalvagedFields::default(),
+            })
         }
     }
 }
 
 fn salvaging(bytes: &[u8], kind: RefusalKind) -> Refusal {
-    Refusal { kind, salvaged: Salvaged::from_bytes(bytes) }
+    Refusal { kind, salvaged: SalvagedFields::from_bytes(bytes) }
 }
 
 /// The members of a message's object, as ranges of its text.
 #[derive(Default)]
-struct Found {
+struct Members {
     version: Option<Range<usize>>,
     id: Option<Range<usize>>,
     method: Option<Range<usize>>,
@@ -201,33 +204,33 @@ struct Found {
     id_twice: bool,
 }
 
-impl Found {
+impl Members {
     fn walk(walker: &mut Walker<'_>, text: &str) -> Result<Self, Fault> {
-        let mut found = Self::default();
+        let mut members = Self::default();
         walker.members(|walker, key| {
             let key = text.get(key).unwrap_or_default();
             let unescaped = json::unescape(key);
             let slot = match unescaped.as_deref() {
-                Some("jsonrpc") => &mut found.version,
-                Some("id") => &mut found.id,
-                Some("method") => &mut found.method,
-                Some("result") => &mut found.result,
-                Some("error") => &mut found.error,
+                Some("jsonrpc") => &mut members.version,
+                Some("id") => &mut members.id,
+                Some("method") => &mut members.method,
+                Some("result") => &mut members.result,
+                Some("error") => &mut members.error,
                 Some("params") => {
                     let params = params::walk(walker, text)?;
-                    found.twice |= found.params.replace(params).is_some();
+                    members.twice |= members.params.replace(params).is_some();
                     return Ok(());
                 }
                 _ => return walker.value(1).map(drop),
             };
             let value = walker.value(1)?;
             let again = slot.replace(value).is_some();
-            found.twice |= again;
-            found.id_twice |= again && unescaped.as_deref() == Some("id");
+            members.twice |= again;
+            members.id_twice |= again && unescaped.as_deref() == Some("id");
             Ok(())
         })?;
         walker.end()?;
-        Ok(found)
+        Ok(members)
     }
 
     fn classify(self, text: &str) -> Result<Message<'_>, Refusal> {
@@ -243,11 +246,11 @@ impl Found {
         let shape = Shape::of(method.is_some(), answers);
         let refuse = |kind, id: &Id| {
             let id = if let Id::Some(id) = id { Some(id.clone()) } else { None };
-            Err(Refusal { kind, salvaged: Salvaged { id, shape } })
+            Err(Refusal { kind, salvaged: SalvagedFields { id, shape } })
         };
         if self.twice {
             // Which of the two was meant cannot be known, the id least of all. An answer that names one call ends it.
-            let id = if shape == Shape::Answer && !self.id_twice { id } else { Id::Absent };
+            let id = if shape == Shape::Response && !self.id_twice { id } else { Id::Absent };
             return refuse(RefusalKind::NotAMessage("a member stands in the message twice"), &id);
         }
         if slice(&self.version) != Some("\"2.0\"") {
@@ -255,8 +258,8 @@ impl Found {
         }
         let Some(method) = method else {
             return match (id, answers) {
-                (Id::Some(id), true) => Ok(Message::Answer { id: Some(id), body: self.body(text) }),
-                (Id::Absent | Id::Null, true) => Ok(Message::Answer { id: None, body: self.body(text) }),
+                (Id::Some(id), true) => Ok(Message::Response { id: Some(id), body: self.body(text) }),
+                (Id::Absent | Id::Null, true) => Ok(Message::Response { id: None, body: self.body(text) }),
                 (id, true) => refuse(RefusalKind::NotAMessage("the id of an answer is a string or an integer"), &id),
                 (id, false) => refuse(RefusalKind::NotAMessage("a message has a method, a result or an error"), &id),
             };
@@ -284,12 +287,12 @@ impl Found {
         }
     }
 
-    fn body<'a>(&self, text: &'a str) -> AnswerBody<'a> {
+    fn body<'a>(&self, text: &'a str) -> ResponseBody<'a> {
         let slice = |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range));
         match (slice(&self.result), slice(&self.error)) {
-            (Some(result), None) => AnswerBody::Result(result),
-            (None, Some(error)) => AnswerBody::Error(error),
-            _ => AnswerBody::Malformed,
+            (Some(result), None) => ResponseBody::Result(result),
+            (None, Some(error)) => ResponseBody::Error(error),
+            _ => ResponseBody::Malformed,
         }
     }
 }

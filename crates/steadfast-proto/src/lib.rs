@@ -1,14 +1,14 @@
-//! How an MCP conversation behaves, as a pure state machine.
+//! The behaviour of an MCP connection, as a pure state machine.
 //!
 //! Bytes and events go in, bytes and events come out. Nothing in this crate has a clock, a lock, a thread or an async
-//! function, and nothing panics on what a peer sends; that is what makes it possible to try every interleaving of small
+//! function, and no input of a peer makes it panic. This makes it possible to try every interleaving of small
 //! conversations, to simulate millions of large ones from a seed, and to replay any of them.
 //!
-//! - [`frame`]: where one message ends and the next begins;
-//! - [`envelope`]: what one message is, and [`salvage`]: what can still be read of a bad one;
-//! - [`connection`]: the life of requests in both directions, where the laws are kept;
-//! - [`encode`]: messages as bytes;
-//! - [`http`]: what Streamable HTTP adds, as decisions about values.
+//! - [`frame`]: splits a stream of bytes into messages;
+//! - [`envelope`]: reads one message, and [`salvage`]: reads the id of a malformed one;
+//! - [`connection`]: the life of requests in both directions; it upholds the laws L1 to L10;
+//! - [`encode`]: encodes messages;
+//! - [`http`]: the rules of Streamable HTTP, as functions of values.
 #![forbid(unsafe_code)]
 
 pub mod connection;

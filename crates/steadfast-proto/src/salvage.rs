@@ -14,7 +14,7 @@ pub enum Shape {
     /// Has a `method`, and neither a `result` nor an `error`.
     Call,
     /// Has a `result` or an `error`, and no `method`.
-    Answer,
+    Response,
     /// Has neither of them, or both: it cannot be told.
     #[default]
     Unknown,
@@ -25,7 +25,7 @@ impl Shape {
     pub(crate) fn of(method: bool, answer: bool) -> Self {
         match (method, answer) {
             (true, false) => Self::Call,
-            (false, true) => Self::Answer,
+            (false, true) => Self::Response,
             _ => Self::Unknown,
         }
     }
@@ -33,17 +33,17 @@ impl Shape {
 
 /// What was read of a refused message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Salvaged {
+pub struct SalvagedFields {
     /// Its id, if exactly one was there and it is a string or an integer.
     pub id: Option<RequestId>,
     /// What it seems to have been.
     pub shape: Shape,
 }
 
-impl Salvaged {
+impl SalvagedFields {
     /// Salvages from a message that is at hand as a whole.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut salvage = Salvage::default();
+        let mut salvage = FieldScanner::default();
         salvage.feed(bytes);
         salvage.finish()
     }
@@ -57,11 +57,11 @@ const LONGEST_KEY: usize = 36;
 
 /// The salvaging pass, fed in pieces.
 #[derive(Debug, Clone, Default)]
-pub struct Salvage {
+pub struct FieldScanner {
     depth: u64,
     in_string: bool,
     escaped: bool,
-    place: Place,
+    position: Position,
     /// The key, or the value of an id, that is being read.
     text: Vec<u8>,
     ids: u32,
@@ -74,7 +74,7 @@ pub struct Salvage {
 
 /// Where in the outermost object the pass is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum Position {
     #[default]
     BeforeKey,
     Key,
@@ -83,7 +83,7 @@ enum Place {
     Value,
 }
 
-impl Salvage {
+impl FieldScanner {
     /// Takes the next bytes of the message.
     pub fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
@@ -101,9 +101,9 @@ impl Salvage {
     }
 
     /// The message has ended.
-    pub fn finish(self) -> Salvaged {
+    pub fn finish(self) -> SalvagedFields {
         let shape = Shape::of(self.method, self.answer);
-        Salvaged { id: self.id.filter(|_| self.ids == 1), shape }
+        SalvagedFields { id: self.id.filter(|_| self.ids == 1), shape }
     }
 
     fn string_byte(&mut self, byte: u8) {
@@ -113,9 +113,9 @@ impl Salvage {
             return self.keep(byte);
         }
         self.in_string = false;
-        match self.place {
-            Place::Key => self.place = Place::AfterKey,
-            Place::Id => self.keep(byte),
+        match self.position {
+            Position::Key => self.position = Position::AfterKey,
+            Position::Id => self.keep(byte),
             _ => {}
         }
     }
@@ -129,8 +129,8 @@ impl Salvage {
         match byte {
             b'"' => {
                 self.in_string = true;
-                if self.depth == 1 && self.place == Place::BeforeKey {
-                    self.place = Place::Key;
+                if self.depth == 1 && self.position == Position::BeforeKey {
+                    self.position = Position::Key;
                     self.text.clear();
                 } else {
                     self.keep(byte);
@@ -143,14 +143,14 @@ impl Salvage {
             }
             b'}' | b']' => {
                 if self.depth == 1 {
-                    self.after_id = (self.place == Place::Id).then_some(byte);
+                    self.after_id = (self.position == Position::Id).then_some(byte);
                     self.end_value();
                 }
                 self.depth = self.depth.saturating_sub(1);
             }
-            b':' if self.depth == 1 && self.place == Place::AfterKey => self.begin_value(),
+            b':' if self.depth == 1 && self.position == Position::AfterKey => self.begin_value(),
             b',' if self.depth == 1 => {
-                self.after_id = (self.place == Place::Id).then_some(byte);
+                self.after_id = (self.position == Position::Id).then_some(byte);
                 self.end_value();
             }
             b' ' | b'\t' | b'\r' | b'\n' => self.keep_space(),
@@ -159,11 +159,11 @@ impl Salvage {
     }
 
     fn begin_value(&mut self) {
-        self.place = Place::Value;
+        self.position = Position::Value;
         let key = std::str::from_utf8(&self.text).ok().and_then(json::unescape);
         match key.as_deref() {
             Some("id") => {
-                self.place = Place::Id;
+                self.position = Position::Id;
                 self.ids += 1;
             }
             Some("method") => self.method = true,
@@ -175,24 +175,24 @@ impl Salvage {
 
     fn end_value(&mut self) {
         let id = self.text.trim_ascii_end();
-        if self.place == Place::Id && id.len() <= LONGEST_ID {
+        if self.position == Position::Id && id.len() <= LONGEST_ID {
             self.id = std::str::from_utf8(id).ok().and_then(RequestId::parse);
         }
         self.text = Vec::new();
-        self.place = Place::BeforeKey;
+        self.position = Position::BeforeKey;
     }
 
     /// White space between the parts of an id keeps them apart: `1 2` is not twelve. How much there is does not matter.
     fn keep_space(&mut self) {
-        if self.place == Place::Id && self.text.last().is_some_and(|last| *last != b' ') {
+        if self.position == Position::Id && self.text.last().is_some_and(|last| *last != b' ') {
             self.keep(b' ');
         }
     }
 
     fn keep(&mut self, byte: u8) {
-        let most = match self.place {
-            Place::Key => LONGEST_KEY,
-            Place::Id => LONGEST_ID,
+        let most = match self.position {
+            Position::Key => LONGEST_KEY,
+            Position::Id => LONGEST_ID,
             _ => return,
         };
         // Two more than the most, a space and what follows it, so that a longer one is not taken for its beginning.
@@ -207,8 +207,8 @@ mod tests {
     use super::*;
 
     fn salvage(text: &[u8]) -> (Option<RequestId>, Shape) {
-        let whole = Salvaged::from_bytes(text);
-        let mut bytewise = Salvage::default();
+        let whole = SalvagedFields::from_bytes(text);
+        let mut bytewise = FieldScanner::default();
         for byte in text {
             bytewise.feed(&[*byte]);
         }
@@ -223,7 +223,7 @@ mod tests {
             salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"),
             (Some("a".into()), Shape::Call)
         );
-        assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), Shape::Answer));
+        assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), Shape::Response));
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
     fn what_is_held_of_an_endless_message_is_bounded() {
         for endless in [&b"["[..], b"{\"a\":", b"1", b"\"", b" ", b"a \\"] {
             for beginning in [&b"{\"id\":"[..], b"{\"", b"{\"id\":\""] {
-                let mut salvage = Salvage::default();
+                let mut salvage = FieldScanner::default();
                 salvage.feed(beginning);
                 (0..10_000).for_each(|_| salvage.feed(endless));
                 assert!(salvage.held() <= LONGEST_ID + 2, "{}", salvage.held());

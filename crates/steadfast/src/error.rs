@@ -220,7 +220,7 @@ impl Error {
     /// The client did not declare what this needs, so nothing was sent. Clients of 2026-07-28 have a code for it.
     pub(crate) fn missing_capability(revision: Revision, message: String, required: &ClientCapabilities) -> Self {
         let mut object = ErrorObject::missing_capability(message, required);
-        if !revision.is_modern() {
+        if !revision.is_stateless() {
             object.code = code::INTERNAL_ERROR;
         }
         let (kind, outcome) = (ErrorKind::Unsupported, Outcome::NotSent);

@@ -10,8 +10,8 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use steadfast_proto::envelope::{AnswerBody, Batch, Message, Params, Refusal, RefusalKind, read};
-use steadfast_proto::salvage::{Salvage, Salvaged, Shape};
+use steadfast_proto::envelope::{ResponseBody, Batch, Message, Params, Refusal, RefusalKind, read};
+use steadfast_proto::salvage::{FieldScanner, SalvagedFields, Shape};
 
 use crate::members::Members;
 
@@ -117,7 +117,7 @@ impl<'a> Said<'a> {
     fn shape(&self) -> Shape {
         match (self.method.is_empty(), self.result.is_empty() && self.error.is_empty()) {
             (false, true) => Shape::Call,
-            (true, false) => Shape::Answer,
+            (true, false) => Shape::Response,
             _ => Shape::Unknown,
         }
     }
@@ -135,7 +135,7 @@ impl<'a> Said<'a> {
     }
 
     /// The salvaging pass reads what a strict one reads, where there is nothing to be unsure of.
-    fn assert_salvaged(&self, salvaged: &Salvaged) {
+    fn assert_salvaged(&self, salvaged: &SalvagedFields) {
         let proper = match self.id() {
             Id::Proper(id) if self.id.len() == 1 => Some(id),
             _ => None,
@@ -149,14 +149,14 @@ impl<'a> Said<'a> {
         let proper = if let Id::Proper(id) = &id { Some(id.clone()) } else { None };
         if self.has_a_member_twice() {
             // Which of two was meant cannot be known. An answer that names one call ends it.
-            let named = proper.filter(|_| self.shape() == Shape::Answer && self.id.len() == 1);
+            let named = proper.filter(|_| self.shape() == Shape::Response && self.id.len() == 1);
             assert_eq!(refusal(outcome).salvaged.id.as_ref().map(ToString::to_string), named);
             return;
         }
         let is_there = |all: &Vec<&RawValue>| all.first().is_some_and(|value| value.get() != "null");
         let is_both = !self.method.is_empty() && [&self.result, &self.error].into_iter().any(is_there);
         let versioned = !is_both && self.version.first().is_some_and(|version| version.get() == "\"2.0\"");
-        let answers = self.shape() == Shape::Answer;
+        let answers = self.shape() == Shape::Response;
         match (versioned, self.method(), self.params(), id) {
             (true, Some(name), Some(text), Id::Proper(expected)) => {
                 let Ok(Message::Request { id, method, params }) = outcome else { panic!("a request: {outcome:?}") };
@@ -171,7 +171,7 @@ impl<'a> Said<'a> {
                 assert_params(params, text);
             }
             (true, None, _, Id::Proper(_) | Id::Absent | Id::Null) if answers => {
-                let Ok(Message::Answer { id, body }) = outcome else { panic!("an answer: {outcome:?}") };
+                let Ok(Message::Response { id, body }) = outcome else { panic!("an answer: {outcome:?}") };
                 assert_eq!(id.as_ref().map(ToString::to_string), proper);
                 assert_eq!(*body, self.body());
             }
@@ -183,11 +183,11 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn body(&self) -> AnswerBody<'a> {
+    fn body(&self) -> ResponseBody<'a> {
         match (self.result.first(), self.error.first()) {
-            (Some(result), None) => AnswerBody::Result(result.get()),
-            (None, Some(error)) => AnswerBody::Error(error.get()),
-            _ => AnswerBody::Malformed,
+            (Some(result), None) => ResponseBody::Result(result.get()),
+            (None, Some(error)) => ResponseBody::Error(error.get()),
+            _ => ResponseBody::Malformed,
         }
     }
 }
@@ -264,16 +264,16 @@ fn end_of_id(text: &str, said: &Said<'_>) -> Option<usize> {
 }
 
 fn assert_salvage_takes_any_split(bytes: &[u8], place: usize) {
-    let whole = Salvaged::from_bytes(bytes);
+    let whole = SalvagedFields::from_bytes(bytes);
     let (first, second) = bytes.split_at(place.min(bytes.len()));
-    let mut salvage = Salvage::default();
+    let mut salvage = FieldScanner::default();
     salvage.feed(first);
     salvage.feed(second);
     assert_eq!(salvage.finish(), whole);
 }
 
 /// An integer that was salvaged from a wreck is one that stands in it, not one that was put together from pieces.
-fn assert_integer_stands_there(salvaged: &Salvaged, bytes: &[u8]) {
+fn assert_integer_stands_there(salvaged: &SalvagedFields, bytes: &[u8]) {
     let Some(id) = salvaged.id.as_ref().map(ToString::to_string) else { return };
     let stands = bytes.windows(id.len()).any(|window| window == id.as_bytes());
     assert!(stands || id.starts_with('"'), "{id} stands nowhere in {}", String::from_utf8_lossy(bytes));

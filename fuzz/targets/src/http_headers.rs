@@ -7,7 +7,7 @@ use steadfast_model::{JsonObject, Method, Revision};
 use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{self, Era, Refused};
 use steadfast_proto::http::params::MirroredParams;
-use steadfast_proto::http::{Headers, Single};
+use steadfast_proto::http::{Headers, SingleHeader};
 
 use crate::members::Members;
 
@@ -26,14 +26,14 @@ pub fn run(bytes: &[u8]) {
     let version = member(text, "_meta").and_then(|meta| member(meta, "io.modelcontextprotocol/protocolVersion"));
     let bare = *method == "initialize" && version.is_none();
     let header_is_modern =
-        head.once("mcp-protocol-version").is_ok_and(|value| value.is_some_and(|text| is_modern(&text)));
+        head.once("mcp-protocol-version").is_ok_and(|value| value.is_some_and(|text| is_stateless(&text)));
     let modern = version.is_some() || (header_is_modern && !bare);
     assert_eq!(era == Era::Modern, modern, "the era");
     let checked = headers::check(&head, method, params);
     if let Err(refused) = &checked {
         assert!(matches!(refused.error().code, -32020 | -32602));
     }
-    assert_eq!(matches!(checked, Err(Refused::NoVersion)), version.is_none(), "whether a version is named");
+    assert_eq!(matches!(checked, Err(HeaderError::NoVersion)), version.is_none(), "whether a version is named");
     if let Some(version) = version {
         assert_eq!(checked.is_ok(), agrees(&head, method, text, version), "whether the headers agree with the body");
     }
@@ -79,8 +79,8 @@ impl Headers for Head {
     }
 }
 
-fn is_modern(version: &str) -> bool {
-    Revision::parse(version).is_some_and(Revision::is_modern)
+fn is_stateless(version: &str) -> bool {
+    Revision::parse(version).is_some_and(Revision::is_stateless)
 }
 
 /// Whether the headers say what the body says, for a body that names its version.
@@ -90,7 +90,7 @@ fn agrees(head: &Head, method: &str, params: &str, version: &str) -> bool {
     if !head.says("mcp-protocol-version", &version, false) {
         return false;
     }
-    if !is_modern(&version) {
+    if !is_stateless(&version) {
         return true;
     }
     if !head.says("mcp-method", method, false) {
@@ -124,7 +124,7 @@ fn sentinel(value: &[u8]) {
     let encoded = headers::encode(&text);
     assert_eq!(headers::decode(&encoded).as_deref(), Some(&*text), "what was encoded");
     let pair = [("x", &*encoded)];
-    assert_eq!(Single::of(pair.as_slice(), "x"), Single::Value(&encoded), "what is encoded can be sent");
+    assert_eq!(SingleHeader::of(pair.as_slice(), "x"), SingleHeader::Value(&encoded), "what is encoded can be sent");
     assert_eq!(headers::decode(&text).map(String::from), unwrap(&text), "what is decoded");
 }
 

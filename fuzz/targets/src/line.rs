@@ -4,7 +4,7 @@
 //! Input: a byte for the limit, a byte for the way to split, the stream.
 
 use steadfast_proto::frame::line::{Line, LineDecoder};
-use steadfast_proto::salvage::Salvaged;
+use steadfast_proto::salvage::SalvagedFields;
 
 use crate::pieces::Pieces;
 
@@ -31,7 +31,7 @@ pub fn run(bytes: &[u8]) {
 #[derive(Debug, PartialEq, Eq)]
 enum Owned {
     Message(Vec<u8>),
-    TooLong(Salvaged),
+    TooLong(SalvagedFields),
 }
 
 impl From<Line<'_>> for Owned {
@@ -63,7 +63,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, limit: usize) -> Vec<Owned
 fn plain_split(stream: &[u8], limit: usize) -> Vec<Owned> {
     let lines = stream.split(|byte| *byte == b'\n').map(|line| {
         if line.len() > limit {
-            return Some(Owned::TooLong(Salvaged::from_bytes(line)));
+            return Some(Owned::TooLong(SalvagedFields::from_bytes(line)));
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let blank = line.iter().all(|byte| b" \t\r".contains(byte));

@@ -75,7 +75,7 @@ fn parts(text: &str) {
     assert_round_trip::<Meta>(text);
     assert_round_trip::<FormSchema>(text);
     if let Some(error) = assert_round_trip::<ErrorObject>(text) {
-        for revision in Revision::ALL {
+        for &revision in Revision::ALL {
             assert_readable::<ErrorObject>(revision, |out| era::write_error(revision, &error, out));
         }
     }
@@ -87,7 +87,7 @@ fn parts(text: &str) {
 
 fn assert_params<T: Encode + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Some(params) = assert_round_trip::<T>(text) else { return };
-    for revision in Revision::ALL {
+    for &revision in Revision::ALL {
         assert_readable::<T>(revision, |out| era::write_params(revision, &params, &Decoration::none(), out));
     }
 }
@@ -95,7 +95,7 @@ fn assert_params<T: Encode + Serialize + DeserializeOwned + PartialEq + Debug>(t
 fn assert_result<T: ResultShape + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Some(result) = assert_round_trip::<T>(text) else { return };
     let decoration = Decoration::of_server(&Implementation::new("fuzz", "0"));
-    for revision in Revision::ALL {
+    for &revision in Revision::ALL {
         assert_readable::<T>(revision, |out| era::write_result(revision, &result, &decoration, out));
     }
 }

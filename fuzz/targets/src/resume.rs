@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use steadfast_proto::Moment;
-use steadfast_proto::http::resume::{Cursor, EventLog, LogLimits, Read, StreamKey, UnknownEvent};
+use steadfast_proto::http::resume::{Cursor, EventLog, LogLimits, CursorRead, StreamKey, UnknownEvent};
 
 /// Runs the target.
 pub fn run(bytes: &[u8]) {
@@ -193,27 +193,27 @@ impl World {
         let cut = known.cut.is_some_and(|(number, place)| number == reader.number && reader.next >= place);
         let is_kept = |place: u64| self.kept.iter().any(|(_, of, at, _)| *of == reader.stream && *at == place);
         let expected = if known.forgotten {
-            Read::Ended
+            CursorRead::Ended
         } else if cut || reader.number != known.cursors {
-            Read::Superseded
+            CursorRead::Superseded
         } else if reader.next < known.first {
-            Read::Lost
+            CursorRead::Lost
         } else if is_kept(reader.next) {
-            Read::Event(())
+            CursorRead::Event(())
         } else if known.closed {
-            Read::Ended
+            CursorRead::Ended
         } else {
-            Read::Waiting
+            CursorRead::Waiting
         };
         let seen = match &found {
-            Read::Event(_) => Read::Event(()),
-            Read::Waiting => Read::Waiting,
-            Read::Ended => Read::Ended,
-            Read::Superseded => Read::Superseded,
-            Read::Lost => Read::Lost,
+            CursorRead::Event(_) => CursorRead::Event(()),
+            CursorRead::Waiting => CursorRead::Waiting,
+            CursorRead::Ended => CursorRead::Ended,
+            CursorRead::Superseded => CursorRead::Superseded,
+            CursorRead::Lost => CursorRead::Lost,
         };
         assert_eq!(seen, expected, "what the cursor at {} of stream {} finds", reader.next, reader.stream);
-        if let Read::Event(event) = found {
+        if let CursorRead::Event(event) = found {
             let id = format!("{}-{}", reader.stream, reader.next);
             assert!(event.starts_with(id.as_bytes()), "the event {id} is {}", String::from_utf8_lossy(&event));
             reader.next += 1;

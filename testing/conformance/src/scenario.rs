@@ -62,11 +62,11 @@ impl Scenario {
 
     fn connecting(&self, url: &str) -> Result<Connecting, Box<dyn std::error::Error>> {
         let era = match self.revision {
-            Some(revision) if !revision.is_modern() => Era::Handshake(revision),
+            Some(revision) if !revision.is_stateless() => Era::Handshake(revision),
             Some(_) => Era::Modern,
             None => Era::Any,
         };
-        let old = self.revision.is_some_and(|revision| !revision.is_modern());
+        let old = self.revision.is_some_and(|revision| !revision.is_stateless());
         let authorizer = authorization::authorizer(url, &self.given, self.name.starts_with(ALONE), old)?;
         let connecting = Client::connect(HttpTarget::new(url).authorize(authorizer))
             .era(era)

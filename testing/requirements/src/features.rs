@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use steadfast_model::{Carried, Method, Revision, Sender};
+use steadfast_model::{Delivery, Method, Revision, Sender};
 
 /// Where the document is, from the root of the repository.
 pub const DOCUMENT: &str = "docs/features.md";
@@ -23,21 +23,21 @@ Written by `cargo run -p requirements -- features` from `crates/steadfast-model/
 /// The text of the document.
 pub fn document() -> String {
     let mut text = OPENING.to_owned();
-    let revisions = Revision::ALL.map(|revision| revision.to_string()).join(" | ");
+    let revisions = Revision::ALL.iter().map(|revision| revision.to_string()).collect::<Vec<_>>().join(" | ");
     let _ = writeln!(text, "| method | kind | needs | {revisions} |");
     let _ = writeln!(text, "|{}", "---|".repeat(3 + Revision::ALL.len()));
     for &method in Method::ALL {
         let kind = if method.is_notification() { "notification" } else { "request" };
         let needs = method.capability().map(|capability| format!("{capability:?}").to_lowercase()).unwrap_or_default();
-        let places = Revision::ALL.map(|revision| place(method, revision)).join(" | ");
+        let places = Revision::ALL.iter().map(|revision| place(method, *revision)).collect::<Vec<_>>().join(" | ");
         let _ = writeln!(text, "| `{method}` | {kind} | {needs} | {places} |");
     }
     text
 }
 
 fn place(method: Method, revision: Revision) -> &'static str {
-    match (method.carried_in(revision), method.sender_in(revision)) {
-        (Some(Carried::InputRequest), _) => "in a result",
+    match (method.delivery_in(revision), method.sender_in(revision)) {
+        (Some(Delivery::InputRequest), _) => "in a result",
         (_, Some(Sender::Client)) => "client",
         (_, Some(Sender::Server)) => "server",
         (_, Some(Sender::Both)) => "either",

@@ -71,10 +71,10 @@ fn recount(manifests: &[Manifest], checkout: &Path) -> ExitCode {
 
 /// What the revisions behind an older one say as it does: entries stand for it there. The two newest are covered whole.
 fn later_lines(checkout: &Path, revision: Revision) -> BTreeSet<String> {
-    if revision >= Revision::LATEST_LEGACY {
+    if revision >= Revision::LATEST_STATEFUL {
         return BTreeSet::new();
     }
-    let later = Revision::ALL.into_iter().filter(|later| *later > revision);
+    let later = Revision::ALL.iter().copied().filter(|later| *later > revision);
     let folders = later.map(|later| checkout.join("docs/specification").join(later.as_str()));
     folders.flat_map(pages_below).flat_map(|page| words::lines(&page).collect::<Vec<_>>()).collect()
 }

@@ -22,7 +22,7 @@ thread_local! {
 const NEVER_COUNTED: [&str; 5] = [
     "a request | closed",
     "a notification | closed",
-    "an answer | closed",
+    "a response | closed",
     "a batch | closed",
     "an unreadable message | closed",
 ];

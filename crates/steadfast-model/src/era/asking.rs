@@ -1,4 +1,4 @@
-//! Asking the client, for one revision: roots, sampling, elicitation, input requests.
+//! Requests to the client, encoded for one revision: roots, sampling, elicitation, input requests.
 
 use std::slice;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::object::Inner;
 use super::{Encode, Object, ResultShape};
-use crate::content::{Content, Role};
-use crate::elicit::{ElicitParams, ElicitResult, ElicitationCompleteParams};
-use crate::form::FormSchema;
-use crate::input::{InputRequest, InputRequests, InputRequiredResult};
-use crate::meta::Meta;
+use crate::feature::content::{Content, Role};
+use crate::feature::elicit::{ElicitParams, ElicitResult, ElicitationCompleteParams};
+use crate::feature::form::FormSchema;
+use crate::feature::roots::{ListRootsResult, Root};
+use crate::feature::sampling::{CreateMessageParams, CreateMessageResult, SamplingMessage};
+use crate::feature::task::TaskMetadata;
+use crate::message::input::{InputRequest, InputRequests, InputRequiredResult};
+use crate::message::meta::Meta;
 use crate::revision::Revision;
-use crate::roots::{ListRootsResult, Root};
-use crate::sampling::{CreateMessageParams, CreateMessageResult, SamplingMessage};
-use crate::task::TaskMetadata;
 
 impl Encode for Root {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
@@ -36,13 +36,13 @@ impl Encode for ListRootsResult {
 
 impl ResultShape for ListRootsResult {}
 
-/// What a client is asked is no message of its own since 2026-07-28, and has no `_meta` there.
+/// Since 2026-07-28 these requests are parts of a result, not messages, and have no `_meta`.
 fn handshake_meta<M: SerializeMap>(meta: Option<&Meta>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-    if object.revision().is_modern() { Ok(()) } else { object.meta(meta) }
+    if object.revision().is_stateless() { Ok(()) } else { object.meta(meta) }
 }
 
 fn task<M: SerializeMap>(task: Option<&TaskMetadata>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-    if object.revision() == Revision::V2025_11_25 { object.some("task", task) } else { Ok(()) }
+    if object.revision().has_experimental_tasks() { object.some("task", task) } else { Ok(()) }
 }
 
 impl Encode for CreateMessageParams {
@@ -134,7 +134,7 @@ impl Encode for CreateMessageResult {
 
 impl ResultShape for CreateMessageResult {}
 
-/// One piece for readers that know no more: the texts together, or else the first piece.
+/// One piece for revisions without several: the texts joined, or else the first piece.
 fn joined(content: &[Content]) -> Content {
     match content {
         [piece] => piece.clone(),
@@ -164,12 +164,12 @@ impl Encode for ElicitParams {
             }
             Self::Url(params) => {
                 if revision < Revision::V2025_11_25 {
-                    return Err(M::Error::custom(format_args!("{revision} cannot ask a user to visit a URL")));
+                    return Err(M::Error::custom(format_args!("revision {revision} has no elicitation by URL")));
                 }
                 object.put("mode", "url")?;
                 object.put("message", &params.message)?;
                 object.put("url", &params.url)?;
-                if !revision.is_modern() {
+                if !revision.is_stateless() {
                     let id = params.elicitation_id.as_ref();
                     let id = id.ok_or_else(|| M::Error::custom("a URL elicitation of 2025-11-25 needs an id"))?;
                     object.put("elicitationId", id)?;
@@ -181,8 +181,8 @@ impl Encode for ElicitParams {
     }
 }
 
-/// The form as 2025-06-18 knows forms: titled choices have their titles beside them, only truth values have defaults,
-/// and there is no choosing of several.
+/// The form for 2025-06-18: titles of choices are in `enumNames`, only booleans have defaults, and there is no choice of
+/// several options.
 fn first_form(form: &FormSchema) -> Result<FormSchema, String> {
     let mut form = form.clone();
     form.0.shift_remove("$schema");
@@ -190,7 +190,9 @@ fn first_form(form: &FormSchema) -> Result<FormSchema, String> {
     for (name, field) in properties.into_iter().flatten() {
         let Value::Object(field) = field else { continue };
         match field.get("type").and_then(Value::as_str) {
-            Some("array") => return Err(format!("field {name}: 2025-06-18 cannot ask for several choices")),
+            Some("array") => {
+                return Err(format!("form field {name}: revision 2025-06-18 has no choice of several options"));
+            }
             Some("boolean") => {}
             _ => drop(field.shift_remove("default")),
         }

@@ -1,13 +1,13 @@
-//! Content for one revision: kinds that it does not know are told in text.
+//! Content, encoded for one revision: kinds that it does not have become text.
 
 use serde::ser::SerializeMap;
 
 use super::text::Text;
 use super::{Encode, Object};
-use crate::content::{
+use crate::feature::content::{
     Annotations, AudioContent, Content, EmbeddedResource, ImageContent, TextContent, ToolResultContent, ToolUseContent,
 };
-use crate::resource::{BlobResourceContents, Resource, ResourceContents, TextResourceContents};
+use crate::feature::resource::{BlobResourceContents, Resource, ResourceContents, TextResourceContents};
 use crate::revision::Revision;
 
 impl Encode for Content {

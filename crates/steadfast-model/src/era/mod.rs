@@ -1,10 +1,9 @@
-//! What a wire differs in: writing values for one revision, and only that.
+//! Encodes values for one revision.
 //!
-//! The types of this crate belong to no revision. Here they are written for one: in a single pass, straight into the
-//! buffer, with what the revision demands added (`resultType`, `_meta` entries, `ttlMs`) and what it does not know left
-//! out or told in another way (a resource link becomes text where links do not exist). Reading needs no such help: the
-//! types take what any revision wrote. Whether a message may be sent at all is not decided here but in
-//! [`crate::method`].
+//! The types of this crate belong to no revision. Here they are encoded for one, in a single pass into the buffer: members
+//! that the revision requires are added (`resultType`, `_meta` entries, `ttlMs`), those that it does not have are left out or
+//! converted (a resource link becomes text). Decoding needs no revision: the types read what any revision wrote. Whether a
+//! message may be sent at all is decided in [`crate::method`].
 //!
 //! ```
 //! use steadfast_model::era::{Decoration, write_result};
@@ -42,16 +41,16 @@ use serde_json::value::RawValue;
 pub use object::Object;
 pub use tool::WRAPPER_MEMBER;
 
-use crate::cache::Cache;
 use crate::capabilities::ClientCapabilities;
-use crate::error::{ErrorObject, code};
-use crate::id::RequestId;
 use crate::implementation::Implementation;
 use crate::json::JsonObject;
-use crate::meta::{ProgressToken, key};
+use crate::message::cache::Cache;
+use crate::message::error::{ErrorObject, code};
+use crate::message::id::RequestId;
+use crate::message::meta::{ProgressToken, key};
 use crate::revision::Revision;
 
-/// A value whose JSON depends on the revision that it is written for.
+/// A value whose JSON depends on the revision.
 pub trait Encode {
     /// Writes the members of the value.
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error>;
@@ -59,29 +58,53 @@ pub trait Encode {
 
 /// A value that may be the result of a request.
 pub trait ResultShape: Encode {
-    /// What `resultType` says of it since 2026-07-28.
+    /// Its `resultType` (since 2026-07-28).
     const RESULT_TYPE: &'static str = "complete";
 
-    /// True if its own members say what it is, as a relayed result's may: then nothing is added.
+    /// True if its members include `resultType`, as those of a relayed result may: then it is not added.
     fn has_result_type(&self) -> bool {
         false
     }
 
-    /// How long it may be kept: `None` if results of this kind are never kept, an inner `None` if it does not say.
+    /// How long it may be cached: `None` if results of this kind are never cached, an inner `None` if the result does not say.
     fn caching(&self) -> Option<Option<Cache>> {
         None
     }
 }
 
-/// What is added to the outermost object of each message of one speaker, encoded once.
+/// Members that are added to each message of one client or server, encoded once.
 ///
-/// Revisions before 2026-07-28 know nothing of it but the progress token, and for them nothing else is added.
+/// Before 2026-07-28 only the progress token is added.
 #[derive(Clone, Debug, Default)]
 pub struct Decoration {
-    meta: Vec<(&'static str, Box<RawValue>)>,
-    /// How many of the entries, from the first, are for every revision.
-    common: usize,
+    meta: Vec<Entry>,
     cache: Cache,
+}
+
+/// An entry of `_meta`, encoded.
+#[derive(Clone, Debug)]
+struct Entry {
+    key: &'static str,
+    value: Box<RawValue>,
+    written_for: WrittenFor,
+}
+
+/// The revisions that an entry of `_meta` is written for.
+#[derive(Clone, Copy, Debug)]
+enum WrittenFor {
+    All,
+    Stateless,
+    Only(Revision),
+}
+
+impl Entry {
+    fn is_written_for(&self, revision: Revision) -> bool {
+        match self.written_for {
+            WrittenFor::All => true,
+            WrittenFor::Stateless => revision.is_stateless(),
+            WrittenFor::Only(only) => revision == only,
+        }
+    }
 }
 
 impl Decoration {
@@ -90,61 +113,72 @@ impl Decoration {
         Self::default()
     }
 
-    /// A server's results: they name it in `_meta`.
+    /// For the results of a server: its name in `_meta`.
     pub fn of_server(info: &Implementation) -> Self {
-        Self::none().with_newest(key::SERVER_INFO, info)
+        Self::none().with_encoded(key::SERVER_INFO, info)
     }
 
-    /// A client's requests: they say the revision, who the client is and what it can do.
+    /// For the requests of a client: the revision, the client and its capabilities in `_meta`.
     pub fn of_client(info: &Implementation, capabilities: &ClientCapabilities) -> Self {
         Self::none()
-            .with_meta(key::PROTOCOL_VERSION, &Revision::LATEST)
-            .with_newest(key::CLIENT_INFO, info)
-            .with_newest(key::CLIENT_CAPABILITIES, capabilities)
+            .with_each_stateless(key::PROTOCOL_VERSION, |revision| serde_json::value::to_raw_value(&revision))
+            .with_encoded(key::CLIENT_INFO, info)
+            .with_encoded(key::CLIENT_CAPABILITIES, capabilities)
     }
 
-    /// Notifications of a subscription: they name the request that opened it.
+    /// For the notifications of a subscription: the id of the request that opened it in `_meta`.
     pub fn of_subscription(id: &RequestId) -> Self {
         Self::none().with_meta(key::SUBSCRIPTION_ID, id)
     }
 
     /// This decoration with one more entry of `_meta`.
     pub fn with_meta<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
-        // A value that cannot be written is left out: a decoration never costs the message that it decorates.
-        if let Ok(raw) = serde_json::value::to_raw_value(value) {
-            self.meta.retain(|(present, _)| *present != key);
-            self.meta.push((key, raw));
+        // A value that cannot be encoded is left out: a decoration never makes the message that it decorates fail.
+        if let Ok(value) = serde_json::value::to_raw_value(value) {
+            self.meta.retain(|entry| entry.key != key);
+            self.meta.push(Entry { key, value, written_for: WrittenFor::Stateless });
         }
         self
     }
 
     /// This decoration with the token under which a request asks for progress, in every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
-        if let Ok(raw) = serde_json::value::to_raw_value(token) {
-            self.meta.insert(0, (key::PROGRESS_TOKEN, raw));
-            self.common = 1;
+        if let Ok(value) = serde_json::value::to_raw_value(token) {
+            self.meta.insert(0, Entry { key: key::PROGRESS_TOKEN, value, written_for: WrittenFor::All });
         }
         self
     }
 
-    /// This decoration with the newest form of a value, the only one that decorations are written in.
-    fn with_newest<T: Encode>(self, key: &'static str, value: &T) -> Self {
-        self.with_meta(key, &object::Inner { value, revision: Revision::LATEST })
+    /// This decoration with a value whose JSON may differ between the stateless revisions.
+    fn with_encoded<T: Encode>(self, key: &'static str, value: &T) -> Self {
+        self.with_each_stateless(key, |revision| serde_json::value::to_raw_value(&object::Inner { value, revision }))
     }
 
-    /// This decoration with what results say of caching when they do not say it themselves.
+    fn with_each_stateless(
+        mut self,
+        key: &'static str,
+        encode: impl Fn(Revision) -> Result<Box<RawValue>, serde_json::Error>,
+    ) -> Self {
+        for &revision in Revision::stateless() {
+            if let Ok(value) = encode(revision) {
+                self.meta.push(Entry { key, value, written_for: WrittenFor::Only(revision) });
+            }
+        }
+        self
+    }
+
+    /// This decoration with the cache members for results that have none of their own.
     pub fn with_cache(mut self, cache: Cache) -> Self {
         self.cache = cache;
         self
     }
 
-    fn entries(&self, revision: Revision) -> &[(&'static str, Box<RawValue>)] {
-        let count = if revision.is_modern() { self.meta.len() } else { self.common };
-        self.meta.get(..count).unwrap_or_default()
+    fn entries(&self, revision: Revision) -> impl Iterator<Item = &Entry> + Clone {
+        self.meta.iter().filter(move |entry| entry.is_written_for(revision))
     }
 }
 
-/// Appends a result. Nothing is appended if it cannot be written for that revision.
+/// Appends a result. Nothing is appended if it cannot be encoded for that revision.
 pub fn write_result<R: ResultShape>(
     revision: Revision,
     result: &R,
@@ -154,7 +188,7 @@ pub fn write_result<R: ResultShape>(
     append(out, &ResultForm { revision, result, decoration })
 }
 
-/// Appends the parameters of a request or notification. Nothing is appended if they cannot be written for that revision.
+/// Appends the parameters of a request or notification. Nothing is appended if they cannot be encoded for that revision.
 pub fn write_params<P: Encode>(
     revision: Revision,
     params: &P,
@@ -178,19 +212,19 @@ pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Res
     append(out, &object::Inner { value, revision })
 }
 
-/// Appends an error object, with the code that the revision has for what happened.
+/// Appends an error object, with the error code of that revision.
 pub fn write_error(revision: Revision, error: &ErrorObject, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     append(out, &*error_for(revision, error))
 }
 
-/// The error as that revision knows it.
+/// The error with the code of that revision.
 ///
-/// A resource that does not exist has a code of its own before 2026-07-28 and is an invalid parameter since. A code that
-/// the revision does not define for a condition of ours becomes an internal error.
+/// A missing resource has its own code before 2026-07-28 and is an invalid parameter since. A code that the revision does not
+/// define becomes an internal error.
 pub fn error_for(revision: Revision, error: &ErrorObject) -> Cow<'_, ErrorObject> {
     let code = match error.code {
-        code::RESOURCE_NOT_FOUND if revision.is_modern() => code::INVALID_PARAMS,
-        code::URL_ELICITATION_REQUIRED if revision != Revision::V2025_11_25 => code::INTERNAL_ERROR,
+        code::RESOURCE_NOT_FOUND if revision.is_stateless() => code::INVALID_PARAMS,
+        code::URL_ELICITATION_REQUIRED if !revision.has_url_elicitation_error() => code::INTERNAL_ERROR,
         code => code,
     };
     if code == error.code { Cow::Borrowed(error) } else { Cow::Owned(ErrorObject { code, ..error.clone() }) }
@@ -211,14 +245,14 @@ struct ResultForm<'a, R> {
 impl<R: ResultShape> Serialize for ResultForm<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.decoration);
-        if self.revision.is_modern() && !self.result.has_result_type() {
+        if self.revision.is_stateless() && !self.result.has_result_type() {
             object.put("resultType", R::RESULT_TYPE)?;
         }
         self.result.encode(&mut object)?;
-        if self.revision.is_modern()
-            && let Some(said) = self.result.caching()
+        if self.revision.is_stateless()
+            && let Some(own) = self.result.caching()
         {
-            let cache = said.unwrap_or(self.decoration.cache);
+            let cache = own.unwrap_or(self.decoration.cache);
             object.put("ttlMs", &cache.ttl_ms)?;
             object.put("cacheScope", &cache.scope)?;
         }
@@ -240,7 +274,7 @@ impl<P: Encode> Serialize for ParamsForm<'_, P> {
     }
 }
 
-/// Vendors' own messages are the same for every revision.
+/// Vendor messages are the same for every revision.
 impl Encode for JsonObject {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
         for (key, value) in self.iter().filter(|(key, _)| *key != "_meta") {

@@ -1,19 +1,18 @@
-//! The object that is being written: members go out as they are put, if the revision knows them.
+//! The JSON object that is being written: each member is encoded at once, if the revision has it.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
-use serde_json::value::RawValue;
 
-use super::{Decoration, Encode};
+use super::{Decoration, Encode, Entry};
 use crate::json::{Extra, JsonObject};
-use crate::meta::Meta;
+use crate::message::meta::Meta;
 use crate::revision::Revision;
 
 /// An object that is being written for one revision.
 pub struct Object<'a, M> {
     map: M,
     revision: Revision,
-    /// Set on the outermost object only: that is where a decoration belongs.
+    /// Set on the outermost object only.
     decoration: Option<&'a Decoration>,
 }
 
@@ -46,12 +45,12 @@ impl<'a, M: SerializeMap> Object<'a, M> {
         value.map_or(Ok(()), |value| self.put(key, value))
     }
 
-    /// Writes a member if there is a value and the revision knows it.
+    /// Writes a member if there is a value and the revision has it.
     pub fn since<T: Serialize>(&mut self, first: Revision, key: &str, value: Option<&T>) -> Result<(), M::Error> {
         if self.is_since(first) { self.some(key, value) } else { Ok(()) }
     }
 
-    /// Writes a list if it has elements and the revision knows it.
+    /// Writes a list if it has elements and the revision has it.
     pub fn list_since<T: Serialize>(&mut self, first: Revision, key: &str, values: &[T]) -> Result<(), M::Error> {
         if values.is_empty() || !self.is_since(first) { Ok(()) } else { self.put(key, values) }
     }
@@ -73,24 +72,23 @@ impl<'a, M: SerializeMap> Object<'a, M> {
         self.put(key, &InnerList { values, revision })
     }
 
-    /// Writes `_meta`: on the outermost object always, with what its speaker adds; further in since 2025-06-18.
+    /// Writes `_meta`: on the outermost object always, with the entries of the decoration; on inner objects since 2025-06-18.
     pub fn meta(&mut self, meta: Option<&Meta>) -> Result<(), M::Error> {
         self.raw_meta(meta.map(|meta| &meta.0))
     }
 
     pub(super) fn raw_meta(&mut self, own: Option<&JsonObject>) -> Result<(), M::Error> {
-        let added = match self.decoration {
-            Some(decoration) => decoration.entries(self.revision),
-            None if self.is_since(Revision::V2025_06_18) => &[],
-            None => return Ok(()),
-        };
-        if own.is_none() && added.is_empty() {
-            return Ok(());
+        let revision = self.revision;
+        let added = self.decoration.map(|decoration| decoration.entries(revision));
+        let has_added = added.clone().is_some_and(|mut added| added.next().is_some());
+        let may_have_own = self.decoration.is_some() || self.is_since(Revision::V2025_06_18);
+        if has_added || (own.is_some() && may_have_own) {
+            self.put("_meta", &MetaForm { own, added: added.into_iter().flatten() })?;
         }
-        self.put("_meta", &MetaForm { own, added })
+        Ok(())
     }
 
-    /// Writes what a peer added.
+    /// Writes the unknown members that a peer added.
     pub fn extra(&mut self, extra: &Extra) -> Result<(), M::Error> {
         for (key, value) in extra.as_object().into_iter().flatten() {
             self.put(key, value)?;
@@ -129,20 +127,20 @@ impl<T: Encode> Serialize for InnerList<'_, T> {
     }
 }
 
-/// What the speaker adds, then the value's own entries under other keys.
-struct MetaForm<'a> {
+/// The entries of the decoration, then the entries of the value under other keys.
+struct MetaForm<'a, I> {
     own: Option<&'a JsonObject>,
-    added: &'a [(&'static str, Box<RawValue>)],
+    added: I,
 }
 
-impl Serialize for MetaForm<'_> {
+impl<'a, I: Iterator<Item = &'a Entry> + Clone> Serialize for MetaForm<'a, I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.added {
-            map.serialize_entry(key, value)?;
+        for entry in self.added.clone() {
+            map.serialize_entry(entry.key, &entry.value)?;
         }
         for (key, value) in self.own.into_iter().flatten() {
-            if !self.added.iter().any(|(added, _)| added == key) {
+            if !self.added.clone().any(|added| added.key == key) {
                 map.serialize_entry(key, value)?;
             }
         }

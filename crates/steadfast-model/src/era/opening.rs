@@ -1,18 +1,18 @@
-//! Getting to know each other, for one revision: names, capabilities, the handshake, discovery.
+//! The handshake and discovery, encoded for one revision: names and capabilities.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::{Encode, Object, ResultShape};
-use crate::cache::Cache;
 use crate::capabilities::{
     ClientCapabilities, ElicitationCapability, SamplingCapability, ServerCapabilities, TASKS_EXTENSION,
 };
-use crate::discover::DiscoverResult;
 use crate::implementation::Implementation;
-use crate::initialize::{InitializeParams, InitializeResult};
 use crate::json::JsonObject;
-use crate::page::{EmptyParams, EmptyResult, PaginatedParams};
+use crate::message::cache::Cache;
+use crate::message::discover::DiscoverResult;
+use crate::message::initialize::{InitializeParams, InitializeResult};
+use crate::message::page::{EmptyParams, EmptyResult, PaginatedParams};
 use crate::revision::Revision;
 
 impl Encode for Implementation {
@@ -31,8 +31,8 @@ impl Encode for ClientCapabilities {
         object.some("experimental", self.experimental.as_ref())?;
         extensions(self.extensions.as_ref(), object)?;
         match &self.roots {
-            // A modern server asks for roots when it needs them: changes are not told.
-            Some(_) if object.revision().is_modern() => object.put("roots", &JsonObject::new())?,
+            // In stateless revisions the server asks for roots when it needs them: there are no notifications of changes.
+            Some(_) if object.revision().is_stateless() => object.put("roots", &JsonObject::new())?,
             roots => object.some("roots", roots.as_ref())?,
         }
         object.inner_some("sampling", self.sampling.as_ref())?;
@@ -42,7 +42,7 @@ impl Encode for ClientCapabilities {
         {
             object.inner("elicitation", elicitation)?;
         }
-        if object.revision() == Revision::V2025_11_25 {
+        if object.revision().has_experimental_tasks() {
             object.some("tasks", self.tasks.as_ref())?;
         }
         object.extra(&self.extra)
@@ -74,18 +74,18 @@ impl Encode for ServerCapabilities {
         object.some("prompts", self.prompts.as_ref())?;
         object.some("resources", self.resources.as_ref())?;
         object.some("tools", self.tools.as_ref())?;
-        if object.revision() == Revision::V2025_11_25 {
+        if object.revision().has_experimental_tasks() {
             object.some("tasks", self.tasks.as_ref())?;
         }
         object.extra(&self.extra)
     }
 }
 
-/// Extensions may be declared on any wire (capabilities are an open set), except for the tasks of 2026-07-28: their
-/// messages exist there only.
+/// Extensions may be declared in any revision (capabilities are an open set), except for the tasks extension: its messages
+/// exist since 2026-07-28 only.
 fn extensions<M: SerializeMap>(extensions: Option<&JsonObject>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
     let Some(extensions) = extensions else { return Ok(()) };
-    if object.revision().is_modern() || !extensions.contains_key(TASKS_EXTENSION) {
+    if object.revision().is_stateless() || !extensions.contains_key(TASKS_EXTENSION) {
         return object.put("extensions", extensions);
     }
     if extensions.len() > 1 { object.put("extensions", &WithoutTasks(extensions)) } else { Ok(()) }

@@ -3,9 +3,11 @@
 use serde::ser::SerializeMap;
 
 use super::{Encode, Object, ResultShape};
-use crate::cache::Cache;
-use crate::completion::{CompleteParams, CompleteResult, Reference};
-use crate::prompt::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage};
+use crate::feature::completion::{CompleteParams, CompleteResult, Reference};
+use crate::feature::prompt::{
+    GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
+};
+use crate::message::cache::Cache;
 use crate::revision::Revision;
 
 impl Encode for Prompt {

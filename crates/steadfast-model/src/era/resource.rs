@@ -3,11 +3,11 @@
 use serde::ser::SerializeMap;
 
 use super::{Encode, Object, ResultShape};
-use crate::cache::Cache;
-use crate::resource::{
+use crate::feature::resource::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, Resource, ResourceParams,
     ResourceTemplate,
 };
+use crate::message::cache::Cache;
 use crate::revision::Revision;
 
 impl Encode for Resource {

@@ -1,11 +1,11 @@
-//! Notifications about requests, for one revision: progress, cancellation, log messages.
+//! Notifications about requests, encoded for one revision: progress, cancellation, log messages.
 
 use serde::ser::SerializeMap;
 
 use super::{Encode, Object};
-use crate::cancel::CancelledParams;
-use crate::logging::{LoggingMessageParams, SetLevelParams};
-use crate::progress::ProgressParams;
+use crate::feature::logging::{LoggingMessageParams, SetLevelParams};
+use crate::message::cancel::CancelledParams;
+use crate::message::progress::ProgressParams;
 use crate::revision::Revision;
 
 impl Encode for ProgressParams {

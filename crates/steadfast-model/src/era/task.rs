@@ -3,14 +3,14 @@
 use serde::ser::SerializeMap;
 
 use super::{Encode, Object, ResultShape};
-use crate::subscription::{ListenResult, SubscriptionParams};
-use crate::task::{
+use crate::feature::task::{
     CancelTaskResult, CreateTaskResult, DetailedTask, ListTasksResult, Task, TaskParams, UpdateTaskParams,
 };
+use crate::message::subscription::{ListenResult, SubscriptionParams};
 
 impl Encode for Task {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-        let modern = object.revision().is_modern();
+        let modern = object.revision().is_stateless();
         object.put("taskId", &self.task_id)?;
         object.put("status", &self.status)?;
         object.some("statusMessage", self.status_message.as_ref())?;
@@ -24,7 +24,7 @@ impl Encode for Task {
 impl Encode for DetailedTask {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
         self.task.encode(object)?;
-        if object.revision().is_modern() {
+        if object.revision().is_stateless() {
             object.inner_some("inputRequests", self.input_requests.as_ref())?;
             object.some("result", self.result.as_ref())?;
             object.some("error", self.error.as_ref())?;
@@ -37,7 +37,7 @@ impl ResultShape for DetailedTask {}
 
 impl Encode for CreateTaskResult {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-        if object.revision().is_modern() {
+        if object.revision().is_stateless() {
             self.task.encode(object)?;
         } else {
             object.inner("task", &self.task)?;
@@ -68,7 +68,7 @@ impl Encode for UpdateTaskParams {
 impl Encode for CancelTaskResult {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
         if let Some(task) = &self.task
-            && !object.revision().is_modern()
+            && !object.revision().is_stateless()
         {
             task.encode(object)?;
         }

@@ -3,9 +3,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     AudioContent, CacheScope, CallToolParams, CallToolResult, CancelTaskResult, Content, CreateMessageParams,
-    CreateMessageResult, CreateTaskResult, DiscoverResult, ElicitParams, EmptyResult, FormField, FormOption,
-    FormSchema, ListToolsResult, Meta, Resource, Role, SamplingMessage, ServerCapabilities, TASKS_EXTENSION, Task,
-    TaskStatus, Tool, ToolAnnotations, ToolUseContent,
+    CreateMessageResult, CreateTaskResult, DiscoverResult, ElicitParams, EmptyParams, EmptyResult, FormField,
+    FormOption, FormSchema, ListToolsResult, Meta, Resource, Role, SamplingMessage, ServerCapabilities,
+    TASKS_EXTENSION, Task, TaskStatus, Tool, ToolAnnotations, ToolUseContent,
 };
 
 const FIRST: Revision = Revision::V2024_11_05;
@@ -34,7 +34,7 @@ fn object(value: Value) -> JsonObject {
 
 #[test]
 fn a_plain_text_result_is_the_same_on_all_old_wires() {
-    for revision in Revision::ALL.into_iter().filter(|revision| !revision.is_modern()) {
+    for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
         assert_eq!(written(revision, &CallToolResult::text("5")), r#"{"content":[{"type":"text","text":"5"}]}"#);
     }
 }
@@ -236,4 +236,23 @@ fn an_error_has_the_code_of_its_wire() {
     let url = ErrorObject::url_elicitation_required("log in", Vec::new());
     assert_eq!(error_for(LAST_OLD, &url).code, code::URL_ELICITATION_REQUIRED);
     assert_eq!(error_for(NEWEST, &url).code, code::INTERNAL_ERROR);
+}
+
+#[test]
+fn a_client_names_the_revision_that_each_request_is_written_for() {
+    let client = Decoration::of_client(&Implementation::new("c", "1"), &ClientCapabilities::new());
+    for &revision in Revision::stateless() {
+        let text = params_text(revision, &EmptyParams::default(), &client).unwrap();
+        let params: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(params["_meta"][key::PROTOCOL_VERSION], revision.as_str());
+        assert_eq!(params["_meta"][key::CLIENT_INFO]["name"], "c");
+        assert_eq!(text.matches(key::PROTOCOL_VERSION).count(), 1);
+    }
+    assert_eq!(&*params_text(LAST_OLD, &EmptyParams::default(), &client).unwrap(), "{}");
+}
+
+#[test]
+fn an_added_revision_is_written_like_its_predecessor() {
+    let result = CallToolResult::text("5");
+    assert_eq!(written(Revision::V2999_12_31, &result), written(NEWEST, &result));
 }

@@ -1,16 +1,16 @@
-//! Long text, written quickly.
+//! Fast encoding of long text.
 //!
-//! Tools return files, pages and pictures in base64. serde_json looks at each of their bytes on its own to find what has to
-//! be escaped, which costs more than all else of a large answer. Most such text has nothing to escape, and that can be seen
-//! many bytes at a time; it is then copied as it is.
+//! Tools return files, pages and images in base64. serde_json checks each byte for characters to escape, which takes most of
+//! the time of a large result. Most such text has nothing to escape; this module checks that many bytes at a time and copies
+//! the text unchanged.
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-/// Below this, looking first does not pay.
+/// Shorter text is encoded faster without the check.
 const LONG: usize = 128;
 
-/// The name by which serde_json knows values that are JSON already, as its `RawValue` gives it.
+/// The struct name that makes serde_json copy a value as JSON text, as its `RawValue` uses it.
 const RAW: &str = "$serde_json::private::RawValue";
 
 /// Text as a JSON string. To be written with serde_json only, as everything in `era` is.
@@ -29,9 +29,9 @@ impl Serialize for Text<'_> {
     }
 }
 
-/// Whether a string has anything that JSON does not take as it is.
+/// Whether a string contains a character that JSON has to escape.
 fn needs_escapes(text: &str) -> bool {
-    // The least of all bytes, and of their distances to the two odd ones: reductions that the compiler does in vectors.
+    // The smallest byte, and the smallest distances to `"` and `\\`: reductions that the compiler does in vectors.
     let in_block = |block: &[u8]| {
         let (least, quote, backslash) =
             block.iter().fold((u8::MAX, u8::MAX, u8::MAX), |(least, quote, backslash), &byte| {

@@ -5,12 +5,12 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use super::{Encode, Object, ResultShape};
-use crate::cache::Cache;
+use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations};
 use crate::json::JsonObject;
+use crate::message::cache::Cache;
 use crate::revision::Revision;
-use crate::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations};
 
-/// The member that holds a structured value that is not an object, where the revision demands an object.
+/// The member that holds a structured value that is not an object, where the revision requires an object.
 pub const WRAPPER_MEMBER: &str = "result";
 
 impl Encode for CallToolResult {
@@ -30,7 +30,7 @@ pub(super) fn structured_content<M: SerializeMap>(
     object: &mut Object<'_, M>,
 ) -> Result<(), M::Error> {
     match value {
-        Some(value) if object.revision().is_modern() || value.is_object() => {
+        Some(value) if object.revision().is_stateless() || value.is_object() => {
             object.since(Revision::V2025_06_18, "structuredContent", Some(value))
         }
         Some(value) => object.since(Revision::V2025_06_18, "structuredContent", Some(&Wrapped(value))),
@@ -55,7 +55,7 @@ impl Encode for Tool {
         output_schema(self.output_schema.as_ref(), object)?;
         annotations(self, object)?;
         object.list_since(Revision::V2025_11_25, "icons", &self.icons)?;
-        if object.revision() == Revision::V2025_11_25 {
+        if object.revision().has_experimental_tasks() {
             object.some("execution", self.execution.as_ref())?;
         }
         object.meta(self.meta.as_ref())?;
@@ -68,7 +68,7 @@ fn output_schema<M: SerializeMap>(schema: Option<&JsonObject>, object: &mut Obje
     let Some(schema) = schema else { return Ok(()) };
     let revision = object.revision();
     let describes_object = schema.get("type").and_then(Value::as_str) == Some("object");
-    if revision.is_modern() || (describes_object && object.is_since(Revision::V2025_06_18)) {
+    if revision.is_stateless() || (describes_object && object.is_since(Revision::V2025_06_18)) {
         object.put("outputSchema", &SchemaForm { schema, revision })?;
     }
     Ok(())
@@ -110,7 +110,7 @@ impl Serialize for SchemaForm<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let has_boolean = properties.is_some_and(|properties| properties.values().any(Value::is_boolean));
-        if self.revision.is_modern() || !has_boolean {
+        if self.revision.is_stateless() || !has_boolean {
             return self.schema.serialize(serializer);
         }
         let mut schema = self.schema.clone();
@@ -143,7 +143,7 @@ impl Encode for CallToolParams {
     fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
         object.put("name", &self.name)?;
         object.some("arguments", self.arguments.as_ref())?;
-        if object.revision() == Revision::V2025_11_25 {
+        if object.revision().has_experimental_tasks() {
             object.some("task", self.task.as_ref())?;
         }
         object.since(Revision::V2026_07_28, "inputResponses", self.input_responses.as_ref())?;

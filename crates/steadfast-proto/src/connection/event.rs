@@ -1,4 +1,4 @@
-//! What the connection tells its driver to do, and what it noticed.
+//! The events of a connection: what its driver has to do, and warnings.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use steadfast_model::{
     Revision, ServerCapabilities,
 };
 
+use super::call::CallRefused;
 use super::key::{CallKey, Key};
-use super::outbound::CallRefused;
 use crate::envelope::OwnedParams;
 
-/// What the driver is to do, in order.
+/// What the driver has to do, in order.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// Run the handler of this request. Its execution is live until `handle_execution_ended`.
     Start(Request),
-    /// Stop this execution: nobody waits for it any more. It stays live until it says that it ended.
+    /// Stop this execution: its result is not needed any more. It stays live until `handle_execution_ended`.
     Stop {
         /// Which.
         key: Key,
@@ -30,9 +30,9 @@ pub enum Event {
         /// How.
         outcome: CallEnd,
     },
-    /// A call of ours was given up, its result matters all the same ([`Call::expects_late_answer`](super::Call::expects_late_answer)), and
-    /// here it is: its JSON text.
-    AnsweredLate(Box<str>),
+    /// The result of a call that was cancelled, for calls with
+    /// [`Call::expects_late_answer`](super::Call::expects_late_answer): its JSON text.
+    LateResult(Box<str>),
     /// The peer reports progress on a call of ours.
     CallProgress {
         /// Which.
@@ -40,53 +40,53 @@ pub enum Event {
         /// How far it is.
         progress: ProgressParams,
     },
-    /// The peer tells us something that the connection itself has no use for.
+    /// A notification of the peer that the connection does not handle itself.
     Notification {
-        /// The call of ours that it belongs to: a subscription, which is told what it asked for.
+        /// The `subscriptions/listen` call of ours that it belongs to.
         call: Option<CallKey>,
         /// Its method.
         method: Method,
         /// Its parameters.
         params: OwnedParams,
     },
-    /// The handshake of an older revision is done.
+    /// The handshake is done, or a stateless revision was opened.
     Opened(Arc<Peer>),
-    /// Something odd that was ignored or refused: a line for the log.
-    Odd(ProtocolWarning),
-    /// The connection has ended; nothing more will happen.
+    /// A message that was ignored or refused, for the log.
+    Warning(ProtocolWarning),
+    /// The connection has closed. This is the last event.
     Closed(CloseCause),
 }
 
 /// A request that was accepted.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Names it and its execution.
+    /// Identifies the request and its execution.
     pub key: Key,
     /// The id that the peer gave it.
     pub id: RequestId,
-    /// What is asked.
+    /// Its method.
     pub method: Method,
-    /// With what.
+    /// Its parameters.
     pub params: OwnedParams,
-    /// Who asks: for older revisions as the handshake said, for 2026-07-28 as this request said.
+    /// The sender: from the handshake, or from the metadata of this request in stateless revisions.
     pub peer: Arc<Peer>,
-    /// Set if the peer wants to hear of progress.
+    /// Set if the peer wants progress notifications.
     pub progress_token: Option<ProgressToken>,
-    /// The least level of log messages that this request asked for (2026-07-28 only).
+    /// The minimum level of log messages that this request asked for (stateless revisions only).
     pub log_level: Option<LoggingLevel>,
 }
 
-/// Who is at the other end, as far as is known.
+/// The other side of a connection, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// The revision that is spoken.
+    /// The revision of its messages.
     pub revision: Revision,
-    /// What it calls itself. Never verified.
+    /// Its name and version, which are not verified.
     pub info: Option<Implementation>,
-    /// What a client can do.
+    /// The capabilities of a client.
     pub client_capabilities: ClientCapabilities,
-    /// What a server can do.
+    /// The capabilities of a server.
     pub server_capabilities: ServerCapabilities,
 }
 
@@ -130,22 +130,22 @@ impl std::fmt::Display for CancelReason {
 /// How a call ended (law L10).
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallEnd {
-    /// It was never made.
+    /// It was refused before it was sent.
     NotMade(CallRefused),
     /// With a result: its JSON text.
     Answered(Box<str>),
-    /// With an error of the peer's.
+    /// With an error of the peer.
     Refused(ErrorObject),
-    /// With an answer that could not be read; whether the work was done is not known.
+    /// With a response that could not be read; whether the peer has processed the request is not known.
     Unreadable(String),
-    /// We gave it up.
+    /// It was cancelled by this side.
     Cancelled {
         /// Whether any byte of it was written.
         sent: bool,
     },
     /// The peer ended a subscription of ours.
     EndedByPeer,
-    /// No answer came in time.
+    /// It timed out.
     TimedOut {
         /// Whether any byte of it was written.
         sent: bool,
@@ -155,16 +155,16 @@ pub enum CallEnd {
         /// Whether any byte of it was written.
         sent: bool,
     },
-    /// What carried this call failed, where calls are carried one by one. The connection goes on.
+    /// The transport of this call failed, where each call has its own (HTTP). The connection continues.
     Lost {
-        /// Whether the peer may have it.
+        /// Whether the peer may have received it.
         sent: bool,
         /// What happened.
         why: String,
     },
-    /// The peer does not know the session that it belongs to, and has not begun it. The connection ends.
+    /// The server does not know the session, and has not processed the call. The connection ends.
     SessionLost,
-    /// It cannot be written or may not be: making it again changes nothing. The connection goes on.
+    /// It cannot be sent, and a retry would fail again. The connection continues.
     Unsendable(String),
 }
 
@@ -174,7 +174,7 @@ pub enum CallEnd {
 pub enum CloseCause {
     /// The peer ended its stream.
     PeerClosed,
-    /// Nobody reads what we write.
+    /// Writing failed: the peer does not read any more.
     OutputFailed,
     /// We shut down.
     Shutdown,
@@ -190,7 +190,7 @@ impl std::fmt::Display for CloseCause {
     }
 }
 
-/// Something odd that was ignored or refused (law L4): never an error, always worth a line in a log.
+/// A message that was ignored or refused (law L4): not an error, but worth a line in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolWarning {
@@ -205,17 +205,17 @@ pub enum ProtocolWarning {
     Cancelled {
         /// The request.
         id: RequestId,
-        /// What the peer says.
+        /// The reason.
         reason: String,
     },
     /// A cancellation of a request that is not open: unknown, finished, or cancelled before.
     LateCancel(RequestId),
     /// A cancellation that names no request.
     MalformedCancel,
-    /// An answer of a handler whose request had ended already.
+    /// The result of a handler whose request had already ended.
     LateAnswer(Key),
-    /// An answer of the peer's to nothing that waits.
-    AnswerToNothing(Option<RequestId>),
+    /// A response with an unknown id.
+    UnknownResponse(Option<RequestId>),
     /// A notification that this revision does not have, or that cannot be read.
     UnknownNotification(String),
 }

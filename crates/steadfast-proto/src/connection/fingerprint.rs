@@ -1,20 +1,20 @@
-//! A canonical summary of a connection, for exhaustive search: two connections with one fingerprint behave alike.
+//! A hash of the state of a connection, for exhaustive search: connections with the same fingerprint behave alike.
 //!
-//! Times are taken relative to now and keys by rank, statistics are left out, so that two histories that lead to the same
-//! place are seen to be the same.
+//! Times are relative to now, keys are replaced by their rank and statistics are left out, so that two histories that lead to
+//! the same state have the same fingerprint.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
+use super::call::SendState;
 use super::key::{CallKey, Key};
-use super::outbound::Sending;
 use super::timer::Purpose;
 use super::{Connection, Stage};
 use crate::Moment;
 
 impl Connection {
-    /// The summary, as of `now`.
+    /// The fingerprint at `now`.
     pub fn fingerprint(&self, now: Moment) -> u64 {
         let mut hasher = DefaultHasher::new();
         let requests: BTreeMap<Key, usize> =
@@ -24,7 +24,7 @@ impl Connection {
         let late: BTreeMap<CallKey, usize> = self.late.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
         self.hash_stage(now, &mut hasher);
         for (key, execution) in &self.executions {
-            (requests.get(key), &execution.id, execution.bytes, execution.told).hash(&mut hasher);
+            (requests.get(key), &execution.id, execution.bytes, execution.stop_requested).hash(&mut hasher);
         }
         for (id, inbound) in &self.inbound {
             (id, requests.get(&inbound.key), inbound.batch, inbound.progress_token.is_some(), inbound.log_level)
@@ -39,15 +39,15 @@ impl Connection {
                 .filter_map(|ticket| self.outbox.place(*ticket))
                 .for_each(|place| place.hash(&mut hasher));
             (inbound.method, inbound.acknowledged).hash(&mut hasher);
-            for (notice, ticket) in &inbound.notices {
-                (notice, self.outbox.place(*ticket)).hash(&mut hasher);
+            for (notification, ticket) in &inbound.queued_notifications {
+                (notification, self.outbox.place(*ticket)).hash(&mut hasher);
             }
         }
         for (key, waiting) in self.outbound.iter() {
             let state = match waiting.state {
-                Sending::Held(_) => 0,
-                Sending::Queued(ticket) => 1 + u8::from(self.outbox.holds(ticket)),
-                Sending::Sent => 3,
+                SendState::Held(_) => 0,
+                SendState::Queued(ticket) => 1 + u8::from(self.outbox.holds(ticket)),
+                SendState::Sent => 3,
             };
             (calls.get(&key), &waiting.id, waiting.method, state, waiting.timeout_length()).hash(&mut hasher);
             waiting.parent.and_then(|parent| requests.get(&parent)).hash(&mut hasher);
@@ -67,7 +67,7 @@ impl Connection {
                 Purpose::Progress(key) => (1, requests.get(&key)),
                 Purpose::Call(call) => (2, calls.get(&call)),
                 Purpose::CallTotal(call) => (3, calls.get(&call)),
-                Purpose::Late(call) => (4, late.get(&call)),
+                Purpose::LateAnswers(call) => (4, late.get(&call)),
             };
             (until(when, now), rank).hash(&mut hasher);
         }
@@ -85,11 +85,11 @@ impl Connection {
             other => other.hash(hasher),
         }
         (self.input_ended, self.output_failed, self.initialized, self.log_level).hash(hasher);
-        (self.peer.as_ref().map(|peer| peer.revision), self.modern.is_some(), self.discovered).hash(hasher);
+        (self.peer.as_ref().map(|peer| peer.revision), self.stateless_client.is_some(), self.discovered).hash(hasher);
     }
 }
 
-/// How long until then; what is past is all the same.
+/// The time until then; zero for all times in the past.
 fn until(when: Moment, now: Moment) -> Duration {
     when.since(now)
 }

@@ -1,14 +1,13 @@
-//! Names for lives: one for each execution, one for each call, never used twice.
+//! Keys of requests and calls. No key is used twice.
 
 use std::fmt;
 
-/// Names one inbound request and its execution for as long as either lives. Ids are chosen by the peer and may be used
-/// again; a key is ours and is not.
+/// Identifies a request of the peer and its execution. Request ids are chosen by the peer and may be reused; keys are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub(super) u64);
 
-/// Names one call of ours to the peer. Chosen by who makes the call, once, so that the call can be given up before the
-/// connection has seen it.
+/// Identifies a call of ours to the peer. The caller chooses it, so that it can cancel the call before the connection has
+/// received it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(u64);
 

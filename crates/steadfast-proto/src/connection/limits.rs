@@ -1,6 +1,6 @@
-//! How much a connection may hold, and how long it may take.
+//! The limits of a connection: memory, counts and durations.
 //!
-//! Every number has a reason; a limit that nobody would ever want to change is not here.
+//! Every default has a reason. Limits that no user has to change are constants elsewhere.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest message taken, in bytes. Longer ones are refused under their id and not kept. 16 MiB: a base64 image
+    /// The maximum length of a message, in bytes. Longer ones are refused with their id and not stored. 16 MiB: a base64 image
     /// of 12 MB.
     pub message_bytes: usize,
-    /// The deepest nesting taken, at most 1,024. People send nothing deeper than a few dozen. Where arguments are read
-    /// into a tree of JSON values, serde_json stops at 128 levels, and the tool's caller is told so.
+    /// The maximum nesting of a message, at most 1,024. Real messages have a few dozen levels. Where arguments are decoded to
+    /// a JSON value, serde_json stops at 128 levels, and the call is refused with that error.
     pub depth: usize,
-    /// Requests that may run at once, counting those that were cancelled and have not really ended. Past it a request is
-    /// refused with a clear error. 16,384: an idle async handler costs about a kilobyte.
+    /// How many requests may run at once, including cancelled ones whose handler has not ended. Further requests are refused
+    /// with an error that says so. 16,384: an idle async handler costs about a kilobyte.
     pub in_flight: usize,
-    /// Bytes of parameters that requests in flight may hold together.
+    /// How many bytes the parameters of all requests in flight may have together.
     pub in_flight_bytes: usize,
-    /// Members of one batch (2025-03-26 only).
+    /// How many messages one batch may have (2025-03-26 only).
     pub batch: usize,
-    /// Bytes of answers and notifications waiting to be written. Past it, input is not read until the peer has read some
-    /// of them. 16 MiB: one message of the longest kind.
+    /// How many bytes of responses and notifications may be queued. Above it, input is not read until the peer has read some of
+    /// them. 16 MiB: one message of the maximum length.
     pub outbox_bytes: usize,
-    /// Calls to the peer that may wait for their answer at once. `tasks/cancel` and `resources/unsubscribe` each have a limit
-    /// of their own, of the same size.
+    /// How many calls to the peer may wait for a response at once. `tasks/cancel` and `resources/unsubscribe` are counted
+    /// separately, each with the same limit.
     pub calls: usize,
-    /// Log messages of one request that may wait to be written; more are dropped and counted.
+    /// How many log messages of one request may be queued; further ones are dropped and counted.
     pub queued_logs: usize,
-    /// Streams of notifications (`subscriptions/listen`) that may be open at once. They are the only requests without a
+    /// How many streams of notifications (`subscriptions/listen`) may be open at once. They are the only requests without a
     /// deadline. Few clients need more than one.
     pub subscriptions: usize,
-    /// Resources and tasks whose changes are told: in one such stream, or by `resources/subscribe` before 2026-07-28.
+    /// How many resources and tasks one such stream, or `resources/subscribe` before 2026-07-28, may subscribe to.
     pub subscribed: usize,
-    /// The least time between two progress notifications of one request. What comes faster is merged into the newest.
+    /// The minimum time between two progress notifications of one request. Of those in between only the newest is sent.
     pub progress_interval: Duration,
     /// How long a handler may take before its request is answered with an error and it is stopped.
     pub handler_deadline: Option<Duration>,
-    /// How long running handlers may go on to answer after the peer ended its stream or a shutdown began. However long, it
-    /// ends early enough for them to be stopped before `drain_deadline`: see [`Limits::handler_window`].
+    /// How long running handlers may still answer after the peer closed its stream or a shutdown began. It is shortened so
+    /// that handlers can be stopped before `drain_deadline`: see [`Limits::handler_window`].
     pub drain_window: Duration,
-    /// How long everything may take to end from that same moment: cleanups, shields and the last writes too.
+    /// How long the connection may take to close from that moment, including cleanups, shields and the last writes.
     pub drain_deadline: Duration,
 }
 
@@ -71,8 +71,8 @@ impl Default for Limits {
 const STOP_RESERVE: Duration = Duration::from_millis(250);
 
 impl Limits {
-    /// How long handlers may go on when a connection ends: `drain_window`, or less where that would leave no time to stop them
-    /// and to run their cleanups before `drain_deadline`.
+    /// How long handlers may still answer when a connection shuts down: `drain_window`, or less where that would leave no time to
+    /// stop them and run their cleanups before `drain_deadline`.
     pub fn handler_window(&self) -> Duration {
         let reserve =
             if crate::mutant!(StopTooLate) { Duration::ZERO } else { STOP_RESERVE.min(self.drain_deadline / 10) };

@@ -1,13 +1,13 @@
-//! What is committed to the wire and not yet taken by the writer, in order (law L9).
+//! The queue of messages for the writer, in order (law L9).
 //!
-//! Each frame has a ticket; with it a frame that has not left can be replaced (progress merges into the newest) or taken
-//! back (a cancelled request's notifications, a call that is given up) in constant time, without moving the others.
+//! Each frame has a ticket. While the frame is queued, it can be replaced (by newer progress) or withdrawn (notifications of a
+//! cancelled request, a cancelled call) in constant time, without moving the others.
 
 use std::collections::VecDeque;
 
 use super::key::{CallKey, Key};
 
-/// Names one queued frame.
+/// Identifies one queued frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Ticket(u64);
 
@@ -28,37 +28,37 @@ pub struct Transmit {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outbox {
-    /// `None`: taken back.
+    /// `None`: withdrawn.
     queue: VecDeque<Option<Transmit>>,
     /// The ticket of the first entry.
     first: u64,
-    /// Places of frames that were taken back, and those of them that were not ours.
+    /// How many entries are withdrawn, and how many of these were caused by the peer.
     taken_back: usize,
     taken_back_counted: usize,
     bytes: usize,
-    /// Those of calls, and of what is said of them.
+    /// The bytes of calls and their cancellations.
     our_bytes: usize,
-    /// Messages were handed to the writer that it has not reported as written.
+    /// The writer has messages that it has not reported as written.
     in_transit: bool,
-    /// Nobody will read any of it: what is pushed is gone.
+    /// The peer reads no more: frames are dropped.
     shut: bool,
     #[cfg(mutants)]
     popped: u64,
 }
 
 impl Outbox {
-    /// Bytes that wait.
+    /// How many bytes are queued.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes that wait because of what the peer sent: all but our calls and their cancellations. A frame that was taken back
-    /// keeps its place until the writer comes by, and that counts too.
+    /// How many queued bytes the peer has caused: all but our calls and their cancellations. A withdrawn frame occupies its entry
+    /// until the writer reaches it, and this counts too.
     pub(super) fn caused_bytes(&self) -> usize {
         self.bytes - self.our_bytes + self.taken_back_counted * size_of::<Option<Transmit>>()
     }
 
-    /// Nothing waits, here or with the writer.
+    /// Nothing is queued, here or at the writer.
     pub(super) fn is_flushed(&self) -> bool {
         self.bytes == 0 && !self.in_transit
     }
@@ -73,7 +73,7 @@ impl Outbox {
         self.push_frame(Transmit { body, ours: true, call: Some(call), about })
     }
 
-    /// A frame that is said of a call of ours.
+    /// A frame about a call of ours.
     pub(super) fn push_ours(&mut self, body: Vec<u8>, about: Option<Key>) {
         self.push_frame(Transmit { body, ours: true, call: None, about });
     }
@@ -99,7 +99,7 @@ impl Outbox {
         self.queue.rotate_right(1);
     }
 
-    /// Puts another body in the place of one that still waits.
+    /// Replaces the body of a frame that is still queued.
     pub(super) fn replace(&mut self, ticket: Ticket, body: Vec<u8>) -> Result<(), Vec<u8>> {
         let Some(Some(transmit)) = self.slot(ticket) else { return Err(body) };
         let added = body.len();
@@ -108,20 +108,20 @@ impl Outbox {
         Ok(())
     }
 
-    /// Whether a frame still waits.
+    /// Whether a frame is still queued.
     pub(super) fn holds(&self, ticket: Ticket) -> bool {
         let place = ticket.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.queue.get(place)).is_some_and(Option::is_some)
     }
 
-    /// How many frames go before this one, if it still waits.
+    /// How many frames are before this one, if it is still queued.
     pub(super) fn place(&self, ticket: Ticket) -> Option<usize> {
         let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
         self.queue.get(place)?.as_ref()?;
         Some(self.queue.iter().take(place).flatten().count())
     }
 
-    /// Takes a frame back, if it still waits.
+    /// Withdraws a frame, if it is still queued.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> bool {
         let Some(slot) = self.slot(ticket) else { return false };
         let Some(transmit) = slot.take() else { return false };
@@ -141,7 +141,7 @@ impl Outbox {
             self.first += 1;
             let Some(transmit) = entry else {
                 self.taken_back -= 1;
-                // Which kind it was is not kept: the last ones that are left are counted as they should be.
+                // The kind of a withdrawn entry is not stored: the count is exact when the last one is reached.
                 self.taken_back_counted = self.taken_back_counted.min(self.taken_back);
                 continue;
             };
@@ -156,7 +156,7 @@ impl Outbox {
             self.in_transit = true;
             return Some(transmit);
         }
-        // A queue that was long once does not keep its room.
+        // A queue that was long once gives its memory back.
         if self.queue.capacity() > 1024 {
             self.queue = VecDeque::new();
         }
@@ -167,7 +167,7 @@ impl Outbox {
         self.in_transit = false;
     }
 
-    /// Nobody will read any of it, nor of what comes after.
+    /// Drops all frames, and those that are pushed later: the peer reads no more.
     pub(super) fn shut(&mut self) {
         self.shut = true;
         self.first += self.queue.len() as u64;
@@ -182,7 +182,7 @@ impl Outbox {
         self.in_transit
     }
 
-    /// What waits, in order.
+    /// The queued frames, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Transmit> {
         self.queue.iter().flatten()
     }

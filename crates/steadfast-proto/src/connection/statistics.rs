@@ -1,6 +1,6 @@
-//! Counts, for people who look. Nothing depends on them.
+//! Counters for observation. No behaviour depends on them.
 
-/// What a connection has counted.
+/// The counters of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -16,12 +16,12 @@ pub struct Statistics {
     pub cancelled: u64,
     /// Messages that were refused.
     pub refused: u64,
-    /// Answers of handlers that came when their request had ended.
+    /// Results of handlers whose request had already ended.
     pub late_answers: u64,
     /// Cancellations of requests that were not open.
     pub late_cancels: u64,
-    /// Answers of the peer's to nothing that waited.
-    pub answers_to_nothing: u64,
+    /// Responses with an unknown id.
+    pub unknown_responses: u64,
     /// Progress and log messages that were merged or dropped.
     pub dropped_notifications: u64,
     /// Executions that had not ended when the connection closed at its deadline.

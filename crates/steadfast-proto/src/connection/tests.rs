@@ -71,8 +71,8 @@ impl World {
                 Event::Start(request) => self.started.push(request),
                 Event::Stop { key, reason } => self.stopped.push((key, reason)),
                 Event::CallEnded { call, outcome } => self.ended.push((call, outcome)),
-                Event::AnsweredLate(result) => self.late.push(result),
-                Event::Odd(oddity) => self.odd.push(oddity),
+                Event::LateResult(result) => self.late.push(result),
+                Event::Warning(oddity) => self.odd.push(oddity),
                 Event::Closed(cause) => self.closed = Some(cause),
                 Event::CallProgress { .. } | Event::Notification { .. } | Event::Opened(_) => {}
             }
@@ -364,7 +364,7 @@ fn nothing_happens_after_the_end() {
     world.wait(Duration::from_secs(2));
     assert_eq!(world.closed, Some(CloseCause::Shutdown));
     world.connection.respond(world.now, key, Answer::serialized(&1.into(), &json!({})));
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.handle_execution_ended(world.now, key);
     assert!(world.connection.poll_event().is_none());
     assert_eq!(world.connection.statistics().late_answers, 1);
@@ -639,7 +639,7 @@ fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
         (Some("notifications/cancelled"), &json!(1))
     );
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{}}));
-    assert_eq!(world.odd, [ProtocolWarning::AnswerToNothing(Some(1.into()))]);
+    assert_eq!(world.odd, [ProtocolWarning::UnknownResponse(Some(1.into()))]);
 }
 
 /// Makes a call whose result matters when it has been given up.
@@ -666,7 +666,7 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
         }
         assert_eq!(world.ended.len(), 1, "{:?}", world.ended);
         assert_eq!(world.late, [r#"{"roots":[]}"#.into()]);
-        assert_eq!(world.odd, [ProtocolWarning::AnswerToNothing(Some(1.into()))], "the second is to nothing");
+        assert_eq!(world.odd, [ProtocolWarning::UnknownResponse(Some(1.into()))], "the second is to nothing");
     }
 }
 
@@ -674,12 +674,12 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
 fn what_is_not_taken_back_in_words_is_carried_until_its_answer() {
     let mut world = World::opened(Revision::V2025_11_25);
     heeded(&mut world, 0, false);
-    assert!(!world.connection.heeds(CallKey::new(0)), "it waits as any call");
+    assert!(!world.connection.expects_late_answer(CallKey::new(0)), "it waits as any call");
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     assert_eq!(world.wire(), Vec::<Value>::new());
-    assert!(world.connection.heeds(CallKey::new(0)));
+    assert!(world.connection.expects_late_answer(CallKey::new(0)));
     world.say(&json!({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}));
-    assert!(!world.connection.heeds(CallKey::new(0)));
+    assert!(!world.connection.expects_late_answer(CallKey::new(0)));
     assert_eq!((world.late.len(), world.odd.len()), (0, 0));
 }
 
@@ -690,9 +690,10 @@ fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
         heeded(&mut world, number, false);
         world.connection.cancel_call(world.now, CallKey::new(number), None);
     }
-    let heeded = |world: &World| (0..2_000).filter(|number| world.connection.heeds(CallKey::new(*number))).count();
+    let heeded =
+        |world: &World| (0..2_000).filter(|number| world.connection.expects_late_answer(CallKey::new(*number))).count();
     assert_eq!(heeded(&world), 1_024);
-    assert!(world.connection.heeds(CallKey::new(1_999)), "the oldest make room");
+    assert!(world.connection.expects_late_answer(CallKey::new(1_999)), "the oldest make room");
     world.wait(Duration::from_secs(60));
     assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
 }
@@ -711,8 +712,8 @@ fn a_call_that_was_given_up_last_makes_no_room_for_others_because_it_was_made_fi
     for number in (1..1_025).chain([0, 1_025]) {
         give_up(&mut world, number);
     }
-    assert!(world.connection.heeds(CallKey::new(0)));
-    assert!(!world.connection.heeds(CallKey::new(1)));
+    assert!(world.connection.expects_late_answer(CallKey::new(0)));
+    assert!(!world.connection.expects_late_answer(CallKey::new(1)));
 }
 
 /// Whoever carries it knows that no answer will come.
@@ -722,7 +723,7 @@ fn an_answer_that_cannot_come_any_more_is_not_waited_for() {
     heeded(&mut world, 0, false);
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     world.connection.handle_call_ended(CallKey::new(0), CallEnd::Lost { sent: true, why: "it broke off".to_owned() });
-    assert!(!world.connection.heeds(CallKey::new(0)));
+    assert!(!world.connection.expects_late_answer(CallKey::new(0)));
     assert_eq!(world.connection.poll_timeout(), None);
     world.listen();
     assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Cancelled { sent: true })], "it has ended once");
@@ -829,7 +830,7 @@ fn calls_of_a_cancelled_request_are_cancelled() {
 
 #[test]
 fn every_older_revision_can_be_negotiated_and_others_become_the_newest_of_them() {
-    for revision in Revision::ALL.into_iter().filter(|revision| !revision.is_modern()) {
+    for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
         World::opened(revision);
     }
     for asked in ["2026-07-28", "1999-01-01", ""] {
@@ -850,6 +851,13 @@ fn a_second_initialize_is_refused() {
 }
 
 #[test]
+fn a_notification_with_wrong_parameters_is_not_answered() {
+    let mut world = World::opened(Revision::V2025_11_25);
+    world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":[7]}));
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+#[test]
 fn before_any_opening_only_ping_is_answered() {
     let mut world = World::new(Limits::default());
     world.say(&json!({"jsonrpc":"2.0","id":1,"method":"ping"}));
@@ -866,7 +874,7 @@ fn requests_of_2026_need_no_handshake_and_carry_their_own() {
     world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
     assert_eq!(world.started[0].peer.revision, Revision::V2026_07_28);
     world.say(&json!({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":modern_meta()}}));
-    assert_eq!(world.wire()[0]["result"]["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(world.wire()[0]["result"]["supportedVersions"][0], "2026-07-28");
     world.say(&json!({"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":modern_meta()}}));
     assert_eq!(world.wire()[0]["error"]["code"], -32601);
 }
@@ -965,7 +973,7 @@ fn answers_to_nothing_are_ignored() {
     }
     world.raw(br#"{"jsonrpc":"2.0","id":5,"result":{"#);
     assert_eq!(world.wire(), Vec::<Value>::new());
-    assert_eq!(world.connection.statistics().answers_to_nothing, 5);
+    assert_eq!(world.connection.statistics().unknown_responses, 5);
 }
 
 #[test]
@@ -974,7 +982,7 @@ fn a_call_that_has_not_left_cannot_be_answered() {
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"guessed":true}}));
     world.raw(br#"{"jsonrpc":"2.0","id":1,"result":{"#);
-    assert_eq!((world.ended.len(), world.connection.statistics().answers_to_nothing), (0, 2));
+    assert_eq!((world.ended.len(), world.connection.statistics().unknown_responses), (0, 2));
     world.wire();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"roots":[]}}));
     assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Answered(r#"{"roots":[]}"#.into()))]);
@@ -983,7 +991,7 @@ fn a_call_that_has_not_left_cannot_be_answered() {
 #[test]
 fn a_subscription_that_was_not_asked_for_yet_cannot_be_ended() {
     let mut world = client();
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     world.cancel(1);
     assert_eq!((world.ended.len(), &*world.odd), (0, &[ProtocolWarning::LateCancel(1.into())][..]));
@@ -1000,7 +1008,7 @@ fn a_message_that_may_be_an_answer_is_not_answered_under_the_id_of_a_call() {
     assert_eq!((refusal.get("id"), &refusal["error"]["data"]["id"]), (None, &json!(1)));
     assert_eq!(server.ended, []);
     let mut client = client();
-    client.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    client.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     client.connection.call(client.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
     client.wire();
     client.say(&broken);
@@ -1123,7 +1131,7 @@ fn a_client_never_cancels_initialize() {
 #[test]
 fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     let mut world = client();
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     let refused = world.connection.call(world.now, CallKey::new(1), Call::new(Method::ListTools, None));
     assert!(matches!(refused, Err(CallRefused::MissingCapability(_))));
@@ -1171,7 +1179,7 @@ fn a_client_of_2026_answers_nothing() {
     assert_eq!(world.wire()[0]["id"], "early");
     world.say(&json!({"jsonrpc":"2.0","id":"open","method":"roots/list"}));
     let key = world.started[0].key;
-    world.connection.speak_modern(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.respond(key);
     for method in ["ping", "roots/list", "sampling/createMessage", "elicitation/create", "nothing"] {
         world.say(&json!({"jsonrpc":"2.0","id":1,"method":method,"params":{"_meta":modern_meta()}}));
@@ -1363,7 +1371,7 @@ fn a_subscription_that_was_not_acknowledged_when_the_end_begins_is_refused() {
 #[test]
 fn the_end_of_an_exchange_says_itself_that_its_subscription_has_ended() {
     let mut world = World::new(Limits::default());
-    world.connection.carry_one_exchange();
+    world.connection.serve_single_request();
     acknowledged(&mut world, 1);
     world.connection.shut_down(world.now);
     assert_eq!(methods(&world.wire()), ["answer"]);
@@ -1396,7 +1404,7 @@ fn notifications_with_parameters_are_told_once_while_they_wait() {
         world.connection.notify_once_of(Method::ResourceUpdated, Some(&json!({ "uri": number }).to_string()));
         world.wire();
     }
-    assert!(world.connection.notices.len() < 100, "what has left is forgotten");
+    assert!(world.connection.queued_notifications.len() < 100, "what has left is forgotten");
 }
 
 fn discovering() -> World {

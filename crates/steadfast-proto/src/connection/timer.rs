@@ -1,4 +1,4 @@
-//! What is to happen when, as a sorted set: the earliest is the next deadline.
+//! Timers, as a sorted set: the first is the next deadline.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use crate::Moment;
 pub(super) enum Purpose {
     /// A handler's deadline.
     Handler(Key),
-    /// Progress that was held back may go out.
+    /// Progress that was held back may be sent.
     Progress(Key),
-    /// No answer, and no progress, came in time.
+    /// A call has had neither a response nor progress.
     Call(CallKey),
-    /// No answer came in time, whatever progress was reported.
+    /// A call has had no response, whatever progress was reported.
     CallTotal(CallKey),
-    /// No answer came to a call that was given up.
-    Late(CallKey),
+    /// A cancelled call has had no late response.
+    LateAnswers(CallKey),
 }
 
 #[derive(Debug, Clone, Default)]

@@ -95,7 +95,7 @@ fn unreadable_messages_are_refused_under_the_id_that_can_be_read() {
 #[test]
 fn answers_are_told_apart() {
     let answer = |text: &str| match read_text(text, 16) {
-        Ok(Message::Answer { id, body }) => (id.map(|id| id.to_string()), format!("{body:?}")),
+        Ok(Message::Response { id, body }) => (id.map(|id| id.to_string()), format!("{body:?}")),
         other => panic!("{other:?}"),
     };
     assert_eq!(

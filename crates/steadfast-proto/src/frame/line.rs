@@ -4,7 +4,7 @@
 //! longer is read to its end without being kept, and given as [`Line::TooLong`] with the id that could be salvaged from it.
 //! It never interprets a message, and never fails: whatever the bytes are, the next line is read.
 
-use crate::salvage::{Salvage, Salvaged};
+use crate::salvage::{FieldScanner, SalvagedFields};
 
 /// One line of input.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Line<'a> {
     /// The bytes of a line, without its end, never blank.
     Message(&'a [u8]),
     /// A line longer than the limit; its bytes are gone.
-    TooLong(Salvaged),
+    TooLong(SalvagedFields),
 }
 
 /// Splits a stream of bytes into lines.
@@ -29,11 +29,11 @@ pub enum Line<'a> {
 #[derive(Debug, Clone)]
 pub struct LineDecoder {
     limit: usize,
-    /// The beginning of a line whose end has not come; or, when `given`, the line that the last call gave out.
+    /// The beginning of a line whose end has not come; or, when `returned`, the line that the last call gave out.
     held: Vec<u8>,
-    given: bool,
+    returned: bool,
     /// Set while a line that is too long goes by.
-    skipping: Option<Salvage>,
+    skipping: Option<FieldScanner>,
 }
 
 /// A buffer that once held a large line is given back to the allocator rather than kept for the next small one.
@@ -42,13 +42,13 @@ const KEPT_CAPACITY: usize = 64 * 1024;
 impl LineDecoder {
     /// A decoder for lines of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { limit, held: Vec::new(), given: false, skipping: None }
+        Self { limit, held: Vec::new(), returned: false, skipping: None }
     }
 
     /// How many bytes of an unfinished line are held. Of one that is too long, those that may be its id.
     pub fn held(&self) -> usize {
-        let line = if self.given { 0 } else { self.held.len() };
-        line + self.skipping.as_ref().map_or(0, Salvage::held)
+        let line = if self.returned { 0 } else { self.held.len() };
+        line + self.skipping.as_ref().map_or(0, FieldScanner::held)
     }
 
     /// The next line, taking bytes from the front of `input`. `None` when `input` is used up.
@@ -68,7 +68,7 @@ impl LineDecoder {
             }
             if self.held.is_empty() {
                 if line.len() > self.limit {
-                    return Some(Line::TooLong(Salvaged::from_bytes(line)));
+                    return Some(Line::TooLong(SalvagedFields::from_bytes(line)));
                 }
                 match trimmed(line) {
                     Some(line) => return Some(Line::Message(line)),
@@ -76,11 +76,11 @@ impl LineDecoder {
                 }
             }
             self.hold(line);
-            if let Some(line) = self.give_held() {
+            if let Some(line) = self.return_held() {
                 // The borrow checker does not see that the loop ends here; look at it once more.
                 return match line {
-                    Given::Message => trimmed(&self.held).map(Line::Message),
-                    Given::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
+                    HeldLine::Message => trimmed(&self.held).map(Line::Message),
+                    HeldLine::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
                 };
             }
         }
@@ -89,16 +89,16 @@ impl LineDecoder {
     /// The stream has ended: what is held is the last line, although no newline came.
     pub fn finish(&mut self) -> Option<Line<'_>> {
         self.release();
-        match self.give_held()? {
-            Given::Message => trimmed(&self.held).map(Line::Message),
-            Given::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
+        match self.return_held()? {
+            HeldLine::Message => trimmed(&self.held).map(Line::Message),
+            HeldLine::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
         }
     }
 
     /// The line that the last call gave out is done with.
     fn release(&mut self) {
-        if self.given {
-            self.given = false;
+        if self.returned {
+            self.returned = false;
             self.held.clear();
             if self.held.capacity() > KEPT_CAPACITY {
                 self.held = Vec::new();
@@ -110,7 +110,7 @@ impl LineDecoder {
         if let Some(salvage) = &mut self.skipping {
             salvage.feed(bytes);
         } else if self.held.len() + bytes.len() > self.limit {
-            let mut salvage = Salvage::default();
+            let mut salvage = FieldScanner::default();
             salvage.feed(&self.held);
             salvage.feed(bytes);
             self.skipping = Some(salvage);
@@ -120,22 +120,22 @@ impl LineDecoder {
         }
     }
 
-    fn give_held(&mut self) -> Option<Given> {
+    fn return_held(&mut self) -> Option<HeldLine> {
         if let Some(salvage) = self.skipping.take() {
-            return Some(Given::TooLong(salvage.finish()));
+            return Some(HeldLine::TooLong(salvage.finish()));
         }
         if trimmed(&self.held).is_none() {
             self.held.clear();
             return None;
         }
-        self.given = true;
-        Some(Given::Message)
+        self.returned = true;
+        Some(HeldLine::Message)
     }
 }
 
-enum Given {
+enum HeldLine {
     Message,
-    TooLong(Salvaged),
+    TooLong(SalvagedFields),
 }
 
 /// The line without the carriage return of a CRLF; `None` if nothing but white space is left.
@@ -152,17 +152,17 @@ mod tests {
     use steadfast_model::RequestId;
 
     #[derive(Debug, PartialEq, Eq, Clone)]
-    enum Owned {
+    enum OwnedLine {
         Message(Vec<u8>),
         TooLong(Option<RequestId>),
     }
 
-    fn decode(chunks: &[&[u8]], limit: usize) -> Vec<Owned> {
+    fn decode(chunks: &[&[u8]], limit: usize) -> Vec<OwnedLine> {
         let mut decoder = LineDecoder::new(limit);
         let mut lines = Vec::new();
         let own = |line: Line<'_>| match line {
-            Line::Message(bytes) => Owned::Message(bytes.to_vec()),
-            Line::TooLong(salvaged) => Owned::TooLong(salvaged.id),
+            Line::Message(bytes) => OwnedLine::Message(bytes.to_vec()),
+            Line::TooLong(salvaged) => OwnedLine::TooLong(salvaged.id),
         };
         for chunk in chunks {
             let mut input = *chunk;
@@ -175,8 +175,8 @@ mod tests {
         lines
     }
 
-    fn message(text: &str) -> Owned {
-        Owned::Message(text.as_bytes().to_vec())
+    fn message(text: &str) -> OwnedLine {
+        OwnedLine::Message(text.as_bytes().to_vec())
     }
 
     #[test]
@@ -192,15 +192,15 @@ mod tests {
     #[test]
     fn a_line_at_the_limit_passes_and_one_over_it_does_not() {
         assert_eq!(decode(&[b"abcd\n"], 4), [message("abcd")]);
-        assert_eq!(decode(&[b"abcde\nxy\n"], 4), [Owned::TooLong(None), message("xy")]);
-        assert_eq!(decode(&[b"abc", b"de", b"f\nxy\n"], 4), [Owned::TooLong(None), message("xy")]);
+        assert_eq!(decode(&[b"abcde\nxy\n"], 4), [OwnedLine::TooLong(None), message("xy")]);
+        assert_eq!(decode(&[b"abc", b"de", b"f\nxy\n"], 4), [OwnedLine::TooLong(None), message("xy")]);
     }
 
     #[test]
     fn the_id_of_a_line_too_long_is_salvaged_wherever_it_stands() {
         let long = format!(r#"{{"params":"{}","id":"q","method":"m"}}"#, "x".repeat(100));
         let (first, second) = long.as_bytes().split_at(50);
-        assert_eq!(decode(&[first, second, b"\n"], 16), [Owned::TooLong(Some(RequestId::from("q")))]);
+        assert_eq!(decode(&[first, second, b"\n"], 16), [OwnedLine::TooLong(Some(RequestId::from("q")))]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The encoder writes one event into one buffer, so that it leaves in one write. The decoder takes bytes in any split and
 //! any of the three line ends, never holds more than its limit, and never fails: an event that is longer is read to its end
-//! without being kept, and given as [`Decoded::TooLong`]. Neither looks at what the data says.
+//! without being kept, and given as [`SseFrame::TooLong`]. Neither looks at what the data says.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ fn each_line(mut text: &[u8], mut line: impl FnMut(&[u8])) {
 
 /// What the decoder found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decoded {
+pub enum SseFrame {
     /// An event.
     Message(Message),
     /// An event longer than the limit; its bytes are gone.
@@ -101,12 +101,12 @@ pub struct Message {
 /// Splits a stream of bytes into events.
 ///
 /// ```
-/// use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+/// use steadfast_proto::frame::sse::{SseFrame, SseDecoder};
 /// let mut decoder = SseDecoder::new(1024);
 /// let mut input: &[u8] = b": hello\r\nid: 7\rda";
 /// assert_eq!(decoder.next(&mut input), None);
 /// let mut input: &[u8] = b"ta: {}\n\n";
-/// let Some(Decoded::Message(message)) = decoder.next(&mut input) else { panic!() };
+/// let Some(SseFrame::Message(message)) = decoder.next(&mut input) else { panic!() };
 /// assert_eq!((message.id.as_deref(), &*message.data), (Some("7"), &b"{}"[..]));
 /// ```
 #[derive(Debug, Clone)]
@@ -184,7 +184,7 @@ impl SseDecoder {
 
     /// The next event, taking bytes from the front of `input`. `None` when `input` is used up. What is unfinished when the
     /// stream ends is no event.
-    pub fn next(&mut self, input: &mut &[u8]) -> Option<Decoded> {
+    pub fn next(&mut self, input: &mut &[u8]) -> Option<SseFrame> {
         loop {
             // An empty piece says nothing about what the next one begins with.
             if !input.is_empty() && std::mem::take(&mut self.after_return) {
@@ -221,7 +221,7 @@ impl SseDecoder {
         }
     }
 
-    fn end_line(&mut self) -> Option<Decoded> {
+    fn end_line(&mut self) -> Option<SseFrame> {
         let mut line = std::mem::take(&mut self.line);
         let mut text = line.as_slice();
         if std::mem::take(&mut self.at_start) {
@@ -258,17 +258,17 @@ impl SseDecoder {
         None
     }
 
-    fn end_event(&mut self) -> Option<Decoded> {
+    fn end_event(&mut self) -> Option<SseFrame> {
         self.last_id.clone_from(&self.id);
         let name = std::mem::take(&mut self.name);
         let mut data = std::mem::take(&mut self.data);
         if std::mem::take(&mut self.too_long) {
-            return Some(Decoded::TooLong);
+            return Some(SseFrame::TooLong);
         }
         // The newline behind the last line is not part of the data; without any line there is no event.
         data.pop()?;
         let name = String::from_utf8_lossy(&name).into_owned();
-        Some(Decoded::Message(Message { id: self.id.clone(), name, data }))
+        Some(SseFrame::Message(Message { id: self.id.clone(), name, data }))
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn decode(chunks: &[&[u8]], limit: usize) -> (Vec<Decoded>, SseDecoder) {
+    fn decode(chunks: &[&[u8]], limit: usize) -> (Vec<SseFrame>, SseDecoder) {
         let mut decoder = SseDecoder::new(limit);
         let mut found = Vec::new();
         for chunk in chunks {
@@ -303,10 +303,10 @@ mod tests {
 
     fn messages(bytes: &[u8]) -> Vec<(Option<String>, String, String)> {
         let own = |decoded| match decoded {
-            Decoded::Message(Message { id, name, data }) => {
+            SseFrame::Message(Message { id, name, data }) => {
                 (id.map(|id| id.to_string()), name, String::from_utf8(data).unwrap())
             }
-            Decoded::TooLong => panic!("too long"),
+            SseFrame::TooLong => panic!("too long"),
         };
         decode(&[bytes], 1024).0.into_iter().map(own).collect()
     }
@@ -376,8 +376,8 @@ mod tests {
     fn an_event_too_long_is_dropped_and_the_next_is_read() {
         let long = [b"data: ".as_slice(), &[b'x'; 100], b"\ndata: y\n\ndata: z\n\n"].concat();
         let (found, _) = decode(&[&long], 32);
-        let Decoded::Message(last) = &found[1] else { panic!("{found:?}") };
-        assert_eq!((&found[0], &*last.data, found.len()), (&Decoded::TooLong, &b"z"[..], 2));
+        let SseFrame::Message(last) = &found[1] else { panic!("{found:?}") };
+        assert_eq!((&found[0], &*last.data, found.len()), (&SseFrame::TooLong, &b"z"[..], 2));
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
     fn a_name_that_is_no_text_takes_no_more_room_than_it_came_in() {
         let stream = [b"event: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
         let (found, _) = decode(&[&stream], 32);
-        let Decoded::Message(message) = &found[0] else { panic!("{found:?}") };
+        let SseFrame::Message(message) = &found[0] else { panic!("{found:?}") };
         assert_eq!((&*message.name, &*message.data), (&*"\u{fffd}".repeat(20), &b"a"[..]));
     }
 
@@ -408,7 +408,7 @@ mod tests {
     fn an_id_counts_for_the_limit_of_an_event() {
         let stream = [b"id: ".as_slice(), &[b'i'; 28], b"\ndata: ", &[b'd'; 25], b"\n\n"].concat();
         let (found, _) = decode(&[&stream], 32);
-        assert_eq!(found, [Decoded::TooLong]);
+        assert_eq!(found, [SseFrame::TooLong]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! resolves to (DNS rebinding) it can even read the answers. Its requests still say where the page is from and which name
 //! it asked for, so both are compared with what is expected.
 
-use super::{Headers, Single};
+use super::{Headers, SingleHeader};
 
 /// Which origins and which names are let in. What is not named is refused.
 ///
@@ -17,12 +17,12 @@ use super::{Headers, Single};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    origins: List,
-    hosts: List,
+    origins: AllowList,
+    hosts: AllowList,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct List {
+struct AllowList {
     any: bool,
     loopback: bool,
     named: Vec<String>,
@@ -30,7 +30,7 @@ struct List {
 
 /// Why a request is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Barred {
+pub enum Rejection {
     /// Its origin is not allowed: 403.
     Origin,
     /// Its host is not allowed: 403, or 400 if it has none.
@@ -40,15 +40,15 @@ pub enum Barred {
 impl Guard {
     /// For a server on the loopback interface: pages and names of this machine, on any port.
     pub fn loopback() -> Self {
-        let list = List { any: false, loopback: true, named: Vec::new() };
+        let list = AllowList { any: false, loopback: true, named: Vec::new() };
         Self { origins: list.clone(), hosts: list }
     }
 
     /// For a server that others reach: no browser page, and under any name.
     pub fn public() -> Self {
         Self {
-            origins: List { any: false, loopback: false, named: Vec::new() },
-            hosts: List { any: true, loopback: false, named: Vec::new() },
+            origins: AllowList { any: false, loopback: false, named: Vec::new() },
+            hosts: AllowList { any: true, loopback: false, named: Vec::new() },
         }
     }
 
@@ -77,23 +77,23 @@ impl Guard {
     }
 
     /// Whether a request is let in. `authority` is what HTTP/2 has in place of `Host`.
-    pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), Barred> {
-        match Single::of(headers, "origin") {
-            Single::Absent => {}
-            Single::Value(origin) if self.allows_origin(origin) => {}
-            _ => return Err(Barred::Origin),
+    pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), Rejection> {
+        match SingleHeader::of(headers, "origin") {
+            SingleHeader::Absent => {}
+            SingleHeader::Value(origin) if self.allows_origin(origin) => {}
+            _ => return Err(Rejection::Origin),
         }
-        let host = Single::of(headers, "host");
+        let host = SingleHeader::of(headers, "host");
         let agree = match (host, authority) {
-            (Single::Value(host), Some(authority)) => host.eq_ignore_ascii_case(authority),
-            (Single::Value(_) | Single::Absent, _) => true,
+            (SingleHeader::Value(host), Some(authority)) => host.eq_ignore_ascii_case(authority),
+            (SingleHeader::Value(_) | SingleHeader::Absent, _) => true,
             _ => false,
         };
-        let host = if let Single::Value(host) = host { Some(host) } else { authority };
+        let host = if let SingleHeader::Value(host) = host { Some(host) } else { authority };
         if agree && (self.hosts.any || host.is_some_and(|host| self.allows_host(host))) {
             return Ok(());
         }
-        Err(Barred::Host)
+        Err(Rejection::Host)
     }
 
     /// Whether pages of this origin are let in.
@@ -138,7 +138,7 @@ fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
 mod tests {
     use super::*;
 
-    fn check(guard: &Guard, origin: Option<&str>, host: Option<&str>) -> Result<(), Barred> {
+    fn check(guard: &Guard, origin: Option<&str>, host: Option<&str>) -> Result<(), Rejection> {
         let headers: Vec<(&str, &str)> =
             [("origin", origin), ("host", host)].into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         guard.check(headers.as_slice(), None)
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn a_rebound_name_is_barred_on_loopback() {
         let guard = Guard::loopback();
-        assert_eq!(check(&guard, None, Some("evil.example.com")), Err(Barred::Host));
-        assert_eq!(check(&guard, Some("http://evil.example.com"), Some("localhost:3210")), Err(Barred::Origin));
-        assert_eq!(check(&guard, None, None), Err(Barred::Host));
+        assert_eq!(check(&guard, None, Some("evil.example.com")), Err(Rejection::Host));
+        assert_eq!(check(&guard, Some("http://evil.example.com"), Some("localhost:3210")), Err(Rejection::Origin));
+        assert_eq!(check(&guard, None, None), Err(Rejection::Host));
     }
 
     #[test]
@@ -183,8 +183,8 @@ mod tests {
         let guard = Guard::public().allow_origin("https://app.example.com");
         assert_eq!(check(&guard, None, Some("mcp.example.com")), Ok(()));
         assert_eq!(check(&guard, Some("https://app.example.com"), Some("mcp.example.com")), Ok(()));
-        assert_eq!(check(&guard, Some("https://app.example.com.evil.com"), None), Err(Barred::Origin));
-        assert_eq!(check(&guard, Some("http://localhost"), None), Err(Barred::Origin));
+        assert_eq!(check(&guard, Some("https://app.example.com.evil.com"), None), Err(Rejection::Origin));
+        assert_eq!(check(&guard, Some("http://localhost"), None), Err(Rejection::Origin));
     }
 
     #[test]
@@ -199,11 +199,11 @@ mod tests {
     #[test]
     fn two_hosts_or_two_origins_are_barred() {
         let twice = [("host", "localhost"), ("host", "localhost")];
-        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Barred::Host));
+        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Rejection::Host));
         let twice = [("origin", "http://localhost"), ("origin", "http://localhost"), ("host", "localhost")];
-        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Barred::Origin));
+        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Rejection::Origin));
         let differ = [("host", "localhost")];
-        assert_eq!(Guard::loopback().check(differ.as_slice(), Some("evil.example.com")), Err(Barred::Host));
+        assert_eq!(Guard::loopback().check(differ.as_slice(), Some("evil.example.com")), Err(Rejection::Host));
         assert_eq!(Guard::loopback().check([].as_slice(), Some("localhost:1")), Ok(()));
     }
 }

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use steadfast_model::error::excerpt;
 use steadfast_model::{ErrorObject, Method, Revision, meta};
 
-use super::{Headers, Single, name};
+use super::{Headers, SingleHeader, name};
 use crate::envelope::{Message, Params};
 use crate::json;
 
@@ -31,12 +31,12 @@ impl Era {
     /// A body that names its revision in `_meta` is modern, and so is one whose header names a modern revision; a bare
     /// `initialize` is not, whatever its header says, because it is how a client opens the other era.
     pub fn of(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> Self {
-        let header = Single::of(headers, name::PROTOCOL_VERSION);
+        let header = SingleHeader::of(headers, name::PROTOCOL_VERSION);
         let modern_header =
-            matches!(header, Single::Value(value) if Revision::parse(value).is_some_and(Revision::is_modern));
+            matches!(header, SingleHeader::Value(value) if Revision::parse(value).is_some_and(Revision::is_stateless));
         let (method, params) = match message {
             Message::Request { method, params, .. } | Message::Notification { method, params } => (method, params),
-            Message::Answer { .. } | Message::Batch(_) => return Self::from_header(modern_header),
+            Message::Response { .. } | Message::Batch(_) => return Self::from_header(modern_header),
         };
         if version_in_body(params).is_some() {
             return Self::Modern;
@@ -52,9 +52,11 @@ impl Era {
 /// Whether `Mcp-Method` says the method of the body, if it is there. Before 2026-07-28 it need not be; but whoever decides by the
 /// header, in front of us, must not be told another method than the one that is carried out.
 pub fn method_agrees(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> bool {
-    match (Single::of(headers, name::METHOD), message) {
-        (Single::Absent, _) => true,
-        (Single::Value(said), Message::Request { method, .. } | Message::Notification { method, .. }) => said == method,
+    match (SingleHeader::of(headers, name::METHOD), message) {
+        (SingleHeader::Absent, _) => true,
+        (SingleHeader::Value(said), Message::Request { method, .. } | Message::Notification { method, .. }) => {
+            said == method
+        }
         _ => false,
     }
 }
@@ -119,20 +121,20 @@ impl std::error::Error for Mismatch {}
 /// Why a modern request is refused for its headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum HeaderError {
     /// Headers and body disagree: -32020.
     Mismatch(Mismatch),
     /// The body does not say which revision it is written in: -32602.
     NoVersion,
 }
 
-impl From<Mismatch> for Refused {
+impl From<Mismatch> for HeaderError {
     fn from(mismatch: Mismatch) -> Self {
         Self::Mismatch(mismatch)
     }
 }
 
-impl Refused {
+impl HeaderError {
     /// The error to answer with.
     pub fn error(&self) -> ErrorObject {
         match self {
@@ -150,11 +152,11 @@ impl Refused {
 ///
 /// A revision that is not known is let through: which headers it has is not known either, and the connection refuses it
 /// with the list of those that are.
-pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_>) -> Result<(), Refused> {
-    let Some(version) = version_in_body(params) else { return Err(Refused::NoVersion) };
+pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_>) -> Result<(), HeaderError> {
+    let Some(version) = version_in_body(params) else { return Err(HeaderError::NoVersion) };
     let Some(version) = version else { return Ok(()) };
     require(headers, name::PROTOCOL_VERSION, "MCP-Protocol-Version", &version, plain)?;
-    if !Revision::parse(&version).is_some_and(Revision::is_modern) {
+    if !Revision::parse(&version).is_some_and(Revision::is_stateless) {
         return Ok(());
     }
     require(headers, name::METHOD, "Mcp-Method", method, plain)?;
@@ -162,7 +164,7 @@ pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_
     match params.get_string(member) {
         Some(body) => require(headers, name::NAME, "Mcp-Name", &body, decode)?,
         // The body is refused for what it lacks, unless a header fills the gap for whoever trusts it.
-        None if Single::of(headers, name::NAME) == Single::Absent => {}
+        None if SingleHeader::of(headers, name::NAME) == SingleHeader::Absent => {}
         None => return Err(Mismatch::NotInBody { header: "Mcp-Name".into() }.into()),
     }
     Ok(())
@@ -228,11 +230,11 @@ pub(super) fn once<'a>(
     name: &str,
     shown: impl Fn() -> Cow<'static, str>,
 ) -> Result<Option<&'a str>, Mismatch> {
-    match Single::of(headers, name) {
-        Single::Absent => Ok(None),
-        Single::Value(value) => Ok(Some(value)),
-        Single::Repeated => Err(Mismatch::Repeated { header: shown() }),
-        Single::Unreadable => Err(Mismatch::Unreadable { header: shown() }),
+    match SingleHeader::of(headers, name) {
+        SingleHeader::Absent => Ok(None),
+        SingleHeader::Value(value) => Ok(Some(value)),
+        SingleHeader::Repeated => Err(Mismatch::Repeated { header: shown() }),
+        SingleHeader::Unreadable => Err(Mismatch::Unreadable { header: shown() }),
     }
 }
 
@@ -271,7 +273,7 @@ mod tests {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{members}}}}}"#)
     }
 
-    fn checked(headers: &[(&str, &str)], body: &str) -> Result<(), Refused> {
+    fn checked(headers: &[(&str, &str)], body: &str) -> Result<(), HeaderError> {
         let Ok(Message::Request { method, params, .. }) = envelope::read_text(body, 64) else { panic!("{body}") };
         check(headers, &method, &params)
     }

@@ -1,6 +1,6 @@
 //! `Accept` and `Content-Type`.
 
-use super::{Headers, Single};
+use super::{Headers, SingleHeader};
 
 /// What a client is ready to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ fn is_zero_weight(parameter: &[u8]) -> bool {
 
 /// Whether the body of a POST is said to be JSON.
 pub fn is_json(headers: &(impl Headers + ?Sized)) -> bool {
-    let Single::Value(value) = Single::of(headers, "content-type") else { return false };
+    let SingleHeader::Value(value) = SingleHeader::of(headers, "content-type") else { return false };
     let (kind, parameters) = value.split_once(';').unwrap_or((value, ""));
     let utf8 = parameters.split(';').all(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));

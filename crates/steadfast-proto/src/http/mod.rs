@@ -41,7 +41,7 @@ pub trait Headers {
 
 /// A header that may be there once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Single<'a> {
+pub enum SingleHeader<'a> {
     /// Not there.
     Absent,
     /// There once: its value without the white space around it.
@@ -52,7 +52,7 @@ pub enum Single<'a> {
     Unreadable,
 }
 
-impl<'a> Single<'a> {
+impl<'a> SingleHeader<'a> {
     /// Looks for a header.
     pub fn of(headers: &'a (impl Headers + ?Sized), name: &str) -> Self {
         let mut values = headers.values(name);

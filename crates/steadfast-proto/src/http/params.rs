@@ -20,10 +20,10 @@ const ANNOTATION: &str = "x-mcp-header";
 
 /// The arguments of one tool that are mirrored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MirroredParams(Vec<Mirrored>);
+pub struct MirroredParams(Vec<MirroredParam>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Mirrored {
+struct MirroredParam {
     /// The header in lower case.
     name: Box<str>,
     /// The header as the schema spells it.
@@ -35,7 +35,7 @@ struct Mirrored {
 /// An annotation that a schema may not have: the tool is not valid for clients that speak HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BadAnnotation {
+pub enum InvalidAnnotation {
     /// The name is not text, or not one that a header can have.
     NotAName(String),
     /// Two properties want the same header.
@@ -46,7 +46,7 @@ pub enum BadAnnotation {
     Unreachable,
 }
 
-impl fmt::Display for BadAnnotation {
+impl fmt::Display for InvalidAnnotation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAName(value) => {
@@ -61,11 +61,11 @@ impl fmt::Display for BadAnnotation {
     }
 }
 
-impl std::error::Error for BadAnnotation {}
+impl std::error::Error for InvalidAnnotation {}
 
 impl MirroredParams {
     /// What an input schema asks for.
-    pub fn of_schema(schema: &JsonObject) -> Result<Self, BadAnnotation> {
+    pub fn of_schema(schema: &JsonObject) -> Result<Self, InvalidAnnotation> {
         let mut found = Self::default();
         let mut names = BTreeSet::new();
         found.walk(schema, &mut Vec::new(), &mut names)?;
@@ -79,11 +79,11 @@ impl MirroredParams {
 
     /// How many bytes it takes up beside itself.
     pub fn bytes(&self) -> usize {
-        let texts = |mirrored: &Mirrored| {
+        let texts = |mirrored: &MirroredParam| {
             let steps = mirrored.path.iter().map(|step| size_of::<Box<str>>() + step.len());
             mirrored.name.len() + mirrored.shown.len() + steps.sum::<usize>()
         };
-        self.0.iter().map(|mirrored| size_of::<Mirrored>() + texts(mirrored)).sum()
+        self.0.iter().map(|mirrored| size_of::<MirroredParam>() + texts(mirrored)).sum()
     }
 
     /// Compares the headers of a call with its arguments.
@@ -119,10 +119,10 @@ impl MirroredParams {
         schema: &JsonObject,
         path: &mut Vec<Box<str>>,
         names: &mut BTreeSet<String>,
-    ) -> Result<(), BadAnnotation> {
+    ) -> Result<(), InvalidAnnotation> {
         if let Some(annotation) = schema.get(ANNOTATION) {
             if path.is_empty() {
-                return Err(BadAnnotation::Unreachable);
+                return Err(InvalidAnnotation::Unreachable);
             }
             self.0.push(mirrored(annotation, schema, path, names)?);
         }
@@ -138,7 +138,7 @@ impl MirroredParams {
                 }
                 // What stands here is an example of data, not a schema.
                 ("const" | "default" | "enum" | "examples", _) => {}
-                (_, value) if annotated(value) => return Err(BadAnnotation::Unreachable),
+                (_, value) if annotated(value) => return Err(InvalidAnnotation::Unreachable),
                 _ => {}
             }
         }
@@ -151,19 +151,19 @@ fn mirrored(
     schema: &JsonObject,
     path: &[Box<str>],
     names: &mut BTreeSet<String>,
-) -> Result<Mirrored, BadAnnotation> {
+) -> Result<MirroredParam, InvalidAnnotation> {
     let Some(token) = annotation.as_str().filter(|text| is_token(text)) else {
-        return Err(BadAnnotation::NotAName(annotation.to_string()));
+        return Err(InvalidAnnotation::NotAName(annotation.to_string()));
     };
     let primitive = matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean"));
     if !primitive && !is_optional_primitive(schema) {
-        return Err(BadAnnotation::NotPrimitive(token.to_owned()));
+        return Err(InvalidAnnotation::NotPrimitive(token.to_owned()));
     }
     let lower = token.to_ascii_lowercase();
     if !names.insert(lower.clone()) {
-        return Err(BadAnnotation::Twice(token.to_owned()));
+        return Err(InvalidAnnotation::Twice(token.to_owned()));
     }
-    Ok(Mirrored {
+    Ok(MirroredParam {
         name: format!("{}{lower}", name::PARAM_PREFIX).into(),
         shown: format!("Mcp-Param-{token}").into(),
         path: path.into(),
@@ -201,7 +201,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-impl Mirrored {
+impl MirroredParam {
     fn check(&self, headers: &(impl Headers + ?Sized), arguments: Option<&str>) -> Result<(), Mismatch> {
         let shown = || Cow::Owned(self.shown.to_string());
         let said = once(headers, &self.name, shown)?;
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn mirrored(schema: Value) -> Result<MirroredParams, BadAnnotation> {
+    fn mirrored(schema: Value) -> Result<MirroredParams, InvalidAnnotation> {
         let Value::Object(schema) = schema else { panic!() };
         MirroredParams::of_schema(&schema)
     }
@@ -413,22 +413,25 @@ mod tests {
     #[test]
     fn annotations_that_the_specification_forbids_are_named() {
         let property = |property: Value| mirrored(json!({"properties": {"p": property}}));
-        assert!(matches!(property(json!({"type": "string", "x-mcp-header": ""})), Err(BadAnnotation::NotAName(_))));
-        assert!(matches!(property(json!({"type": "string", "x-mcp-header": "a b"})), Err(BadAnnotation::NotAName(_))));
-        assert!(matches!(property(json!({"type": "string", "x-mcp-header": 7})), Err(BadAnnotation::NotAName(_))));
+        assert!(matches!(property(json!({"type": "string", "x-mcp-header": ""})), Err(InvalidAnnotation::NotAName(_))));
+        assert!(matches!(
+            property(json!({"type": "string", "x-mcp-header": "a b"})),
+            Err(InvalidAnnotation::NotAName(_))
+        ));
+        assert!(matches!(property(json!({"type": "string", "x-mcp-header": 7})), Err(InvalidAnnotation::NotAName(_))));
         assert!(matches!(
             property(json!({"type": "number", "x-mcp-header": "A"})),
-            Err(BadAnnotation::NotPrimitive(_))
+            Err(InvalidAnnotation::NotPrimitive(_))
         ));
-        assert!(matches!(property(json!({"x-mcp-header": "A"})), Err(BadAnnotation::NotPrimitive(_))));
+        assert!(matches!(property(json!({"x-mcp-header": "A"})), Err(InvalidAnnotation::NotPrimitive(_))));
         assert_eq!(
             property(json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}})),
-            Err(BadAnnotation::Unreachable)
+            Err(InvalidAnnotation::Unreachable)
         );
         assert_eq!(
             mirrored(json!({"properties": {
                 "p": {"type": "string", "x-mcp-header": "A"}, "q": {"type": "string", "x-mcp-header": "a"}}})),
-            Err(BadAnnotation::Twice("a".to_owned()))
+            Err(InvalidAnnotation::Twice("a".to_owned()))
         );
         assert_eq!(
             mirrored(json!({"properties": {"p": {"default": {"x-mcp-header": "A"}}}})),

@@ -117,7 +117,7 @@ impl Cursor {
 
 /// What a cursor finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Read<B> {
+pub enum CursorRead<B> {
     /// The next event.
     Event(B),
     /// Nothing yet.
@@ -234,22 +234,22 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     }
 
     /// What a cursor finds, which moves on.
-    pub fn read(&mut self, cursor: &mut Cursor) -> Read<B> {
+    pub fn read(&mut self, cursor: &mut Cursor) -> CursorRead<B> {
         // A stream that is not there any more has ended, and its last event was read or has expired.
-        let Some(stream) = self.streams.get_mut(&cursor.stream) else { return Read::Ended };
+        let Some(stream) = self.streams.get_mut(&cursor.stream) else { return CursorRead::Ended };
         let cut = stream.cut.is_some_and(|(number, place)| number == cursor.number && cursor.next >= place);
         if cut || cursor.number != stream.cursors {
-            return Read::Superseded;
+            return CursorRead::Superseded;
         }
-        let Some(place) = cursor.next.checked_sub(stream.first) else { return Read::Lost };
+        let Some(place) = cursor.next.checked_sub(stream.first) else { return CursorRead::Lost };
         match usize::try_from(place).ok().and_then(|place| stream.events.get(place)) {
             Some(event) => {
                 cursor.next += 1;
                 stream.unread = stream.unread.max(cursor.next);
-                Read::Event(event.clone())
+                CursorRead::Event(event.clone())
             }
-            None if stream.closed => Read::Ended,
-            None => Read::Waiting,
+            None if stream.closed => CursorRead::Ended,
+            None => CursorRead::Waiting,
         }
     }
 
@@ -339,11 +339,11 @@ mod tests {
         log.append(at(0), stream, |_| body.as_bytes().to_vec()).unwrap().to_string()
     }
 
-    fn rest(log: &mut EventLog<Vec<u8>>, cursor: &mut Cursor) -> (Vec<String>, Read<Vec<u8>>) {
+    fn rest(log: &mut EventLog<Vec<u8>>, cursor: &mut Cursor) -> (Vec<String>, CursorRead<Vec<u8>>) {
         let mut found = Vec::new();
         loop {
             match log.read(cursor) {
-                Read::Event(event) => found.push(String::from_utf8(event).unwrap()),
+                CursorRead::Event(event) => found.push(String::from_utf8(event).unwrap()),
                 other => return (found, other),
             }
         }
@@ -361,7 +361,7 @@ mod tests {
         log.close(stream);
         for _ in 0..3 {
             let mut cursor = log.resume(&first).unwrap();
-            assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into(), "c".into()], Read::Ended));
+            assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into(), "c".into()], CursorRead::Ended));
         }
     }
 
@@ -375,7 +375,7 @@ mod tests {
         let mut cursor = log.attach(one).unwrap();
         rest(&mut log, &mut cursor);
         let mut cursor = log.resume(&first).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], Read::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], CursorRead::Waiting));
     }
 
     #[test]
@@ -405,11 +405,11 @@ mod tests {
         let stream = log.open();
         let mut old = log.attach(stream).unwrap();
         let id = append(&mut log, stream, "a");
-        assert_eq!(log.read(&mut old), Read::Event(b"a".to_vec()));
+        assert_eq!(log.read(&mut old), CursorRead::Event(b"a".to_vec()));
         let mut new = log.resume(&id).unwrap();
         append(&mut log, stream, "b");
-        assert_eq!(log.read(&mut old), Read::Superseded);
-        assert_eq!(log.read(&mut new), Read::Event(b"b".to_vec()));
+        assert_eq!(log.read(&mut old), CursorRead::Superseded);
+        assert_eq!(log.read(&mut new), CursorRead::Event(b"b".to_vec()));
         assert!(log.is_current(&new) && !log.is_current(&old));
     }
 
@@ -421,9 +421,9 @@ mod tests {
         let id = append(&mut log, stream, "a");
         log.cut(stream);
         append(&mut log, stream, "b");
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], Read::Superseded));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], CursorRead::Superseded));
         let mut again = log.resume(&id).unwrap();
-        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], Read::Waiting));
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], CursorRead::Waiting));
     }
 
     #[test]
@@ -436,7 +436,7 @@ mod tests {
         append(&mut log, stream, "b");
         assert_eq!(log.unread(stream), 1);
         let mut second = log.attach(stream).unwrap();
-        assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], Read::Waiting));
+        assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], CursorRead::Waiting));
     }
 
     #[test]
@@ -463,7 +463,7 @@ mod tests {
         let mut cursor = log.attach(stream).unwrap();
         append(&mut log, stream, "a");
         append(&mut log, stream, "b");
-        assert_eq!(log.read(&mut cursor), Read::Lost);
+        assert_eq!(log.read(&mut cursor), CursorRead::Lost);
     }
 
     #[test]
@@ -492,7 +492,7 @@ mod tests {
         log.expire(at(1000));
         let mut cursor = log.resume(&id).unwrap();
         log.append(at(1000), stream, |_| b"b".to_vec()).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], Read::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], CursorRead::Waiting));
     }
 
     #[test]
@@ -508,11 +508,11 @@ mod tests {
         log.read(&mut cursor);
         log.withdraw(stream);
         log.close(stream);
-        assert_eq!(log.read(&mut cursor), Read::Ended);
+        assert_eq!(log.read(&mut cursor), CursorRead::Ended);
         let mut again = log.resume(&first).unwrap();
-        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], Read::Ended));
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], CursorRead::Ended));
         let mut cursor = log.attach(other).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["x".into()], Read::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["x".into()], CursorRead::Waiting));
         assert_eq!((log.len(), log.bytes()), (3, 3));
     }
 
@@ -535,7 +535,7 @@ mod tests {
         append(&mut log, two, "x");
         assert_eq!(log.len(), 2, "what was read goes when there is too much");
         append(&mut log, two, "more than may be left unread");
-        assert_eq!((rest(&mut log, &mut second), log.len()), ((Vec::new(), Read::Lost), 2));
+        assert_eq!((rest(&mut log, &mut second), log.len()), ((Vec::new(), CursorRead::Lost), 2));
     }
 
     proptest! {
@@ -559,9 +559,9 @@ mod tests {
                     1 | 2 if !gone[which] => {
                         let Some(cursor) = &mut cursors[which] else { continue };
                         match log.read(cursor) {
-                            Read::Event(event) => seen[which].push(String::from_utf8(event).unwrap()),
-                            Read::Lost => gone[which] = true,
-                            Read::Waiting => prop_assert_eq!(&seen[which], &sent[which]),
+                            CursorRead::Event(event) => seen[which].push(String::from_utf8(event).unwrap()),
+                            CursorRead::Lost => gone[which] = true,
+                            CursorRead::Waiting => prop_assert_eq!(&seen[which], &sent[which]),
                             other => prop_assert!(false, "{:?}", other),
                         }
                     }

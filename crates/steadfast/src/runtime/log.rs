@@ -96,7 +96,7 @@ fn write(line: &LogLine) {
         tracing::warn!(dropped, "lines about what a peer did were left out");
     }
     match &line.record {
-        PeerLogRecord::Odd(oddity) => write_odd(oddity),
+        PeerLogRecord::Odd(warning) => write_odd(oddity),
         #[cfg(feature = "http-client")]
         PeerLogRecord::Carrying { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
         #[cfg(feature = "http-client")]
@@ -116,7 +116,7 @@ fn write_odd(oddity: &ProtocolWarning) {
         }
         ProtocolWarning::MalformedCancel => tracing::warn!("a cancellation that names no request"),
         ProtocolWarning::LateAnswer(key) => tracing::debug!(%key, "a handler answered a request that had ended"),
-        ProtocolWarning::AnswerToNothing(id) => tracing::warn!(call = %text(id), "an answer to nothing that waits"),
+        ProtocolWarning::UnknownResponse(id) => tracing::warn!(call = %text(id), "an answer to nothing that waits"),
         ProtocolWarning::UnknownNotification(method) => {
             tracing::debug!(method, "a notification that this revision does not have");
         }

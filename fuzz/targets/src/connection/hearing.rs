@@ -62,17 +62,17 @@ impl Hearing {
 
     /// Whether it is answered at all: a client of 2026-07-28 answers nothing.
     pub(super) fn is_answered(&self) -> bool {
-        self.side == Side::Server || self.revision.is_none_or(|revision| !revision.is_modern())
+        self.side == Side::Server || self.revision.is_none_or(|revision| !revision.is_stateless())
     }
 
     /// The id of the call that a message is the answer to, if that waits for one. What a server says under the id of a call
     /// is taken for its answer if it is broken before it says what it is: otherwise its caller would wait until the deadline.
     fn answers<'a>(&self, message: &'a Result<Message<'_>, Refusal>) -> Option<&'a RequestId> {
         match message {
-            Ok(Message::Answer { id, .. }) => id.as_ref(),
+            Ok(Message::Response { id, .. }) => id.as_ref(),
             Err(Refusal { salvaged, .. }) => {
                 let may_answer =
-                    salvaged.shape == Shape::Answer || (salvaged.shape == Shape::Unknown && self.side == Side::Client);
+                    salvaged.shape == Shape::Response || (salvaged.shape == Shape::Unknown && self.side == Side::Client);
                 salvaged.id.as_ref().filter(|_| may_answer)
             }
             Ok(_) => None,
@@ -96,7 +96,7 @@ impl Hearing {
                     ledger.silence(&id, |key| self.may_cancel(key, made));
                 }
             }
-            Ok(Message::Notification { .. } | Message::Answer { .. }) => {}
+            Ok(Message::Notification { .. } | Message::Response { .. }) => {}
             Ok(Message::Batch(_)) => ledger.owe_without_id(),
             Err(refusal) if is_never_answered(&refusal) => {}
             Err(refusal) => match refusal.salvaged.id {
@@ -130,7 +130,7 @@ impl Hearing {
 /// An answer is not answered, nor is a notification with parameters that are none.
 fn is_never_answered(refusal: &Refusal) -> bool {
     let notification = refusal.kind == RefusalKind::BadParams && refusal.salvaged.id.is_none();
-    notification || refusal.salvaged.shape == Shape::Answer
+    notification || refusal.salvaged.shape == Shape::Response
 }
 
 /// What a connection made of a message.

@@ -7,7 +7,7 @@ use steadfast_model::{CancelledParams, ErrorObject, LoggingLevel, Method, Progre
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{Call, CallKey, Connection, Event, Key, Peer, Progress};
 use steadfast_proto::encode::Answer;
-use steadfast_proto::salvage::{Salvaged, Shape};
+use steadfast_proto::salvage::{SalvagedFields, Shape};
 
 use super::calls::Calls;
 use super::frame::{Frame, Tag};
@@ -80,7 +80,7 @@ impl World {
                 // A client asks before it is asked. What it owes from before that would not be said any more.
                 if self.side == Side::Client && self.ledger.owed() == 0 {
                     let peer = Peer::new(Revision::V2026_07_28);
-                    self.step(0, |connection, _| connection.speak_modern(peer));
+                    self.step(0, |connection, _| connection.open_stateless(peer));
                 }
             }
             Operation::Notify { method } => {
@@ -136,7 +136,7 @@ impl World {
             return;
         }
         let id = serde_json::from_value::<RequestId>(request_id(id)).ok();
-        let salvaged = Salvaged { id: id.clone(), shape: Shape::Call };
+        let salvaged = SalvagedFields { id: id.clone(), shape: Shape::Call };
         let hearing = Hearing::of(&self.connection, self.side);
         let listens = self.connection.statistics().messages_in;
         let events = self.act(2 * ONE_MESSAGE, |connection, now| connection.handle_too_long(now, salvaged));

@@ -155,7 +155,7 @@ fn connecting(opening: Opening) -> Connecting {
         ),
     };
     let era = match Revision::parse(&opening.revision) {
-        Some(revision) if revision.is_modern() => Era::Modern,
+        Some(revision) if revision.is_stateless() => Era::Modern,
         Some(revision) => Era::Handshake(revision),
         None => Era::Any,
     };

@@ -67,7 +67,7 @@ pub(crate) async fn steps(session: &Session, tool: &str, arguments: Value) -> Re
 
 /// Hears what is logged of that severity and above, up to the last that there is.
 pub(crate) async fn log(session: &Session) -> Result<Value, Error> {
-    if !session.client.revision().is_modern() {
+    if !session.client.revision().is_stateless() {
         // Over HTTP nothing else puts it before the call.
         session.client.set_log_level(LoggingLevel::Warning).await?;
     }

@@ -39,7 +39,7 @@ impl Session {
         let spoken = Revision::parse(revision).ok_or_else(|| format!("{revision} is no revision"))?;
         let era = if host.peer().is_newest(revision) {
             Era::Any
-        } else if spoken.is_modern() {
+        } else if spoken.is_stateless() {
             Era::Modern
         } else {
             Era::Handshake(spoken)

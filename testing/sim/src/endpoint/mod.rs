@@ -129,9 +129,9 @@ impl End {
         self.step(trace, Observation::Received(message), |connection| connection.handle_message(now, &bytes));
     }
 
-    pub(crate) fn receive_too_long(&mut self, trace: &mut Trace, salvaged: steadfast_proto::salvage::Salvaged) {
+    pub(crate) fn receive_too_long(&mut self, trace: &mut Trace, salvaged: steadfast_proto::salvage::SalvagedFields) {
         let now = self.now;
-        let answer = salvaged.shape == steadfast_proto::salvage::Shape::Answer;
+        let answer = salvaged.shape == steadfast_proto::salvage::Shape::Response;
         let id = salvaged.id.as_ref().map(|id| id.to_string().into());
         let seen = Observation::Received(Message::too_long(answer, id));
         self.step(trace, seen, |connection| connection.handle_too_long(now, salvaged));
@@ -282,8 +282,8 @@ impl End {
         });
     }
 
-    pub(crate) fn speak_modern(&mut self, trace: &mut Trace, peer: steadfast_proto::connection::Peer) {
-        self.step(trace, Observation::Asked("speak 2026-07-28"), |connection| connection.speak_modern(peer));
+    pub(crate) fn open_stateless(&mut self, trace: &mut Trace, peer: steadfast_proto::connection::Peer) {
+        self.step(trace, Observation::Asked("speak 2026-07-28"), |connection| connection.open_stateless(peer));
     }
 
     /// Nothing is on its way any more.
@@ -356,12 +356,12 @@ impl End {
                 self.note(trace, Observation::CallProgressed(call));
             }
             Event::Opened(peer) => self.note(trace, Observation::Opened(peer.revision)),
-            Event::Odd(oddity) => self.note(trace, Observation::LogLine(format!("{oddity:?}"))),
+            Event::Warning(warning) => self.note(trace, Observation::LogLine(format!("{warning:?}"))),
             Event::Closed(cause) => {
                 self.note(trace, Observation::Closed(cause));
                 self.effects.push(Effect::Closed);
             }
-            Event::AnsweredLate(_) | Event::Notification { .. } => {}
+            Event::LateResult(_) | Event::Notification { .. } => {}
         }
     }
 

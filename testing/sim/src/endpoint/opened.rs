@@ -110,7 +110,7 @@ pub(crate) fn modern_client_end(limits: Limits) -> impl Fn() -> End + Send + Syn
         let mut end = begin();
         let mut peer = Peer::new(Revision::V2026_07_28);
         peer.server_capabilities = ServerCapabilities::new().with_tools(true);
-        end.speak_modern(&mut Trace::off(), peer);
+        end.open_stateless(&mut Trace::off(), peer);
         end
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast::Server;
 use steadfast::transport::http::HttpService;
-use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 use tower_service::Service;
 
 use super::journal::{Journal, Purpose};
@@ -477,7 +477,7 @@ impl Clients {
             if events {
                 let mut input = piece.as_slice();
                 while let Some(decoded) = decoder.next(&mut input) {
-                    let Decoded::Message(message) = decoded else { continue };
+                    let SseFrame::Message(message) = decoded else { continue };
                     self.hear(client, session, message.id.as_deref(), &message.data, round);
                 }
             } else {

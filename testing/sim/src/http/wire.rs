@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
 use steadfast::transport::http::HttpBody;
-use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 
 use super::journal::Journal;
 use super::script::{Manner, Pace, Upload};
@@ -233,7 +233,7 @@ impl Arriving {
     fn note(&mut self, bytes: &[u8]) {
         let mut input = bytes;
         while let Some(decoded) = self.decoder.next(&mut input) {
-            if let Decoded::Message(message) = decoded {
+            if let SseFrame::Message(message) = decoded {
                 self.told.journal.given(self.told.exchange, message.id.as_deref(), &message.data);
             }
         }

@@ -230,12 +230,12 @@ impl Ledger {
 
     /// Whether this is a client of 2026-07-28: it answers nothing, and a cancellation from its peer names a call of its own.
     pub(crate) fn only_asks(&self) -> bool {
-        self.settings.side == Side::Client && self.opened.is_some_and(Revision::is_modern)
+        self.settings.side == Side::Client && self.opened.is_some_and(Revision::is_stateless)
     }
 
     /// Whether a frame is a batch that this connection has to take apart.
     pub(crate) fn takes_apart(&self, message: &Message) -> bool {
-        message.batch && self.opened == Some(Revision::V2025_03_26) && !message.parts.is_empty()
+        message.batch && self.opened.is_some_and(Revision::has_batches) && !message.parts.is_empty()
     }
 
     /// Whether a request has run past its deadline.

@@ -82,7 +82,7 @@ fn request(known: &Knowledge<'_>, id: &Value) -> Value {
     } else {
         ("roots/list", json!({}))
     };
-    if known.revision.is_modern() {
+    if known.revision.is_stateless() {
         params["_meta"] = modern_meta();
     }
     json!({"jsonrpc":"2.0","id":id,"method":method,"params":params})

@@ -57,12 +57,12 @@ impl Script {
     /// The script as it is first drawn.
     fn draw(seed: u64) -> Self {
         let random = &mut Random::new(seed, stream::SCRIPT);
-        let revision = *random.pick(&Revision::ALL);
+        let revision = *random.pick(Revision::ALL);
         let corrupt = random.chance(20);
-        let tight = revision.is_modern() && !corrupt;
+        let tight = revision.is_stateless() && !corrupt;
         let limits = limits(random, tight);
         let (to_server, to_client) = (Shape::random(random, corrupt), Shape::random(random, corrupt));
-        let items = workload::items(random, !revision.is_modern(), tight);
+        let items = workload::items(random, !revision.is_stateless(), tight);
         let faults = nemesis::faults(random);
         let parts = items.into_iter().map(Part::Item).chain(faults.into_iter().map(Part::Fault)).collect();
         Self { seed, revision, limits, to_server, to_client, parts }

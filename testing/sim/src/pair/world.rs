@@ -133,10 +133,10 @@ impl<'a> World<'a> {
 
     /// Opens the connection, as the revision has it, and puts the script in the queue.
     fn open(&mut self) {
-        if self.script.revision.is_modern() {
+        if self.script.revision.is_stateless() {
             let mut peer = Peer::new(self.script.revision);
             peer.server_capabilities = ServerCapabilities::new().with_tools(true);
-            self.client.end.speak_modern(&mut self.trace, peer);
+            self.client.end.open_stateless(&mut self.trace, peer);
         } else {
             self.client.end.initialize(&mut self.trace, Call::new(Method::Initialize, None), self.script.revision);
         }
@@ -226,7 +226,7 @@ impl<'a> World<'a> {
         // The older revisions have to be opened first; whoever is late, is late.
         let patience = Moment::ORIGIN + Duration::from_secs(2);
         let opened = self.server.end.ledger.opened.is_some() && self.client.end.ledger.opened.is_some();
-        if !opened && !self.script.revision.is_modern() && self.now < patience {
+        if !opened && !self.script.revision.is_stateless() && self.now < patience {
             return self.queue_up(self.now + Duration::from_millis(10), Due::Part(place));
         }
         let temper = self.tempers.len();
@@ -253,7 +253,7 @@ impl<'a> World<'a> {
             (Kind::Handled, Side::Client) => (Method::CallTool, json!({"name":"t","arguments":{}})),
             (Kind::Handled, Side::Server) => (Method::ListRoots, json!({})),
         };
-        if self.script.revision.is_modern() {
+        if self.script.revision.is_stateless() {
             params["_meta"] = lines::modern_meta();
         }
         if let Some(token) = token {

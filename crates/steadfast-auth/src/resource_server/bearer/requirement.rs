@@ -97,7 +97,7 @@ fn single<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
 
 /// Since 2026-07-28 the transport compares the header with the body. One that it does not know, it does not go by.
 fn is_checked(revision: &str) -> bool {
-    Revision::parse(revision).is_some_and(Revision::is_modern)
+    Revision::parse(revision).is_some_and(Revision::is_stateless)
 }
 
 #[cfg(test)]

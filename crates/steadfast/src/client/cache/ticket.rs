@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steadfast_model::Revision;
 use steadfast_model::era::ResultShape as _;
-use steadfast_model::request::{News, Request, Subject};
+use steadfast_model::request::{Request, Subject, ToolData};
 use steadfast_proto::Moment;
 
 use super::ClientCache;
@@ -72,7 +72,7 @@ impl CacheTicket {
         {
             answers.keep(&fetch, text, said);
         }
-        if let News::Tools(listed) = R::news(result) {
+        if let ToolData::List(listed) = R::tool_data(result) {
             self.cache.tools.note(self.generation, listed);
         }
         Ok(())
@@ -80,9 +80,9 @@ impl CacheTicket {
 
     /// The same for a result that did not come as the answer, and is not kept.
     pub(crate) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
-        match (&self.called, R::news(result)) {
+        match (&self.called, R::tool_data(result)) {
             // If the list has changed since, nobody knows what the tool promised when it answered.
-            (Some(called), News::Called(answer)) if self.generation == self.cache.tools.generation() => {
+            (Some(called), ToolData::CallResult(answer)) if self.generation == self.cache.tools.generation() => {
                 called.check(answer)
             }
             _ => Ok(()),

@@ -53,11 +53,11 @@ pub(crate) struct Wire {
 impl Wire {
     /// Whether arguments are mirrored into headers.
     pub(crate) fn mirrors(self) -> bool {
-        self.http && self.revision.is_modern()
+        self.http && self.revision.is_stateless()
     }
 
     fn has_structured_content(self) -> bool {
-        self.revision >= Revision::V2025_06_18
+        self.revision.has_structured_output()
     }
 }
 

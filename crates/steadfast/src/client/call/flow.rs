@@ -136,7 +136,7 @@ impl<R: Request> CallFlow<R> {
     /// Makes the next request.
     pub(crate) fn request(&mut self) -> Result<InFlightRequest<R>, Error> {
         // The connection of a client that is being closed is there for taking back what goes on.
-        if self.limits.connection.is_closing() && !R::METHOD.takes_back() {
+        if self.limits.connection.is_closing() && !R::METHOD.is_teardown() {
             return Err(Error::closed(Outcome::NotSent));
         }
         self.tasks = Tasks::of::<R>(&self.client, &self.live.peer, &self.params)?;
@@ -218,7 +218,7 @@ impl<R: Request> CallFlow<R> {
         {
             return self.follow(tasks, task);
         }
-        let may_ask = R::METHOD.may_ask_back_in(self.live.peer.revision);
+        let may_ask = R::METHOD.is_deferrable_in(self.live.peer.revision);
         let answer = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match answer {
             Ok(AnyResult::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),

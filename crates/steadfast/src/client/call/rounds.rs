@@ -46,7 +46,7 @@ impl Rounds {
         if requests.is_empty() && asked.request_state.is_none() {
             return Err(Error::unanswerable("the server asked back without a question"));
         }
-        let questions = Questions::put(&client.inner.connection.opener.handlers, requests)?;
+        let questions = Questions::put(&client.inner.connection.opener.handlers, requests, client.revision())?;
         if questions.is_empty() {
             let pause = doubled(PAUSE, self.put_off, LONGEST_PAUSE);
             self.put_off += 1;
@@ -70,7 +70,7 @@ impl Rounds {
     /// The parameters of this round, from those of the first.
     pub(crate) fn add_input_responses(&self, params: Box<str>, revision: Revision) -> Result<Box<str>, Error> {
         let Some(more) = &self.more else { return Ok(params) };
-        if !revision.is_modern() {
+        if !revision.is_stateless() {
             // Another server has taken the place of the one that asked.
             return Err(Error::unsupported("the server that asked back speaks another revision now"));
         }

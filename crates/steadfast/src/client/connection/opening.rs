@@ -95,7 +95,7 @@ impl Opener {
             if !once_more {
                 return Err(error);
             }
-            known = Some(Revision::LATEST_LEGACY);
+            known = Some(Revision::LATEST_STATEFUL);
         }
     }
 
@@ -107,7 +107,7 @@ impl Opener {
     }
 
     fn join(&self, driven: DrivenConnection, opened: Negotiation) -> LiveConnection {
-        if let Some(every) = self.keep_alive.filter(|_| !opened.peer.revision.is_modern()) {
+        if let Some(every) = self.keep_alive.filter(|_| !opened.peer.revision.is_stateless()) {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
             self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, every, driven.closed())));
         }
@@ -135,7 +135,7 @@ impl Opener {
         known: Option<Revision>,
         deadline: Moment,
     ) -> Result<Negotiation, Error> {
-        let known = known.filter(|known| self.era == Era::Any && !known.is_modern());
+        let known = known.filter(|known| self.era == Era::Any && !known.is_stateless());
         if let Some(known) = known {
             match self.handshake(mailbox, known, deadline).await {
                 // Another server has taken its place.
@@ -157,9 +157,9 @@ impl Opener {
                 Ok(Discovery::Opened(opened)) => Ok(*opened),
                 Ok(Discovery::Older(revision)) => self.handshake(mailbox, revision, deadline).await,
                 Err(error) if is_of_an_older_server(&error) => {
-                    self.handshake(mailbox, Revision::LATEST_LEGACY, deadline).await
+                    self.handshake(mailbox, Revision::LATEST_STATEFUL, deadline).await
                 }
-                Err(error) => match spoken(&error).into_iter().filter(|revision| !revision.is_modern()).max() {
+                Err(error) => match spoken(&error).into_iter().filter(|revision| !revision.is_stateless()).max() {
                     Some(revision) => self.handshake(mailbox, revision, deadline).await,
                     None => Err(error),
                 },
@@ -169,17 +169,19 @@ impl Opener {
 
     /// Asks, and asks again if the server refuses the revision and names one that we speak too.
     async fn negotiate(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Discovery, Error> {
-        match self.discover(mailbox, deadline).await {
-            Err(error) if spoken(&error).contains(&Revision::LATEST) => self.discover(mailbox, deadline).await,
-            found => found,
+        let found = self.discover(mailbox, Revision::LATEST, deadline).await;
+        let Err(error) = &found else { return found };
+        match spoken(error).into_iter().filter(|revision| revision.is_stateless()).max() {
+            Some(revision) => self.discover(mailbox, revision, deadline).await,
+            None => found,
         }
     }
 
-    async fn discover(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Discovery, Error> {
-        let ending = self.ask_who_is_there(mailbox, deadline)?.await;
+    async fn discover(&self, mailbox: &Arc<Mailbox>, revision: Revision, deadline: Moment) -> Result<Discovery, Error> {
+        let ending = self.ask_who_is_there(mailbox, revision, deadline)?.await;
         let result: DiscoverResult = result_of::<request::Discover>(ending)?;
         let revision = match result.known_versions().max() {
-            Some(revision) if revision.is_modern() => revision,
+            Some(revision) if revision.is_stateless() => revision,
             Some(older) => return Ok(Discovery::Older(older)),
             None => return Err(Error::incompatible("the server names no revision that this client speaks")),
         };
@@ -191,9 +193,14 @@ impl Opener {
         Ok(Discovery::Opened(Box::new(Negotiation { peer, instructions: result.instructions })))
     }
 
-    fn ask_who_is_there(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<PendingCall, Error> {
+    fn ask_who_is_there(
+        &self,
+        mailbox: &Arc<Mailbox>,
+        revision: Revision,
+        deadline: Moment,
+    ) -> Result<PendingCall, Error> {
         let params = EmptyParams::default();
-        let text = era::params_text(Revision::LATEST, &params, &self.decoration).map_err(Error::encode)?;
+        let text = era::params_text(revision, &params, &self.decoration).map_err(Error::encode)?;
         Ok(PendingCall::new(mailbox, Method::Discover, Some(text), self.options(deadline)))
     }
 
@@ -218,8 +225,8 @@ impl Opener {
     /// another if it has forgotten this one.
     pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
-        let asked = if live.peer.revision.is_modern() {
-            self.ask_who_is_there(&live.mailbox, deadline)
+        let asked = if live.peer.revision.is_stateless() {
+            self.ask_who_is_there(&live.mailbox, live.peer.revision, deadline)
         } else {
             Ok(PendingCall::new(&live.mailbox, Method::Ping, None, self.options(deadline)))
         };

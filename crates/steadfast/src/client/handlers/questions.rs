@@ -30,13 +30,13 @@ enum Answer {
 
 impl Questions {
     /// Puts them to the handlers. If they are too many, none is put.
-    pub(crate) fn put(handlers: &Handlers, requests: InputRequests) -> Result<Self, Error> {
+    pub(crate) fn put(handlers: &Handlers, requests: InputRequests, revision: Revision) -> Result<Self, Error> {
         let asked = requests.len();
         if asked > MOST {
             let message = format!("the server asked {asked} questions at once, and at most {MOST} are answered");
             return Err(Error::unanswerable(message));
         }
-        let questions = requests.into_iter().map(|(key, request)| Question::put(handlers, key, &request));
+        let questions = requests.into_iter().map(|(key, request)| Question::put(handlers, key, &request, revision));
         questions.collect::<Result<_, _>>().map(Self)
     }
 
@@ -79,12 +79,12 @@ impl Future for Questions {
 }
 
 impl Question {
-    fn put(handlers: &Handlers, key: String, request: &InputRequest) -> Result<Self, Error> {
+    fn put(handlers: &Handlers, key: String, request: &InputRequest, revision: Revision) -> Result<Self, Error> {
         let method = request.method();
         let asked: JsonObject =
             serde_json::to_value(request).and_then(serde_json::from_value).map_err(Error::encode)?;
         let params = asked.get("params").map_or_else(|| "{}".to_owned(), Value::to_string);
-        let Some(answer) = handlers.answer(method, &params, Revision::LATEST) else {
+        let Some(answer) = handlers.answer(method, &params, revision) else {
             let message = format!("the server asked for {method} under `{key}`, and there is no handler for it");
             return Err(Error::unanswered(message));
         };

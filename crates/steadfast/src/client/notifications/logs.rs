@@ -68,7 +68,7 @@ impl Client {
             };
         }
         let (hearer, lowest) = self.inner.cache().logs.add(level);
-        let asking = (!self.revision().is_modern()).then(|| self.set_log_level(lowest).start());
+        let asking = (!self.revision().is_stateless()).then(|| self.set_log_level(lowest).start());
         Logs { client: self.clone(), hearer, asking, failed: None, over: false }
     }
 }
@@ -194,7 +194,7 @@ impl LogListeners {
     /// A client has come back to a server that was told a level before: it is told again. Nobody waits for that: those who
     /// listen hear what the server has to say, or nothing.
     pub(crate) fn restore(&self, live: &LiveConnection, opener: &Opener) {
-        let Some(level) = self.lowest().filter(|_| !live.peer.revision.is_modern()) else { return };
+        let Some(level) = self.lowest().filter(|_| !live.peer.revision.is_stateless()) else { return };
         let params = SetLevelParams::new(level);
         let Ok(text) = era::params_text(live.peer.revision, &params, &Decoration::none()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };

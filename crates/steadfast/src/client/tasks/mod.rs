@@ -47,7 +47,7 @@ pub(crate) enum Tasks {
 impl Tasks {
     /// What this request may become, or has to. The error is that of a caller who wants a task where there is none.
     pub(crate) fn of<R: Request>(client: &Client, peer: &Peer, params: &R::Params) -> Result<Option<Self>, Error> {
-        if R::METHOD.may_ask_back_in(peer.revision) {
+        if R::METHOD.is_deferrable_in(peer.revision) {
             return Ok(are_taken(client).then_some(Self::Extension));
         }
         let Subject::Tool { name, as_task } = R::subject(params) else { return Ok(None) };
@@ -195,7 +195,8 @@ impl TaskFollower {
             return Ok(());
         }
         self.answered.note(new.keys())?;
-        let responses = Questions::put(&self.client.inner.connection.opener.handlers, new)?.await?;
+        let responses =
+            Questions::put(&self.client.inner.connection.opener.handlers, new, self.client.revision())?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }

@@ -223,7 +223,7 @@ impl<S: Service> Engine<S> {
                         self.hand_over_late(result);
                     }
                 }
-                Event::AnsweredLate(result) => self.hand_over_late(result),
+                Event::LateResult(result) => self.hand_over_late(result),
                 Event::CallProgress { call, progress } => {
                     let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossProgress)).unwrap_or(call);
                     if let Some(slot) = self.calls.get(&call) {
@@ -238,7 +238,7 @@ impl<S: Service> Engine<S> {
                     }
                 }
                 Event::Opened(peer) => self.service.opened(&peer),
-                Event::Odd(oddity) => self.log.note(self.runtime.now(), PeerLogRecord::Odd(oddity)),
+                Event::Warning(warning) => self.log.note(self.runtime.now(), PeerLogRecord::Odd(warning)),
                 Event::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
                     self.ended = Some(ConnectionEnd { cause, abandoned });
@@ -280,7 +280,7 @@ impl<S: Service> Engine<S> {
                 let made = self.connection.initialize(now, key, call, offered);
                 self.enter_call(key, slot, made);
             }
-            DriverCommand::SpeakModern(peer) => self.connection.speak_modern(*peer),
+            DriverCommand::SpeakModern(peer) => self.connection.open_stateless(*peer),
             // Whoever still waits for it learns whether it was sent.
             DriverCommand::CancelCall(call) => self.connection.cancel_call(now, call, None),
             DriverCommand::Notices(notifications) => notifications.hand_over(&mut self.connection),

@@ -31,7 +31,7 @@ impl ExchangeGuard for () {}
 impl<S: Service, K: ExchangeGuard> Exchange<S, K> {
     /// Gives a new engine its one message.
     pub(crate) fn begin(mut engine: Engine<S>, message: &[u8], kept: K) -> Self {
-        engine.connection.carry_one_exchange();
+        engine.connection.serve_single_request();
         engine.connection.handle_message(engine.runtime.now(), message);
         engine.act();
         Self { engine: Some((engine, kept)) }
@@ -40,7 +40,7 @@ impl<S: Service, K: ExchangeGuard> Exchange<S, K> {
     /// The same for a message that was read already.
     #[cfg(feature = "http")]
     pub(crate) fn begin_read(mut engine: Engine<S>, message: Message<'_>, kept: K) -> Self {
-        engine.connection.carry_one_exchange();
+        engine.connection.serve_single_request();
         engine.connection.handle_read(engine.runtime.now(), message);
         engine.act();
         Self { engine: Some((engine, kept)) }

@@ -263,7 +263,7 @@ impl Context {
     pub fn urls_required(&self, message: impl Into<String>, urls: Vec<ElicitUrlParams>) -> Error {
         let Some(execution) = self.execution() else { return Error::closed(Outcome::NotSent) };
         let revision = execution.peer.revision;
-        if revision != Revision::V2025_11_25 {
+        if !revision.has_url_elicitation_error() {
             return Error::unsupported("only clients of 2025-11-25 can be told which URLs to visit first");
         }
         if !Need::ElicitationUrl.is_met(&execution.peer.client_capabilities) {
@@ -364,7 +364,7 @@ async fn put<R: ClientRequest>(
     let Some(execution) = ctx.execution() else { return Err(Error::closed(Outcome::NotSent)) };
     let peer = &execution.peer;
     need::check(&[need], peer)?;
-    if !peer.revision.is_modern() {
+    if !peer.revision.is_stateless() {
         let result = ctx.call_within::<R>(params, options.timeout).await?;
         return Ok(InputAnswer { result, key: None });
     }
@@ -436,7 +436,7 @@ fn elicited<T>(
 /// A question that names a URL, as the revision of the client wants it.
 fn visit(ctx: &Context, mut params: ElicitUrlParams) -> Result<ElicitUrlParams, Error> {
     url::check(&params.url)?;
-    if !ctx.client().revision().is_modern() && params.elicitation_id.is_none() {
+    if !ctx.client().revision().is_stateless() && params.elicitation_id.is_none() {
         params.elicitation_id = Some(fresh_id()?);
     }
     Ok(params)

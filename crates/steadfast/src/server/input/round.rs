@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use steadfast_model::era;
 use steadfast_model::{
-    ClientCapabilities, ErrorObject, InputRequests, InputRequiredResult, JsonObject, Method, RequestId,
+    ClientCapabilities, ErrorObject, InputRequests, InputRequiredResult, JsonObject, Method, RequestId, Revision,
 };
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::Answer;
@@ -29,6 +29,7 @@ pub(crate) fn execution(
             server: server.clone(),
             id: request.id.clone(),
             method: request.method,
+            revision: request.peer.revision,
             params: request.params.text().into(),
             principal: mailbox.owner().map(Into::into),
             resumed: is_resumed(request),
@@ -46,7 +47,7 @@ fn may_take_rounds(request: &Request) -> bool {
     let can_answer = |client: &ClientCapabilities| {
         client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some()
     };
-    request.method.may_ask_back_in(request.peer.revision)
+    request.method.is_deferrable_in(request.peer.revision)
         && (can_answer(&request.peer.client_capabilities) || is_resumed(request))
 }
 
@@ -64,6 +65,7 @@ struct SealedRoundStore {
     server: Server,
     id: RequestId,
     method: Method,
+    revision: Revision,
     /// The text of all parameters.
     params: Box<str>,
     principal: Option<Box<str>>,
@@ -103,8 +105,7 @@ impl RoundStore for SealedRoundStore {
             Err(error) => return Answer::error(&self.id, &error),
         };
         let result = InputRequiredResult::new().with_input_requests(requests).with_request_state(state);
-        let revision = steadfast_model::Revision::LATEST;
-        Answer::result(&self.id, |out| era::write_result(revision, &result, self.server.decoration(), out))
+        Answer::result(&self.id, |out| era::write_result(self.revision, &result, self.server.decoration(), out))
     }
 }
 

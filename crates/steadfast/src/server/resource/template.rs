@@ -26,7 +26,7 @@ use crate::server::tool::parameters::Parameters;
 ///
 /// The variables are what the handler takes, like the arguments of a tool: numbers, bools and the names of an enum are
 /// read from their text, and a variable that the URI may leave out is an `Option`. What comes out of a URI is decoded, and
-/// never leads out of its place: see [`steadfast_model::template`].
+/// never leads out of its place: see [`steadfast_model::UriTemplate`].
 ///
 /// ```
 /// use serde::Deserialize;

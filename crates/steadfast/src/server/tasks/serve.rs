@@ -31,7 +31,7 @@ pub(crate) enum TaskDecision {
 
 /// How a call of this tool goes on for this client.
 pub(crate) fn task_decision(tool: &Tool, peer: &Peer) -> TaskDecision {
-    let knows_tasks = peer.revision.is_modern() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
+    let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.task_support() {
         TaskSupport::Optional | TaskSupport::Required if knows_tasks => TaskDecision::Task,
         TaskSupport::Never | TaskSupport::Optional => TaskDecision::Inline,

@@ -52,8 +52,8 @@ async fn progress_arrives_in_order_before_the_result() {
             tokio::task::yield_now().await;
         }
     });
-    for revision in Revision::ALL {
-        let era = if revision.is_modern() { Era::Modern } else { Era::Handshake(revision) };
+    for revision in Revision::ALL.iter().copied() {
+        let era = if revision.is_stateless() { Era::Modern } else { Era::Handshake(revision) };
         let client = Client::connect(server([steps.clone()])).era(era).await.unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&seen);

@@ -109,7 +109,7 @@ async fn a_template_is_read_with_typed_variables() {
 async fn resource_not_found_has_the_code_of_its_era() {
     for era in ERAS {
         let client = Client::connect(server()).era(era).await.unwrap();
-        let expected = if client.revision().is_modern() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
+        let expected = if client.revision().is_stateless() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
         for uri in [
             "note://2",
             "weather://Atlantis/forecast",

@@ -172,7 +172,7 @@ impl Changes {
     fn begin(&mut self) {
         self.since = self.client.inner.runtime().now();
         self.listening = false;
-        self.source = if self.live.peer.revision.is_modern() {
+        self.source = if self.live.peer.revision.is_stateless() {
             self.listen().map_or_else(Source::Failed, |call| Source::Call(Box::new(call)))
         } else {
             Source::Told(hear(&self.client, &self.live, self.filter.clone()))

@@ -192,7 +192,7 @@ impl<S: Service> HttpDriver<S> {
                 (Err(_), None) => Outgoing::default(),
             };
             // Giving up the response says it, and what is not a session's has nobody to tell.
-            let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_modern());
+            let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_stateless());
             if outgoing.method == Some(Method::Cancelled) && modern {
                 continue;
             }
@@ -297,7 +297,7 @@ impl<S: Service> HttpDriver<S> {
         let (full, now, ended) = (self.is_full(), self.engine.runtime.now(), self.engine.ended_calls());
         let connection = &self.engine.connection;
         self.underway.give_up(ended, |call, sent| {
-            connection.heeds(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
+            connection.expects_late_answer(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
         });
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use http::StatusCode;
 use reqwest::Url;
 use steadfast_model::{ErrorObject, code};
-use steadfast_proto::frame::sse::Decoded;
+use steadfast_proto::frame::sse::SseFrame;
 use tokio::sync::mpsc;
 use tracing::Level;
 
@@ -121,7 +121,7 @@ async fn first(shared: &Shared, events: &mut Events) -> Result<Vec<u8>, String> 
     let until = shared.runtime.now() + ENDPOINT;
     let first = before(&*shared.runtime, Some(until), events.event()).await;
     match first.unwrap_or_else(|| Err("the server does not name one".to_owned())) {
-        Ok(Decoded::Message(event)) if event.name == "endpoint" => Ok(event.data),
+        Ok(SseFrame::Message(event)) if event.name == "endpoint" => Ok(event.data),
         Ok(_) => Err("the stream does not begin with an endpoint".to_owned()),
         Err(why) => Err(format!("the stream has no endpoint: {why}")),
     }

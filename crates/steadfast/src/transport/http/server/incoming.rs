@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, StatusCode};
 use http_body::Body;
 use steadfast_proto::Moment;
-use steadfast_proto::http::{Headers, Single};
+use steadfast_proto::http::{Headers, SingleHeader};
 
 use super::load::Permit;
 use crate::runtime::Timer;
@@ -24,8 +24,8 @@ impl Headers for RequestHeaders<'_> {
 
 impl RequestHeaders<'_> {
     /// A header that may be there once.
-    pub(crate) fn single(&self, name: &str) -> Single<'_> {
-        Single::of(self, name)
+    pub(crate) fn single(&self, name: &str) -> SingleHeader<'_> {
+        SingleHeader::of(self, name)
     }
 }
 

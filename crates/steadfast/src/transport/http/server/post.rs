@@ -15,7 +15,7 @@ use steadfast_model::{ErrorObject, Method, Principal, RequestId, Revision};
 use steadfast_proto::envelope::{self, Message, Params};
 use steadfast_proto::http::headers::{self, Era};
 use steadfast_proto::http::media::{self, Accepts};
-use steadfast_proto::http::{Single, name};
+use steadfast_proto::http::{SingleHeader, name};
 use steadfast_proto::mutant;
 
 use super::body::HttpBody;
@@ -146,7 +146,7 @@ impl Shared {
                 }
                 // There is none that would have an effect: hanging up is the cancellation.
                 Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),
-                Message::Answer { .. } => reply::refuse(
+                Message::Response { .. } => reply::refuse(
                     StatusCode::BAD_REQUEST,
                     "servers of this revision ask nothing: there is nothing to answer",
                 )
@@ -161,7 +161,7 @@ impl Shared {
         match message {
             Message::Request { .. } => true,
             Message::Batch(batch) => !ids_of(*batch, self.limits.depth).is_empty(),
-            Message::Notification { .. } | Message::Answer { .. } => false,
+            Message::Notification { .. } | Message::Response { .. } => false,
         }
     }
 
@@ -172,7 +172,7 @@ impl Shared {
         }
         let tool = params.get_string("name").and_then(|name| self.server.tool(&name));
         let Some(tool) = tool.filter(|tool| !tool.mirrored().is_empty()) else { return Ok(()) };
-        tool.mirrored().check(lines, params).map_err(|mismatch| headers::Refused::from(mismatch).error())
+        tool.mirrored().check(lines, params).map_err(|mismatch| headers::HeaderError::from(mismatch).error())
     }
 
     fn legacy(
@@ -186,7 +186,7 @@ impl Shared {
         let lines = RequestHeaders(&parts.headers);
         let id = if let Message::Request { id, .. } = message { Some(id) } else { None };
         let initializes = matches!(message, Message::Request { method, .. } if *method == Method::Initialize.name());
-        if initializes && lines.single(name::SESSION_ID) == Single::Absent {
+        if initializes && lines.single(name::SESSION_ID) == SingleHeader::Absent {
             return self.open_session(runtime, parts, bytes, id).into();
         }
         let (session, principal) = match self.session_of(parts, id) {
@@ -200,7 +200,7 @@ impl Shared {
             Message::Request { id, .. } => (vec![id.clone()], false),
             Message::Batch(batch) => (ids_of(*batch, self.limits.depth), true),
             Message::Notification { method, .. } => (Vec::new(), *method == Method::Cancelled.name()),
-            Message::Answer { .. } => (Vec::new(), false),
+            Message::Response { .. } => (Vec::new(), false),
         };
         match session.submit(principal.as_ref(), bytes, &ids, sweep, permit) {
             Ok(SubmitResult::Waiting(waiting)) => Decision::Wait(waiting),
@@ -252,7 +252,7 @@ impl Shared {
     /// GET: a stream of what belongs to no request, or the rest of one that was cut.
     pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpBody> {
         let lines = RequestHeaders(&parts.headers);
-        if is_modern(&lines) {
+        if is_stateless(&lines) {
             return reply::not_allowed("POST");
         }
         if !Accepts::of(&lines).events {
@@ -263,9 +263,9 @@ impl Shared {
             Err(response) => return *response,
         };
         let stream = match lines.single(name::LAST_EVENT_ID) {
-            Single::Absent => session.listen(),
-            Single::Value(id) => session.resume(id),
-            Single::Repeated | Single::Unreadable => Err(steadfast_proto::http::resume::UnknownEvent),
+            SingleHeader::Absent => session.listen(),
+            SingleHeader::Value(id) => session.resume(id),
+            SingleHeader::Repeated | SingleHeader::Unreadable => Err(steadfast_proto::http::resume::UnknownEvent),
         };
         match stream {
             Ok(stream) => reply::events(HttpBody::session(stream)),
@@ -278,7 +278,7 @@ impl Shared {
 
     /// DELETE: the client is done with a session.
     pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpBody> {
-        if is_modern(&RequestHeaders(&parts.headers)) {
+        if is_stateless(&RequestHeaders(&parts.headers)) {
             return reply::not_allowed("POST");
         }
         match self.session_of(parts, None) {
@@ -307,18 +307,19 @@ impl Shared {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
         };
         match lines.single(name::PROTOCOL_VERSION) {
-            Single::Absent => {}
-            Single::Value(version) if Revision::parse(version).is_some_and(|revision| !revision.is_modern()) => {}
+            SingleHeader::Absent => {}
+            SingleHeader::Value(version)
+                if Revision::parse(version).is_some_and(|revision| !revision.is_stateless()) => {}
             _ => return refuse("MCP-Protocol-Version names no revision that a session can have"),
         }
         let session = match lines.single(name::SESSION_ID) {
-            Single::Value(session) => session,
-            Single::Absent => {
+            SingleHeader::Value(session) => session,
+            SingleHeader::Absent => {
                 return refuse(
                     "Mcp-Session-Id is missing: begin with initialize, or write requests in revision 2026-07-28",
                 );
             }
-            Single::Repeated | Single::Unreadable => return refuse("Mcp-Session-Id must be there once"),
+            SingleHeader::Repeated | SingleHeader::Unreadable => return refuse("Mcp-Session-Id must be there once"),
         };
         let principal = self.options.principal(parts);
         let found = self.sessions.find(session).filter(|session| session.belongs_to(principal.as_ref()));
@@ -334,9 +335,9 @@ fn session_gone(id: Option<&RequestId>) -> Response<HttpBody> {
 }
 
 /// The methods of the endpoint depend on the era, and what has no body says it in its header alone.
-fn is_modern(lines: &RequestHeaders<'_>) -> bool {
-    matches!(lines.single(name::PROTOCOL_VERSION), Single::Value(version)
-        if Revision::parse(version).is_some_and(Revision::is_modern))
+fn is_stateless(lines: &RequestHeaders<'_>) -> bool {
+    matches!(lines.single(name::PROTOCOL_VERSION), SingleHeader::Value(version)
+        if Revision::parse(version).is_some_and(Revision::is_stateless))
 }
 
 const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";

@@ -10,7 +10,7 @@ use http::{Method as HttpMethod, Request, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::ErrorObject;
 use steadfast_proto::connection::{Hello, Limits};
-use steadfast_proto::http::guard::{Barred, Guard};
+use steadfast_proto::http::guard::{Guard, Rejection};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -133,8 +133,8 @@ impl Shared {
         let authority = parts.uri.authority().map(http::uri::Authority::as_str);
         match self.guard.check(&RequestHeaders(&parts.headers), authority) {
             Ok(()) => {}
-            Err(Barred::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
-            Err(Barred::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),
+            Err(Rejection::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
+            Err(Rejection::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),
         }
         let Some(runtime) = self.runtime().map(Arc::clone) else {
             let error = ErrorObject::internal("the service was called outside of a tokio runtime");

@@ -86,7 +86,7 @@ async fn no_call_was_sent_when_connecting_fails() {
 #[tokio::test]
 async fn a_server_that_dies_within_its_response_to_initialize_has_closed_the_connection() {
     for (era, method) in
-        [(Era::Modern, "server/discover"), (Era::Handshake(steadfast::Revision::LATEST_LEGACY), "initialize")]
+        [(Era::Modern, "server/discover"), (Era::Handshake(steadfast::Revision::LATEST_STATEFUL), "initialize")]
     {
         let (here, there) = memory::pair(1 << 16);
         let connecting = tokio::spawn(Client::connect(here).era(era).into_future());

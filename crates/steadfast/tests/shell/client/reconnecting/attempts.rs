@@ -225,7 +225,7 @@ async fn a_server_without_a_response_to_the_probe_gets_a_handshake_also_when_rec
     });
     let connecting = site.connecting().era(Era::Any).opening_timeout(Duration::from_secs(1));
     let client = soon(connecting.into_future()).await.unwrap();
-    assert!(!client.revision().is_modern());
+    assert!(!client.revision().is_stateless());
     site.cut();
     soon(client.closed()).await;
     soon(client.list_tools()).await.unwrap();

@@ -12,7 +12,7 @@ use http::StatusCode;
 use http::header::CONTENT_ENCODING;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallEnd, CallKey};
-use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_proto::envelope::{self, Message, ResponseBody};
 use steadfast_proto::http::name;
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot};
@@ -265,8 +265,8 @@ impl MessagePost {
     /// What a message is to the one that this carries. One that is too deep is for the engine to judge.
     fn classify(&self, message: &[u8]) -> Relation {
         match envelope::read(message, self.shared.depth) {
-            Ok(Message::Answer { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Relation::Answer,
-            Ok(Message::Answer { id: None, body: AnswerBody::Error(error) }) if self.call.is_some() => {
+            Ok(Message::Response { id: Some(id), .. }) if Some(&id) == self.outgoing.id.as_ref() => Relation::Answer,
+            Ok(Message::Response { id: None, body: ResponseBody::Error(error) }) if self.call.is_some() => {
                 serde_json::from_str(error).map_or(Relation::Other, |error| Relation::Refusal(CallEnd::Refused(error)))
             }
             _ => Relation::Other,

@@ -5,7 +5,7 @@ use http::header::LOCATION;
 use serde_json::json;
 use steadfast_model::{ErrorObject, code};
 use steadfast_proto::connection::CallEnd;
-use steadfast_proto::envelope::{self, AnswerBody, Message};
+use steadfast_proto::envelope::{self, Message, ResponseBody};
 use steadfast_proto::mutant;
 
 use super::{DriverEvent, MessagePost};
@@ -38,7 +38,7 @@ impl MessagePost {
         // If it is too long, or breaks off, there is still the status.
         let body = body_of(response, self.shared.longest).await.unwrap_or_default();
         let (is_under_its_id, error) = match envelope::read(&body, self.shared.depth) {
-            Ok(Message::Answer { id, body: AnswerBody::Error(error) }) => {
+            Ok(Message::Response { id, body: ResponseBody::Error(error) }) => {
                 (id.is_some() && id == self.outgoing.id, serde_json::from_str(error).ok())
             }
             _ => (false, None),

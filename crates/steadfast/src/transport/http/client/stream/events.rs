@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use steadfast_proto::frame::sse::{Decoded, SseDecoder};
+use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 use steadfast_proto::mutant;
 
 use crate::transport::http::client::fetch::{FetchResponse, piece_of};
@@ -43,30 +43,30 @@ impl Events {
     pub(crate) async fn next(&mut self) -> StreamEvent {
         loop {
             match self.event().await {
-                Ok(Decoded::TooLong) => return StreamEvent::TooLong,
+                Ok(SseFrame::TooLong) => return StreamEvent::TooLong,
                 // Events without data set the id, and others are of no concern to us.
-                Ok(Decoded::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
-                Ok(Decoded::Message(event)) => return StreamEvent::Message(event.data),
+                Ok(SseFrame::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
+                Ok(SseFrame::Message(event)) => return StreamEvent::Message(event.data),
                 Err(why) => return StreamEvent::End(why),
             }
         }
     }
 
     /// The next event of any name; an error at the end.
-    pub(crate) async fn event(&mut self) -> Result<Decoded, String> {
+    pub(crate) async fn event(&mut self) -> Result<SseFrame, String> {
         loop {
             let mut rest: &[u8] = &self.piece;
             let decoded = self.decoder.next(&mut rest);
             let taken = self.piece.len() - rest.len();
             self.piece = self.piece.split_off(taken);
             match decoded {
-                Some(Decoded::TooLong) if std::mem::take(&mut self.told_too_long) => continue,
+                Some(SseFrame::TooLong) if std::mem::take(&mut self.told_too_long) => continue,
                 Some(decoded) => return Ok(decoded),
                 None => {}
             }
             if self.decoder.is_too_long() && !self.told_too_long {
                 self.told_too_long = true;
-                return Ok(Decoded::TooLong);
+                return Ok(SseFrame::TooLong);
             }
             match piece_of(&mut self.response).await {
                 Some(Ok(piece)) => self.piece = piece,

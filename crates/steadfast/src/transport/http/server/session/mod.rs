@@ -181,7 +181,7 @@ impl Session {
 
     /// Whether its revision has batches.
     pub(crate) fn takes_batches(&self) -> bool {
-        self.lock().engine.connection.peer().is_some_and(|peer| peer.revision == Revision::V2025_03_26)
+        self.lock().engine.connection.peer().is_some_and(|peer| peer.revision.has_batches())
     }
 
     /// Whether its handshake was done.
@@ -436,7 +436,7 @@ impl State {
     /// Whether clients of this revision expect an event without a message. Older ones would take it for a message that they
     /// cannot read.
     fn primes(&self) -> bool {
-        self.engine.connection.peer().is_some_and(|peer| peer.revision == Revision::V2025_11_25)
+        self.engine.connection.peer().is_some_and(|peer| peer.revision.has_priming_events())
     }
 
     /// Ends a POST whose requests have all ended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use steadfast_proto::http::resume::{Cursor, Read};
+use steadfast_proto::http::resume::{Cursor, CursorRead};
 use steadfast_proto::mutant;
 
 use super::{Destination, Post, Session, State};
@@ -130,13 +130,13 @@ impl SessionStream {
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.session.lock();
         match state.log.read(&mut self.cursor) {
-            Read::Event(event) => {
+            CursorRead::Event(event) => {
                 self.keep_alive.spoken();
                 return Poll::Ready(Some(event));
             }
-            Read::Ended | Read::Superseded | Read::Lost => return Poll::Ready(None),
-            Read::Waiting if state.over => return Poll::Ready(None),
-            Read::Waiting => {}
+            CursorRead::Ended | CursorRead::Superseded | CursorRead::Lost => return Poll::Ready(None),
+            CursorRead::Waiting if state.over => return Poll::Ready(None),
+            CursorRead::Waiting => {}
         }
         state.readers.insert(self.cursor.stream(), cx.waker().clone());
         drop(state);

@@ -1,0 +1,191 @@
+//! The authenticated sender of a request.
+//!
+//! A principal is never sent to a peer. It is in this crate because two crates share the type: the one that checks tokens,
+//! and the one whose handlers read it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+use crate::Scopes;
+
+/// The authenticated sender of a request: what the authorization server says about the holder of the token. It does not contain
+/// the token itself.
+///
+/// A layer that checks tokens, such as `RequireBearer` of `steadfast-auth`, puts it into the extensions of an HTTP request.
+/// The HTTP service reads it from there, and handlers get it from `Context::principal`. Clones share their contents.
+///
+/// ```
+/// use steadfast_model::Principal;
+/// let alice = Principal::new("alice").with_scopes("files:read".parse()?);
+/// assert_eq!(alice.name(), "alice");
+/// assert!(alice.scopes().contains("files:read"));
+/// # Ok::<(), steadfast_model::InvalidScope>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Principal(Arc<Contents>);
+
+#[derive(Clone, PartialEq, Eq, Default)]
+struct Contents {
+    subject: Option<String>,
+    client: Option<String>,
+    issuer: Option<String>,
+    scopes: Scopes,
+    expires: Option<SystemTime>,
+    claims: Map<String, Value>,
+}
+
+impl Principal {
+    /// A principal that is a user, or a service, of this name.
+    pub fn new(subject: impl Into<String>) -> Self {
+        Self::of(Some(subject.into()), None)
+    }
+
+    /// A principal that is a client on its own behalf.
+    pub fn client_only(client: impl Into<String>) -> Self {
+        Self::of(None, Some(client.into()))
+    }
+
+    fn of(subject: Option<String>, client: Option<String>) -> Self {
+        Self(Arc::new(Contents { subject, client, ..Contents::default() }))
+    }
+
+    /// Who the token stands for (`sub`). Unique for its issuer only.
+    pub fn subject(&self) -> Option<&str> {
+        self.0.subject.as_deref()
+    }
+
+    /// The client that the token was issued to (`client_id`, or `azp`).
+    pub fn client(&self) -> Option<&str> {
+        self.0.client.as_deref()
+    }
+
+    /// A name for people and logs: the subject, or else the client. Not unique: see [`Principal::identity`].
+    pub fn name(&self) -> &str {
+        self.subject().or_else(|| self.client()).unwrap_or_default()
+    }
+
+    /// The authorization server that issued the token (`iss`).
+    pub fn issuer(&self) -> Option<&str> {
+        self.0.issuer.as_deref()
+    }
+
+    /// The scopes that the token carries.
+    pub fn scopes(&self) -> &Scopes {
+        &self.0.scopes
+    }
+
+    /// When the token expires.
+    pub fn expires(&self) -> Option<SystemTime> {
+        self.0.expires
+    }
+
+    /// One of the token's claims.
+    pub fn claim(&self, name: &str) -> Option<&Value> {
+        self.0.claims.get(name)
+    }
+
+    /// All of the token's claims.
+    pub fn claims(&self) -> &Map<String, Value> {
+        &self.0.claims
+    }
+
+    /// A string that is unique to this principal and stays the same when its token is renewed: issuer, subject and client.
+    /// For cache keys, and to check that a state or a session is used by the principal that it was given to.
+    pub fn identity(&self) -> String {
+        Value::from(vec![Value::from(self.issuer()), Value::from(self.subject()), Value::from(self.client())])
+            .to_string()
+    }
+
+    /// This principal with the client that the token was issued to.
+    pub fn with_client(self, client: impl Into<String>) -> Self {
+        self.change(|contents| contents.client = Some(client.into()))
+    }
+
+    /// This principal with the issuer of the token.
+    pub fn with_issuer(self, issuer: impl Into<String>) -> Self {
+        self.change(|contents| contents.issuer = Some(issuer.into()))
+    }
+
+    /// This principal with these scopes.
+    pub fn with_scopes(self, scopes: Scopes) -> Self {
+        self.change(|contents| contents.scopes = scopes)
+    }
+
+    /// This principal with the time at which the token expires.
+    pub fn with_expiry(self, expires: SystemTime) -> Self {
+        self.change(|contents| contents.expires = Some(expires))
+    }
+
+    /// This principal with these claims.
+    pub fn with_claims(self, claims: Map<String, Value>) -> Self {
+        self.change(|contents| contents.claims = claims)
+    }
+
+    fn change(mut self, change: impl FnOnce(&mut Contents)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+}
+
+/// A user of this name.
+impl From<String> for Principal {
+    fn from(subject: String) -> Self {
+        Self::new(subject)
+    }
+}
+
+/// A user of this name.
+impl From<&str> for Principal {
+    fn from(subject: &str) -> Self {
+        Self::new(subject)
+    }
+}
+
+/// The values of claims are left out: they may be personal data.
+impl fmt::Debug for Principal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Principal")
+            .field("subject", &self.0.subject)
+            .field("client", &self.0.client)
+            .field("issuer", &self.0.issuer)
+            .field("scopes", &self.0.scopes)
+            .field("expires", &self.0.expires)
+            .field("claims", &self.0.claims.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_not_taken_for_a_user_of_the_same_name() {
+        assert_ne!(Principal::new("alice").identity(), Principal::client_only("alice").identity());
+    }
+
+    #[test]
+    fn a_name_with_quotes_cannot_pass_for_another_identity() {
+        let plain = Principal::new("alice").with_client("app");
+        let sly = Principal::new("alice\",\"app");
+        assert_ne!(plain.identity(), sly.identity());
+    }
+
+    #[test]
+    fn a_renewed_token_has_the_same_identity() {
+        let first = Principal::new("alice").with_issuer("https://auth.example").with_expiry(SystemTime::UNIX_EPOCH);
+        let second = Principal::new("alice").with_issuer("https://auth.example").with_scopes("more".parse().unwrap());
+        assert_eq!(first.identity(), second.identity());
+    }
+
+    #[test]
+    fn the_values_of_claims_are_not_in_its_debug_form() {
+        let claims = Map::from_iter([("email".to_owned(), Value::from("alice@example.com"))]);
+        let shown = format!("{:?}", Principal::new("alice").with_claims(claims));
+        assert!(shown.contains("email") && !shown.contains("alice@example.com"), "{shown}");
+    }
+}

@@ -1,0 +1,308 @@
+//! Forms: the flat schemas that a user is asked to fill in.
+//!
+//! A form is relayed from server to user, so its text is preserved, including unknown keywords and the order of fields.
+//! [`FormField`] reads or builds one field.
+
+use serde::de::Deserializer;
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use crate::json::JsonObject;
+
+/// A form: an object schema whose properties are strings, numbers, booleans and choices.
+///
+/// ```
+/// use steadfast_model::{FormField, FormSchema};
+/// let form = FormSchema::new()
+///     .with_required("email", FormField::string())
+///     .with_optional("colour", FormField::choice(["red", "green"]));
+/// let names: Vec<_> = form.fields().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["email", "colour"]);
+/// assert!(form.is_required("email") && !form.is_required("colour"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FormSchema(pub JsonObject);
+
+impl Default for FormSchema {
+    fn default() -> Self {
+        let mut schema = JsonObject::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), JsonObject::new().into());
+        Self(schema)
+    }
+}
+
+impl FormSchema {
+    /// A form without fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This form with one more field, which has to be filled in.
+    pub fn with_required(mut self, name: impl Into<String>, field: FormField) -> Self {
+        let name = name.into();
+        self.insert(name.clone(), &field);
+        let required = self.0.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(required) = required {
+            required.push(name.into());
+        }
+        self
+    }
+
+    /// This form with one more field, which may stay empty.
+    pub fn with_optional(mut self, name: impl Into<String>, field: FormField) -> Self {
+        self.insert(name.into(), &field);
+        self
+    }
+
+    /// The fields in their order. Properties that cannot be form fields are skipped.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, FormField)> {
+        let properties = self.0.get("properties").and_then(Value::as_object);
+        properties
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, schema)| Some((name.as_str(), FormField::deserialize(schema).ok()?)))
+    }
+
+    /// True if the field has to be filled in.
+    pub fn is_required(&self, name: &str) -> bool {
+        let required = self.0.get("required").and_then(Value::as_array);
+        required.into_iter().flatten().any(|entry| entry.as_str() == Some(name))
+    }
+
+    /// Adds the default values of fields that are missing in an answer.
+    ///
+    /// ```
+    /// use steadfast_model::{FormField, FormSchema, JsonObject};
+    /// let form = FormSchema::new().with_optional("days", FormField::integer().with_default(3));
+    /// let mut answer = JsonObject::new();
+    /// form.fill_in_defaults(&mut answer);
+    /// assert_eq!(answer["days"], 3);
+    /// ```
+    pub fn fill_in_defaults(&self, answer: &mut JsonObject) {
+        let properties = self.0.get("properties").and_then(Value::as_object);
+        for (name, field) in properties.into_iter().flatten() {
+            if let (Some(default), false) = (field.get("default"), answer.contains_key(name)) {
+                answer.insert(name.clone(), default.clone());
+            }
+        }
+    }
+
+    fn insert(&mut self, name: String, field: &FormField) {
+        let properties = self.0.entry("properties").or_insert_with(|| JsonObject::new().into());
+        if let (Value::Object(properties), Ok(schema)) = (properties, serde_json::to_value(field)) {
+            properties.insert(name, schema);
+        }
+    }
+}
+
+/// One field of a form.
+///
+/// ```
+/// use steadfast_model::{FormField, FormKind};
+/// let field: FormField = serde_json::from_str(r#"{"type":"string","enum":["a","b"],"title":"Pick"}"#).unwrap();
+/// assert_eq!(field.title.as_deref(), Some("Pick"));
+/// assert!(matches!(field.kind, FormKind::Choice { .. }));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FormField {
+    /// The display name.
+    pub title: Option<String>,
+    /// Its description.
+    pub description: Option<String>,
+    /// Its type.
+    pub kind: FormKind,
+}
+
+/// The type of a field.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FormKind {
+    /// A string.
+    #[non_exhaustive]
+    Text {
+        /// Minimum length.
+        min_length: Option<u64>,
+        /// Maximum length.
+        max_length: Option<u64>,
+        /// `email`, `uri`, `date` or `date-time`.
+        format: Option<String>,
+        /// The default value.
+        default: Option<String>,
+    },
+    /// A number.
+    #[non_exhaustive]
+    Number {
+        /// True if it has to be an integer.
+        integer: bool,
+        /// Minimum.
+        minimum: Option<Number>,
+        /// Maximum.
+        maximum: Option<Number>,
+        /// The default value.
+        default: Option<Number>,
+    },
+    /// A boolean.
+    #[non_exhaustive]
+    Boolean {
+        /// The default value.
+        default: Option<bool>,
+    },
+    /// One of several options.
+    #[non_exhaustive]
+    Choice {
+        /// The options.
+        options: Vec<FormOption>,
+        /// The default choice.
+        default: Option<String>,
+    },
+    /// Any of several options (since 2025-11-25).
+    #[non_exhaustive]
+    Choices {
+        /// The options.
+        options: Vec<FormOption>,
+        /// Minimum number of choices.
+        min_items: Option<u64>,
+        /// Maximum number of choices.
+        max_items: Option<u64>,
+        /// The default choice.
+        default: Option<Vec<String>>,
+    },
+}
+
+/// One option of a choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FormOption {
+    /// The value of the answer.
+    pub value: String,
+    /// The display name, if it differs from the value.
+    pub title: Option<String>,
+}
+
+impl FormOption {
+    /// An option whose display name is its value.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self { value: value.into(), title: None }
+    }
+
+    /// This option with a display name.
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for FormOption {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl FormField {
+    /// A field of that kind.
+    pub fn new(kind: FormKind) -> Self {
+        Self { title: None, description: None, kind }
+    }
+
+    /// Any text.
+    pub fn string() -> Self {
+        Self::new(FormKind::Text { min_length: None, max_length: None, format: None, default: None })
+    }
+
+    /// A text of a format: `email`, `uri`, `date` or `date-time`.
+    pub fn formatted(format: impl Into<String>) -> Self {
+        let format = Some(format.into());
+        Self::new(FormKind::Text { min_length: None, max_length: None, format, default: None })
+    }
+
+    /// Any number.
+    pub fn number() -> Self {
+        Self::new(FormKind::Number { integer: false, minimum: None, maximum: None, default: None })
+    }
+
+    /// Any integer.
+    pub fn integer() -> Self {
+        Self::new(FormKind::Number { integer: true, minimum: None, maximum: None, default: None })
+    }
+
+    /// A boolean.
+    pub fn boolean() -> Self {
+        Self::new(FormKind::Boolean { default: None })
+    }
+
+    /// One of these options.
+    pub fn choice<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
+        let options = options.into_iter().map(Into::into).collect();
+        Self::new(FormKind::Choice { options, default: None })
+    }
+
+    /// Any of these options.
+    pub fn choices<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
+        let options = options.into_iter().map(Into::into).collect();
+        Self::new(FormKind::Choices { options, min_items: None, max_items: None, default: None })
+    }
+
+    /// This field with a display name.
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// This field with a description.
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// This field with a default value. A value that does not fit the field is ignored.
+    ///
+    /// ```
+    /// use steadfast_model::FormField;
+    /// let field = FormField::integer().with_range(1, 9).with_default(3);
+    /// assert_eq!(serde_json::to_string(&field).unwrap(), r#"{"type":"integer","minimum":1,"maximum":9,"default":3}"#);
+    /// ```
+    pub fn with_default(mut self, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        let text = || value.as_str().map(str::to_owned);
+        match &mut self.kind {
+            FormKind::Text { default, .. } | FormKind::Choice { default, .. } => *default = text(),
+            FormKind::Number { default, .. } => *default = value.as_number().cloned(),
+            FormKind::Boolean { default } => *default = value.as_bool(),
+            FormKind::Choices { default, .. } => *default = Vec::deserialize(value).ok(),
+        }
+        self
+    }
+
+    /// This text with its shortest and longest length. Other fields have none.
+    pub fn with_length(mut self, shortest: u64, longest: u64) -> Self {
+        if let FormKind::Text { min_length, max_length, .. } = &mut self.kind {
+            (*min_length, *max_length) = (Some(shortest), Some(longest));
+        }
+        self
+    }
+
+    /// This number with its least and greatest value. Other fields have none.
+    pub fn with_range(mut self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
+        if let FormKind::Number { minimum, maximum, .. } = &mut self.kind {
+            (*minimum, *maximum) = (least.into().as_number().cloned(), greatest.into().as_number().cloned());
+        }
+        self
+    }
+
+    /// These choices with the fewest and the most that may be made. Other fields have none.
+    pub fn with_count(mut self, fewest: u64, most: u64) -> Self {
+        if let FormKind::Choices { min_items, max_items, .. } = &mut self.kind {
+            (*min_items, *max_items) = (Some(fewest), Some(most));
+        }
+        self
+    }
+}
+
+mod wire;
+
+#[cfg(test)]
+mod tests;

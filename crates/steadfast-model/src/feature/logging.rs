@@ -1,0 +1,129 @@
+//! Log messages that a server sends to its client.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::message::meta::Meta;
+use crate::setters::setters;
+
+/// How severe a log message is: the levels of syslog (RFC 5424), least severe first.
+///
+/// ```
+/// use steadfast_model::LoggingLevel;
+/// assert!(LoggingLevel::Error > LoggingLevel::Info);
+/// assert_eq!(serde_json::to_string(&LoggingLevel::Emergency).unwrap(), r#""emergency""#);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoggingLevel {
+    /// Details for debugging.
+    Debug,
+    /// Normal operation.
+    Info,
+    /// Normal, but significant.
+    Notice,
+    /// Something may go wrong soon.
+    Warning,
+    /// Something went wrong.
+    Error,
+    /// A component has failed.
+    Critical,
+    /// A person has to act now.
+    Alert,
+    /// The system is unusable.
+    Emergency,
+}
+
+impl LoggingLevel {
+    /// Every level, least severe first.
+    pub const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
+    /// The level's name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}
+
+impl fmt::Display for LoggingLevel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// The parameters of `notifications/message`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LoggingMessageParams {
+    /// How severe it is.
+    pub level: LoggingLevel,
+    /// The name of the logger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logger: Option<String>,
+    /// The message: a string or any other value.
+    pub data: Value,
+    /// Metadata.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl LoggingMessageParams {
+    /// A message of that severity.
+    pub fn new(level: LoggingLevel, data: impl Into<Value>) -> Self {
+        Self { level, logger: None, data: data.into(), meta: None }
+    }
+}
+
+setters!(LoggingMessageParams { with_logger(logger: String), with_meta(meta: Meta) });
+
+/// The parameters of `logging/setLevel` (revisions with a handshake; newer requests carry the level in `_meta`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SetLevelParams {
+    /// The least severe messages that the client wants.
+    pub level: LoggingLevel,
+    /// Metadata.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl SetLevelParams {
+    /// Asks for messages of that severity and above.
+    pub fn new(level: LoggingLevel) -> Self {
+        Self { level, meta: None }
+    }
+}
+
+setters!(SetLevelParams { with_meta(meta: Meta) });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_ordered_and_named_as_on_the_wire() {
+        assert!(LoggingLevel::ALL.is_sorted());
+        for level in LoggingLevel::ALL {
+            assert_eq!(serde_json::to_value(level).unwrap(), level.as_str());
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! URI templates (RFC 6570): expanded with values to a URI, and matched against a URI to extract the values.
+//!
+//! Every template of the RFC can be expanded, with lists, pairs, prefixes and explosions. Matching is the reverse of it:
+//! what a template expands to is matched by it, with the values that it was expanded with, as far as the URI tells them
+//! apart. A URI that differs from the expansion may match too if it is equivalent: with a character encoded that need not be,
+//! for example.
+//!
+//! The values of a match are decoded, and safe to use as part of a path: none contains a `..` segment or a NUL, and a slash
+//! only where the template allows one. A URI with other values does not match.
+
+mod expand;
+mod matching;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use crate::json::JsonObject;
+
+/// A URI template.
+///
+/// ```
+/// use serde_json::json;
+/// use steadfast_model::UriTemplate;
+///
+/// let template: UriTemplate = "weather://{city}/days{?count}".parse().unwrap();
+/// let values = template.match_uri("weather://S%C3%A3o%20Paulo/days?count=3").unwrap();
+/// assert_eq!(json!(values), json!({ "city": "São Paulo", "count": "3" }));
+/// assert_eq!(template.expand(&values), "weather://S%C3%A3o%20Paulo/days?count=3");
+/// assert_eq!(template.match_uri("weather://../days"), None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UriTemplate {
+    text: String,
+    parts: Vec<Part>,
+}
+
+/// Why a template is invalid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateError {
+    at: usize,
+    what: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Part {
+    /// Literal text, percent-encoded as in a URI.
+    Literal(String),
+    Expression(Operator, Vec<Variable>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Variable {
+    name: String,
+    modifier: Modifier,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Modifier {
+    Whole,
+    /// Only this many characters of the value.
+    Prefix(usize),
+    /// Each member of a list or object on its own.
+    Explode,
+}
+
+/// The operator of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Operator {
+    Simple,
+    Reserved,
+    Fragment,
+    Label,
+    Path,
+    Parameter,
+    Query,
+    Continuation,
+}
+
+impl Operator {
+    /// The text before the first value.
+    fn first(self) -> &'static str {
+        match self {
+            Self::Simple | Self::Reserved => "",
+            Self::Fragment => "#",
+            Self::Label => ".",
+            Self::Path => "/",
+            Self::Parameter => ";",
+            Self::Query => "?",
+            Self::Continuation => "&",
+        }
+    }
+
+    /// The separator between values.
+    fn separator(self) -> char {
+        match self {
+            Self::Simple | Self::Reserved | Self::Fragment => ',',
+            Self::Label => '.',
+            Self::Path => '/',
+            Self::Parameter => ';',
+            Self::Query | Self::Continuation => '&',
+        }
+    }
+
+    /// Whether values are written with their names.
+    fn is_named(self) -> bool {
+        matches!(self, Self::Parameter | Self::Query | Self::Continuation)
+    }
+
+    /// Whether a value may contain reserved characters.
+    fn allows_reserved(self) -> bool {
+        matches!(self, Self::Reserved | Self::Fragment)
+    }
+}
+
+impl UriTemplate {
+    /// The template as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The names of its variables, in order; one that occurs twice is listed twice.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let expressions = self.parts.iter().filter_map(|part| match part {
+            Part::Expression(_, variables) => Some(variables),
+            Part::Literal(_) => None,
+        });
+        expressions.flatten().map(|variable| variable.name.as_str())
+    }
+
+    /// The URI with these values: strings, numbers, and lists and objects of these. A value that is absent, `null` or an empty
+    /// list is left out.
+    pub fn expand(&self, values: &JsonObject) -> String {
+        expand::expand(&self.parts, values)
+    }
+
+    /// The values that a URI has for the variables, decoded: text, or a list where the template explodes it. A variable
+    /// without a value in the URI is absent. `None` if the URI does not match the template, or a value is not safe to use in a
+    /// path.
+    pub fn match_uri(&self, uri: &str) -> Option<JsonObject> {
+        matching::match_uri(&self.parts, uri)
+    }
+}
+
+impl fmt::Display for UriTemplate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} at character {}", self.what, self.at)
+    }
+}
+
+impl std::error::Error for TemplateError {}

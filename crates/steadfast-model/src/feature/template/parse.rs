@@ -1,0 +1,80 @@
+//! The parser of templates.
+
+use std::str::FromStr;
+
+use super::expand::{Allowed, encode};
+use super::{Modifier, Operator, Part, TemplateError, UriTemplate, Variable};
+
+/// The RFC allows prefixes of up to four digits.
+const LONGEST_PREFIX: usize = 9_999;
+
+impl FromStr for UriTemplate {
+    type Err = TemplateError;
+
+    fn from_str(text: &str) -> Result<Self, TemplateError> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let at = text.len() - rest.len();
+            let fault = |offset: usize, what| {
+                let before = text.get(..at + offset).unwrap_or(text);
+                TemplateError { at: before.chars().count() + 1, what }
+            };
+            if let Some(inside) = rest.strip_prefix('{') {
+                let (expression, behind) =
+                    inside.split_once('}').ok_or_else(|| fault(0, "a brace that is not closed"))?;
+                parts.push(read_expression(expression).map_err(|what| fault(1, what))?);
+                rest = behind;
+                continue;
+            }
+            let end = rest.find('{').unwrap_or(rest.len());
+            let (literal, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            if let Some(odd) = literal.find(is_no_literal) {
+                return Err(fault(odd, "a character that cannot be part of a URI"));
+            }
+            let mut encoded = String::new();
+            encode(literal, Allowed::Reserved, &mut encoded);
+            parts.push(Part::Literal(encoded));
+            rest = behind;
+        }
+        Ok(Self { text: text.to_owned(), parts })
+    }
+}
+
+fn is_no_literal(character: char) -> bool {
+    character.is_control() || matches!(character, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '|' | '}')
+}
+
+fn read_expression(text: &str) -> Result<Part, &'static str> {
+    let operator = match text.chars().next() {
+        Some('+') => Operator::Reserved,
+        Some('#') => Operator::Fragment,
+        Some('.') => Operator::Label,
+        Some('/') => Operator::Path,
+        Some(';') => Operator::Parameter,
+        Some('?') => Operator::Query,
+        Some('&') => Operator::Continuation,
+        Some('=' | ',' | '!' | '@' | '|') => return Err("an operator that has no meaning yet"),
+        _ => Operator::Simple,
+    };
+    let list = if operator == Operator::Simple { text } else { text.get(1..).unwrap_or_default() };
+    let variables = list.split(',').map(read_variable).collect::<Result<_, _>>()?;
+    Ok(Part::Expression(operator, variables))
+}
+
+fn read_variable(text: &str) -> Result<Variable, &'static str> {
+    let (name, modifier) = if let Some(name) = text.strip_suffix('*') {
+        (name, Modifier::Explode)
+    } else if let Some((name, length)) = text.split_once(':') {
+        let digits = length.bytes().all(|byte| byte.is_ascii_digit());
+        let length = length.parse().ok().filter(|length| digits && (1..=LONGEST_PREFIX).contains(length));
+        (name, Modifier::Prefix(length.ok_or("a prefix that is not a number from 1 to 9999")?))
+    } else {
+        (text, Modifier::Whole)
+    };
+    let word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '%');
+    if !name.split('.').all(word) {
+        return Err("a variable whose name is not letters, digits and underscores");
+    }
+    Ok(Variable { name: name.to_owned(), modifier })
+}

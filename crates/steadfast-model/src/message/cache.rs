@@ -1,0 +1,89 @@
+//! How long a result may be cached, and for whom (since 2026-07-28).
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// Who may be served a cached result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Anyone: it holds nothing about a user.
+    Public,
+    /// Only the client that sent the request, under the same authorization.
+    #[default]
+    Private,
+}
+
+/// How long a result may be cached, and for whom. By default it is not cached.
+///
+/// ```
+/// use steadfast_model::{Cache, CacheScope, ListToolsResult};
+/// let list = ListToolsResult::default().with_cache(Cache::new(60_000, CacheScope::Public));
+/// assert_eq!(list.cache(), Some(Cache::new(60_000, CacheScope::Public)));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cache {
+    /// How many milliseconds it stays fresh. Zero: do not cache it.
+    pub ttl_ms: u64,
+    /// Who may be served the cached copy.
+    pub scope: CacheScope,
+}
+
+impl Cache {
+    /// That many milliseconds, for those readers.
+    pub const fn new(ttl_ms: u64, scope: CacheScope) -> Self {
+        Self { ttl_ms, scope }
+    }
+}
+
+/// Reads `ttlMs`. It is a hint: a value that is not a duration, such as a negative number, means that the result is not cached.
+pub(crate) fn read_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let said: Option<Value> = Option::deserialize(deserializer)?;
+    Ok(said.map(|said| said.as_u64().unwrap_or_default()))
+}
+
+/// Reads `cacheScope`. An unknown scope is read as private.
+pub(crate) fn read_scope<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CacheScope>, D::Error> {
+    let said: Option<Value> = Option::deserialize(deserializer)?;
+    Ok(said.map(|said| if said == "public" { CacheScope::Public } else { CacheScope::Private }))
+}
+
+/// Access to the two cache members of a result as one value.
+macro_rules! cacheable {
+    ($($type:ident),+ $(,)?) => {$(
+        impl $type {
+            /// How long this may be cached, if the result says so.
+            pub fn cache(&self) -> Option<$crate::message::cache::Cache> {
+                self.ttl_ms.map(|ttl_ms| $crate::message::cache::Cache::new(ttl_ms, self.cache_scope.unwrap_or_default()))
+            }
+
+            /// This value, to be cached that long.
+            pub fn with_cache(mut self, cache: $crate::message::cache::Cache) -> Self {
+                self.ttl_ms = Some(cache.ttl_ms);
+                self.cache_scope = Some(cache.scope);
+                self
+            }
+        }
+    )+};
+}
+
+pub(crate) use cacheable;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::tool::ListToolsResult;
+
+    #[test]
+    fn hints_that_make_no_sense_keep_nothing_and_share_nothing() {
+        for (said, cache) in [
+            (r#""ttlMs":-1,"cacheScope":"public""#, Some(Cache::new(0, CacheScope::Public))),
+            (r#""ttlMs":7,"cacheScope":"everyone""#, Some(Cache::new(7, CacheScope::Private))),
+            (r#""ttlMs":"long""#, Some(Cache::new(0, CacheScope::Private))),
+            (r#""ttlMs":null,"cacheScope":null"#, None),
+        ] {
+            let list: ListToolsResult = serde_json::from_str(&format!(r#"{{"tools":[],{said}}}"#)).unwrap();
+            assert_eq!(list.cache(), cache, "{said}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The error object of a response, and the error codes of the protocol.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::capabilities::ClientCapabilities;
+use crate::feature::elicit::{ElicitParams, ElicitUrlParams};
+use crate::revision::Revision;
+
+/// The codes that JSON-RPC and the protocol define.
+pub mod code {
+    /// The bytes are not JSON.
+    pub const PARSE_ERROR: i64 = -32700;
+    /// The JSON is not a JSON-RPC message that may be sent in this state.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// No such method, or it belongs to a capability that was not declared.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The parameters do not fit the method.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The receiver failed to process the request.
+    pub const INTERNAL_ERROR: i64 = -32603;
+    /// No such resource: revisions before 2026-07-28, which has [`INVALID_PARAMS`] instead.
+    pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// An HTTP header and the body disagree (2026-07-28).
+    pub const HEADER_MISMATCH: i64 = -32020;
+    /// The request needs a capability that the client did not declare (2026-07-28).
+    pub const MISSING_CAPABILITY: i64 = -32021;
+    /// The request names a revision that the server does not speak (2026-07-28).
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// The user has to visit a URL first (2025-11-25).
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
+}
+
+/// A JSON-RPC error object.
+///
+/// ```
+/// use steadfast_model::{ErrorObject, code};
+/// let error: ErrorObject = serde_json::from_str(r#"{"code":-32601,"message":"no such method","x":1}"#).unwrap();
+/// assert_eq!(error.code, code::METHOD_NOT_FOUND);
+/// assert_eq!(error.to_string(), "no such method (-32601)");
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ErrorObject {
+    /// The error code: see [`code`]. Peers may use any other integer.
+    pub code: i64,
+    /// One sentence for people.
+    pub message: Cow<'static, str>,
+    /// More about it, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl ErrorObject {
+    /// An error of any code.
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// This error with `data` set.
+    pub fn with_data(mut self, data: impl Into<Value>) -> Self {
+        self.data = Some(data.into());
+        self
+    }
+
+    /// The bytes are not JSON.
+    pub fn parse_error(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::PARSE_ERROR, message)
+    }
+
+    /// The JSON is not a message that may be sent in this state.
+    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::INVALID_REQUEST, message)
+    }
+
+    /// No such method.
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(code::METHOD_NOT_FOUND, format!("method not found: {}", excerpt(method)))
+    }
+
+    /// The parameters do not fit the method.
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::INVALID_PARAMS, message)
+    }
+
+    /// The receiver failed to process the request.
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::INTERNAL_ERROR, message)
+    }
+
+    /// No such resource. [`crate::era::write_error`] replaces its code where the revision has another.
+    pub fn resource_not_found(uri: &str) -> Self {
+        Self::new(code::RESOURCE_NOT_FOUND, format!("resource not found: {}", excerpt(uri)))
+            .with_data(json!({ "uri": uri }))
+    }
+
+    /// An HTTP header and the body disagree.
+    pub fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(code::HEADER_MISMATCH, message)
+    }
+
+    /// The request needs capabilities that the client did not declare.
+    pub fn missing_capability(message: impl Into<Cow<'static, str>>, required: &ClientCapabilities) -> Self {
+        let required = serde_json::to_value(required).unwrap_or_default();
+        Self::new(code::MISSING_CAPABILITY, message).with_data(json!({ "requiredCapabilities": required }))
+    }
+
+    /// The request names a revision that is not among the supported ones.
+    pub fn unsupported_version(requested: &str, supported: &[Revision]) -> Self {
+        let requested = &*excerpt(requested);
+        Self::new(code::UNSUPPORTED_VERSION, format!("unsupported protocol version: {requested}"))
+            .with_data(json!({ "requested": requested, "supported": supported }))
+    }
+
+    /// The user has to visit these URLs first (2025-11-25).
+    pub fn url_elicitation_required(message: impl Into<Cow<'static, str>>, elicitations: Vec<ElicitUrlParams>) -> Self {
+        let elicitations: Vec<_> = elicitations.into_iter().map(ElicitParams::Url).collect();
+        let elicitations = serde_json::to_value(elicitations).unwrap_or_default();
+        Self::new(code::URL_ELICITATION_REQUIRED, message).with_data(json!({ "elicitations": elicitations }))
+    }
+
+    /// True if this says that a resource does not exist, in the form of any revision.
+    pub fn is_resource_not_found(&self) -> bool {
+        let names_uri = || self.data.as_ref().is_some_and(|data| data.get("uri").is_some());
+        self.code == code::RESOURCE_NOT_FOUND || (self.code == code::INVALID_PARAMS && names_uri())
+    }
+}
+
+impl fmt::Display for ErrorObject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for ErrorObject {}
+
+/// The beginning of a text that a peer chose, short enough for an error message or a log line.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 100;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_resource_is_recognised_in_both_forms() {
+        let old = ErrorObject::resource_not_found("file:///a");
+        let new = ErrorObject { code: code::INVALID_PARAMS, ..old.clone() };
+        assert!(old.is_resource_not_found() && new.is_resource_not_found());
+        assert!(!ErrorObject::invalid_params("no such tool").is_resource_not_found());
+    }
+
+    #[test]
+    fn an_unsupported_version_names_the_supported_ones() {
+        let error = ErrorObject::unsupported_version("1.0.0", &[Revision::V2026_07_28]);
+        assert_eq!(error.data.unwrap(), json!({"requested": "1.0.0", "supported": ["2026-07-28"]}));
+    }
+
+    #[test]
+    fn codes_of_others_are_kept() {
+        let error: ErrorObject = serde_json::from_str(r#"{"code":1,"message":"","data":null}"#).unwrap();
+        assert_eq!(error.code, 1);
+        assert!(serde_json::from_str::<ErrorObject>(r#"{"message":"no code"}"#).is_err());
+    }
+}

@@ -1,0 +1,183 @@
+//! Multi round-trips (since 2026-07-28): a result that asks the client for input, and the responses that the client sends with
+//! its next attempt.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+
+use super::meta::Meta;
+use super::page::EmptyParams;
+use crate::feature::elicit::ElicitParams;
+use crate::feature::sampling::CreateMessageParams;
+use crate::feature::task::CreateTaskResult;
+use crate::json::JsonObject;
+use crate::method::Method;
+use crate::setters::setters;
+
+/// A request to the client inside a result: the server needs its response to continue.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "method", content = "params")]
+#[non_exhaustive]
+pub enum InputRequest {
+    /// Ask the user.
+    #[serde(rename = "elicitation/create")]
+    Elicit(ElicitParams),
+    /// Ask the model.
+    #[serde(rename = "sampling/createMessage")]
+    CreateMessage(CreateMessageParams),
+    /// List the roots.
+    #[serde(rename = "roots/list")]
+    ListRoots(Option<EmptyParams>),
+}
+
+impl InputRequest {
+    /// Its method.
+    pub fn method(&self) -> Method {
+        match self {
+            Self::Elicit(_) => Method::Elicit,
+            Self::CreateMessage(_) => Method::CreateMessage,
+            Self::ListRoots(_) => Method::ListRoots,
+        }
+    }
+}
+
+impl Serialize for InputRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("method", self.method().name())?;
+        match self {
+            Self::Elicit(params) => map.serialize_entry("params", params)?,
+            Self::CreateMessage(params) => map.serialize_entry("params", params)?,
+            Self::ListRoots(Some(params)) => map.serialize_entry("params", params)?,
+            Self::ListRoots(None) => {}
+        }
+        map.end()
+    }
+}
+
+/// The input requests of a result, by keys that the server chooses.
+pub type InputRequests = BTreeMap<String, InputRequest>;
+
+/// A result that asks for input: the client sends the request again with the responses.
+///
+/// ```
+/// use steadfast_model::{InputRequest, InputRequiredResult};
+/// let result = InputRequiredResult::new()
+///     .with_input_request("roots", InputRequest::ListRoots(None))
+///     .with_request_state("sealed");
+/// assert_eq!(result.input_requests.unwrap().len(), 1);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InputRequiredResult {
+    /// The input requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_requests: Option<InputRequests>,
+    /// Opaque state that the client sends back with the responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// Metadata.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl InputRequiredResult {
+    /// A result without input requests.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This value with one more input request.
+    pub fn with_input_request(mut self, key: impl Into<String>, request: InputRequest) -> Self {
+        self.input_requests.get_or_insert_default().insert(key.into(), request);
+        self
+    }
+}
+
+setters!(InputRequiredResult {
+    with_input_requests(input_requests: InputRequests),
+    with_request_state(request_state: String),
+    with_meta(meta: Meta),
+});
+
+/// The responses to the input requests of a result, by the same keys.
+///
+/// A response does not name its type: the server knows it from the request under the same key.
+///
+/// ```
+/// use steadfast_model::{InputResponses, ListRootsResult, Root};
+/// let mut responses = InputResponses::new();
+/// responses.insert("roots", &ListRootsResult::new(vec![Root::new("file:///home")])).unwrap();
+/// let roots: ListRootsResult = responses.read("roots").unwrap().unwrap();
+/// assert_eq!(roots.roots[0].uri, "file:///home");
+/// assert!(responses.read::<ListRootsResult>("other").is_none());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InputResponses(pub JsonObject);
+
+impl InputResponses {
+    /// No responses.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The response under that key, if there is one.
+    pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<Result<T, serde_json::Error>> {
+        self.0.get(key).map(T::deserialize)
+    }
+
+    /// Adds a response.
+    pub fn insert<T: Serialize>(&mut self, key: impl Into<String>, answer: &T) -> Result<(), serde_json::Error> {
+        self.0.insert(key.into(), serde_json::to_value(answer)?);
+        Ok(())
+    }
+}
+
+/// A result of any kind; `resultType` says which.
+///
+/// ```
+/// use steadfast_model::{CallToolResult, AnyResult};
+/// let old = r#"{"content":[]}"#;
+/// assert!(matches!(AnyResult::<CallToolResult>::from_json(old).unwrap(), AnyResult::Complete(_)));
+/// let new = r#"{"resultType":"input_required","requestState":"s"}"#;
+/// assert!(matches!(AnyResult::<CallToolResult>::from_json(new).unwrap(), AnyResult::InputRequired(_)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AnyResult<T> {
+    /// The result. Older revisions have no `resultType`, and this is their only kind.
+    Complete(T),
+    /// The request has to be sent again with responses to these input requests.
+    InputRequired(InputRequiredResult),
+    /// The request continues as a task.
+    Task(Box<CreateTaskResult>),
+    /// An unknown kind of result.
+    Other(String),
+}
+
+impl<T: DeserializeOwned> AnyResult<T> {
+    /// Reads the JSON text of a result.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(default, borrow, rename = "resultType")]
+            result_type: Option<std::borrow::Cow<'a, str>>,
+        }
+
+        // serde would read an array as the fields of a struct in order.
+        if !text.trim_start().starts_with('{') {
+            return Err(serde::de::Error::custom("a result must be an object"));
+        }
+        let kind: Kind<'_> = serde_json::from_str(text)?;
+        match kind.result_type.as_deref() {
+            None | Some("complete") => serde_json::from_str(text).map(Self::Complete),
+            Some("input_required") => serde_json::from_str(text).map(Self::InputRequired),
+            Some("task") => serde_json::from_str(text).map(|task| Self::Task(Box::new(task))),
+            Some(other) => Ok(Self::Other(other.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Pagination, and messages whose only member is `_meta`.
+
+use serde::{Deserialize, Serialize};
+
+use super::meta::Meta;
+use crate::setters::setters;
+
+/// The parameters of every `*/list` request. An empty cursor is a cursor: only its absence asks for the first page.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PaginatedParams {
+    /// The cursor of the page, from the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Metadata.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl PaginatedParams {
+    /// Asks for the first page.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+setters!(PaginatedParams { with_cursor(cursor: String), with_meta(meta: Meta) });
+
+/// The parameters of a message that has none of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EmptyParams {
+    /// Metadata.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl EmptyParams {
+    /// No parameters.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+setters!(EmptyParams { with_meta(meta: Meta) });
+
+/// A result without members of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EmptyResult {
+    /// Metadata.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl EmptyResult {
+    /// An empty result.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+setters!(EmptyResult { with_meta(meta: Meta) });

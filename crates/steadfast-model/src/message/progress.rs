@@ -1,0 +1,35 @@
+//! Progress of a request that is still running.
+
+use serde::{Deserialize, Serialize};
+
+use super::meta::{Meta, ProgressToken};
+use crate::setters::setters;
+
+/// The parameters of `notifications/progress`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ProgressParams {
+    /// The token that the request asked for progress under.
+    pub progress_token: ProgressToken,
+    /// The progress so far. It increases with every notification.
+    pub progress: f64,
+    /// The total, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// What is being done, for people (since 2025-03-26).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Metadata.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl ProgressParams {
+    /// Progress under that token.
+    pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
+        Self { progress_token: progress_token.into(), progress, total: None, message: None, meta: None }
+    }
+}
+
+setters!(ProgressParams { with_total(total: f64), with_message(message: String), with_meta(meta: Meta) });

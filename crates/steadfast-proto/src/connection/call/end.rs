@@ -1,0 +1,140 @@
+//! The end of a call by this side: cancelled, timed out, or closed with the connection.
+
+use steadfast_model::{CancelledParams, Method};
+
+use super::{OutboundCall, OutboundCalls, SendState};
+use crate::Moment;
+use crate::connection::timer::Purpose;
+use crate::connection::{CallEnd, CallKey, Connection, Event, Key};
+use crate::coverage::Input;
+use crate::encode;
+
+/// Commands.
+impl Connection {
+    /// Cancels a call. Nothing happens if it has ended.
+    pub fn cancel_call(&mut self, now: Moment, key: CallKey, reason: Option<&str>) {
+        self.count_input(Input::CancelCall);
+        if let Some(cancelled) = self.end_cancelled_call(key, reason, |sent| CallEnd::Cancelled { sent }) {
+            self.expect_late_answer(now, key, &cancelled);
+        }
+        self.close_if_done();
+    }
+
+    /// The transport reports the end of a call, without a message of the peer (HTTP). If the call has ended already, its late
+    /// response is not expected any more.
+    pub fn handle_call_ended(&mut self, key: CallKey, outcome: CallEnd) {
+        self.count_input(Input::CallEnded);
+        self.forget_late(key);
+        if self.end_call(key).is_some() {
+            self.events.push_back(Event::CallEnded { call: key, outcome });
+            self.close_if_done();
+        }
+    }
+}
+
+impl Connection {
+    pub(in crate::connection) fn end_timed_out_call(&mut self, now: Moment, call: CallKey) {
+        #[cfg(mutants)]
+        if crate::mutant!(TimeOutSilently) {
+            if let Some(waiting) = self.end_call(call) {
+                let sent = self.withdraw(&waiting);
+                self.events.push_back(Event::CallEnded { call, outcome: CallEnd::TimedOut { sent } });
+            }
+            return;
+        }
+        if let Some(cancelled) =
+            self.end_cancelled_call(call, Some("request timed out"), |sent| CallEnd::TimedOut { sent })
+        {
+            self.expect_late_answer(now, call, &cancelled);
+        }
+    }
+
+    /// Cancels the calls of the handler of a request.
+    pub(in crate::connection) fn cancel_calls_of(&mut self, parent: Key) {
+        let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
+        let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
+        for call in calls {
+            self.end_cancelled_call(call, Some("the request that sent it has ended"), |sent| CallEnd::Cancelled {
+                sent,
+            });
+        }
+        self.close_if_done();
+    }
+
+    /// Ends every call, because the connection closes.
+    pub(in crate::connection) fn fail_all_calls(&mut self) {
+        let mut calls: Vec<CallKey> = self.outbound.calls.keys().copied().collect();
+        if crate::mutant!(LoseWaiterOnClose) && !calls.is_empty() {
+            let lost = calls.pop();
+            lost.map(|call| self.end_call(call));
+        }
+        if crate::mutant!(IterateWhileRemoving) {
+            calls = calls.into_iter().step_by(2).collect();
+        }
+        for call in calls {
+            let Some(waiting) = self.end_call(call) else { continue };
+            let sent = self.withdraw(&waiting);
+            self.events.push_back(Event::CallEnded { call, outcome: CallEnd::Closed { sent } });
+        }
+        if crate::mutant!(IterateWhileRemoving) {
+            self.outbound = OutboundCalls::default();
+        }
+    }
+
+    /// Removes a call from the table: the only place where a call ends.
+    pub(super) fn end_call(&mut self, key: CallKey) -> Option<OutboundCall> {
+        let waiting = self.outbound.calls.remove(&key)?;
+        if let Some(count) = self.outbound.teardowns.get_mut(&waiting.method) {
+            *count = count.saturating_sub(1);
+        }
+        self.outbound.ids.remove(&waiting.id);
+        if let Some(parent) = waiting.parent {
+            self.outbound.children.remove(&(parent, key));
+        }
+        if let Some(token) = &waiting.token {
+            self.outbound.tokens.remove(token);
+        }
+        if let Some((_, when)) = waiting.timeout {
+            self.timers.clear(when, Purpose::Call(key));
+        }
+        if let Some(when) = waiting.total {
+            self.timers.clear(when, Purpose::CallTotal(key));
+        }
+        Some(waiting)
+    }
+
+    /// Ends a call by cancellation. Returns it if its late result is needed.
+    fn end_cancelled_call(
+        &mut self,
+        call: CallKey,
+        reason: Option<&str>,
+        outcome: fn(bool) -> CallEnd,
+    ) -> Option<OutboundCall> {
+        let waiting = self.end_call(call)?;
+        let sent = self.withdraw_or_cancel(&waiting, reason);
+        self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });
+        Some(waiting).filter(|waiting| sent && waiting.expects_late_answer)
+    }
+
+    /// Withdraws the frame of a call if it is still queued. Returns whether the call was sent.
+    fn withdraw(&mut self, waiting: &OutboundCall) -> bool {
+        match waiting.state {
+            SendState::Held(_) => false,
+            // The writer may have written its first byte without having reported it yet, unless writing has failed.
+            SendState::Queued(ticket) => !self.outbox.withdraw(ticket) && !self.output_failed,
+            SendState::Sent => true,
+        }
+    }
+
+    /// Withdraws a call, or sends a cancellation to the peer. Returns whether it was sent.
+    fn withdraw_or_cancel(&mut self, waiting: &OutboundCall, reason: Option<&str>) -> bool {
+        let sent = self.withdraw(waiting);
+        if (sent || crate::mutant!(CancelTheUnsent)) && waiting.cancellable && !self.stage.is_closed() {
+            let mut params = CancelledParams::new(waiting.id.clone());
+            params.reason = reason.map(str::to_owned);
+            let revision = self.revision();
+            self.outbox.push_ours(encode::notification_of(revision, Method::Cancelled, &params), waiting.parent);
+        }
+        sent
+    }
+}

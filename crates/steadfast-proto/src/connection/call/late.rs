@@ -1,0 +1,91 @@
+//! Cancelled calls whose late results are still needed.
+//!
+//! The peer may have answered a call before its cancellation arrives. Most late results are ignored. A result that is a task is
+//! not: only this side knows of that task and can cancel it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use steadfast_model::RequestId;
+
+use super::OutboundCall;
+use crate::Moment;
+use crate::connection::timer::Purpose;
+use crate::connection::{CallKey, Connection, Event};
+use crate::envelope::ResponseBody;
+
+/// How many late results are expected at once; the oldest are dropped for new ones.
+const MAX_CALLS: usize = 1_024;
+
+/// How long a late result is expected.
+const EXPIRY: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, Default)]
+pub(in crate::connection) struct LateAnswers {
+    calls: BTreeMap<CallKey, CancelledCall>,
+    /// By request id.
+    ids: BTreeMap<RequestId, CallKey>,
+}
+
+#[derive(Debug, Clone)]
+struct CancelledCall {
+    id: RequestId,
+    until: Moment,
+    /// The peer was sent a cancellation.
+    peer_notified: bool,
+}
+
+impl LateAnswers {
+    /// The call that was cancelled first.
+    fn oldest(&self) -> Option<CallKey> {
+        self.calls.iter().min_by_key(|(key, cancelled)| (cancelled.until, **key)).map(|(key, _)| *key)
+    }
+
+    pub(in crate::connection) fn iter(&self) -> impl Iterator<Item = (CallKey, &RequestId)> {
+        self.calls.iter().map(|(key, cancelled)| (*key, &cancelled.id))
+    }
+}
+
+impl Connection {
+    /// Whether the late result of a cancelled call is expected and the peer was not notified of the cancellation. A transport with
+    /// one exchange per call continues to read the response.
+    pub fn expects_late_answer(&self, key: CallKey) -> bool {
+        self.late.calls.get(&key).is_some_and(|cancelled| !cancelled.peer_notified)
+    }
+
+    /// Expects the late result of a cancelled call.
+    pub(in crate::connection) fn expect_late_answer(&mut self, now: Moment, key: CallKey, waiting: &OutboundCall) {
+        if self.stage.is_closed() || crate::mutant!(IgnoreLateTasks) {
+            return;
+        }
+        if self.late.calls.len() >= MAX_CALLS
+            && let Some(oldest) = self.late.oldest()
+        {
+            self.forget_late(oldest);
+        }
+        let until = now + EXPIRY;
+        self.timers.set(until, Purpose::LateAnswers(key));
+        self.late.ids.insert(waiting.id.clone(), key);
+        self.late
+            .calls
+            .insert(key, CancelledCall { id: waiting.id.clone(), until, peer_notified: waiting.cancellable });
+    }
+
+    /// The late result is not expected any more.
+    pub(in crate::connection) fn forget_late(&mut self, key: CallKey) {
+        if let Some(cancelled) = self.late.calls.remove(&key) {
+            self.late.ids.remove(&cancelled.id);
+            self.timers.clear(cancelled.until, Purpose::LateAnswers(key));
+        }
+    }
+
+    /// Handles a response to a cancelled call. Returns whether it is one.
+    pub(in crate::connection) fn receive_late_answer(&mut self, id: &RequestId, body: &ResponseBody<'_>) -> bool {
+        let Some(key) = self.late.ids.get(id).copied() else { return false };
+        self.forget_late(key);
+        if let ResponseBody::Result(result) = *body {
+            self.events.push_back(Event::LateResult(result.into()));
+        }
+        true
+    }
+}

@@ -1,0 +1,255 @@
+//! Calls of ours to the peer.
+//!
+//! ```text
+//!   Held --> Queued --> Sent --+--> Answered, Refused, Unreadable   by the peer
+//!     |         |              +--> Cancelled, TimedOut             by us; the peer is notified
+//!     +---------+--------------+--> Closed                          with the connection
+//! ```
+//!
+//! Held: the peer is not ready for requests. Queued: in the outbox; a call that is cancelled here was never sent, and its frame
+//! is withdrawn. Sent: its first byte was written. Every end says whether the call was sent (L10).
+
+mod end;
+mod late;
+mod listen;
+mod response;
+
+pub(in crate::connection) use late::LateAnswers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use steadfast_model::{Capability, Method, ProgressToken, RequestId, Revision};
+
+use super::Connection;
+use super::handshake::Hello;
+use super::key::{CallKey, Key};
+use super::outbox::Ticket;
+use super::timer::Purpose;
+use crate::Moment;
+use crate::coverage::{self, Input};
+use crate::encode;
+
+/// A call to send.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Call {
+    /// Its method.
+    pub method: Method,
+    /// Its parameters: the text of a JSON object.
+    pub params: Option<Box<str>>,
+    /// The request whose handler sends the call; when that request is cancelled, so is the call.
+    pub parent: Option<Key>,
+    /// How long to wait for the response or for progress.
+    pub timeout: Option<Duration>,
+    /// How long to wait for the response, whatever progress is reported.
+    pub total_timeout: Option<Duration>,
+    /// The token under which `params._meta` asks for progress.
+    pub progress_token: Option<ProgressToken>,
+    /// Whether the peer is notified when the call is cancelled. False for `initialize` and for the first `server/discover`.
+    pub cancellable: bool,
+    /// Whether its result is needed even if the call is cancelled: the result may be a task, which only this side can cancel.
+    /// It is reported as [`Event::LateResult`](super::Event::LateResult).
+    pub expects_late_answer: bool,
+}
+
+impl Call {
+    /// A call with no timeout.
+    pub fn new(method: Method, params: Option<Box<str>>) -> Self {
+        Self {
+            method,
+            params,
+            parent: None,
+            timeout: None,
+            total_timeout: None,
+            progress_token: None,
+            cancellable: true,
+            expects_late_answer: false,
+        }
+    }
+}
+
+/// Why a call was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallRefused {
+    /// The connection is closed, or closing.
+    Closed,
+    /// The connection is not open, or the revision of the peer has no such request.
+    NotInRevision,
+    /// The peer has not declared the capability that the method needs.
+    MissingCapability(Capability),
+    /// The limit of calls is reached.
+    TooMany,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(in crate::connection) struct OutboundCalls {
+    calls: BTreeMap<CallKey, OutboundCall>,
+    /// By request id.
+    ids: BTreeMap<RequestId, CallKey>,
+    tokens: BTreeMap<RequestId, CallKey>,
+    /// The calls of each handler.
+    children: BTreeSet<(Key, CallKey)>,
+    /// How many of `calls` are of each method that ends a task or subscription: each of these methods has its own limit.
+    teardowns: BTreeMap<Method, usize>,
+    next_id: i64,
+}
+
+impl OutboundCalls {
+    pub(in crate::connection) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// The last id that was used.
+    pub(in crate::connection) fn next_id(&self) -> i64 {
+        self.next_id
+    }
+
+    pub(in crate::connection) fn iter(&self) -> impl Iterator<Item = (CallKey, &OutboundCall)> {
+        self.calls.iter().map(|(key, waiting)| (*key, waiting))
+    }
+}
+
+/// A call that waits for its response.
+#[derive(Debug, Clone)]
+pub(in crate::connection) struct OutboundCall {
+    pub(in crate::connection) id: RequestId,
+    pub(in crate::connection) method: Method,
+    pub(in crate::connection) parent: Option<Key>,
+    pub(in crate::connection) cancellable: bool,
+    expects_late_answer: bool,
+    token: Option<RequestId>,
+    pub(in crate::connection) state: SendState,
+    timeout: Option<(Duration, Moment)>,
+    total: Option<Moment>,
+}
+
+impl OutboundCall {
+    /// How long it waits for an answer or for progress.
+    pub(in crate::connection) fn timeout_length(&self) -> Option<Duration> {
+        self.timeout.map(|(length, _)| length)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::connection) enum SendState {
+    Held(Vec<u8>),
+    Queued(Ticket),
+    Sent,
+}
+
+/// Commands.
+impl Connection {
+    /// Sends a call to the peer. Its end is an [`Event::CallEnded`](super::Event::CallEnded).
+    pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), CallRefused> {
+        self.count_input(Input::Call);
+        let called = self.check_call(&call).and_then(|()| self.open_call(now, key, call));
+        called.inspect_err(|refused| coverage::effect(refused))
+    }
+}
+
+impl Connection {
+    fn check_call(&self, call: &Call) -> Result<(), CallRefused> {
+        let Some(peer) = &self.peer else {
+            // A client may call before any handshake: this is how it discovers the revisions of the server.
+            let is_stateless = || Revision::stateless().iter().any(|revision| call.method.from_client_in(*revision));
+            let is_opening_call = matches!(*self.hello, Hello::Client(_)) && is_stateless();
+            return if is_opening_call { Ok(()) } else { Err(CallRefused::NotInRevision) };
+        };
+        let revision =
+            call.parent.and_then(|key| self.running(key)).map_or(peer.revision, |inbound| inbound.peer.revision);
+        if !self.hello.may_send(call.method, revision) {
+            return Err(CallRefused::NotInRevision);
+        }
+        let needed = call.method.capability().filter(|capability| capability.exists_in(revision));
+        let declared = |capability| match &*self.hello {
+            Hello::Server(_) => peer.client_capabilities.has(capability),
+            Hello::Client(_) => peer.server_capabilities.has(capability),
+        };
+        match needed {
+            Some(capability) if !declared(capability) => Err(CallRefused::MissingCapability(capability)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(in crate::connection) fn open_call(
+        &mut self,
+        now: Moment,
+        key: CallKey,
+        call: Call,
+    ) -> Result<(), CallRefused> {
+        // A handler that still runs during a shutdown may call the peer; one whose request has ended may not.
+        let orphaned = call.parent.is_some_and(|parent| !self.is_open(parent));
+        if self.refuses_calls() || orphaned {
+            return Err(CallRefused::Closed);
+        }
+        // Requests that end a task or subscription have their own limit: a full table must not prevent the cancellation of a task, and
+        // slow responses to cancellations must not prevent other calls.
+        let teardowns = &self.outbound.teardowns;
+        let same_limit = match teardowns.get(&call.method) {
+            Some(count) => *count,
+            None if call.method.is_teardown() => 0,
+            None if crate::mutant!(ShareRoom) => self.outbound.len(),
+            None => self.outbound.len().saturating_sub(teardowns.values().sum()),
+        };
+        let fewer = usize::from(crate::mutant!(LowerCallLimit));
+        if same_limit + fewer >= self.limits.calls {
+            return Err(CallRefused::TooMany);
+        }
+        if !(crate::mutant!(RepeatIds) && self.outbound.next_id % 4 == 3) {
+            self.outbound.next_id += 1;
+        }
+        let id = RequestId::from(self.outbound.next_id);
+        let body = encode::request(&id, call.method.name(), call.params.as_deref());
+        let ready = self.initialized || matches!(*self.hello, Hello::Client(_)) || call.method == Method::Ping;
+        let state = if ready {
+            SendState::Queued(self.outbox.push_call(body, key, call.parent))
+        } else {
+            SendState::Held(body)
+        };
+        let timeout = call.timeout.map(|timeout| (timeout, now + timeout));
+        let total = call.total_timeout.map(|total| now + total);
+        if let Some((_, when)) = timeout {
+            self.timers.set(when, Purpose::Call(key));
+        }
+        if let Some(when) = total {
+            self.timers.set(when, Purpose::CallTotal(key));
+        }
+        let token = call.progress_token.clone().map(|token| token.0);
+        if let Some(token) = &token {
+            self.outbound.tokens.insert(token.clone(), key);
+        }
+        self.outbound.ids.insert(id.clone(), key);
+        if let Some(parent) = call.parent {
+            self.outbound.children.insert((parent, key));
+        }
+        let Call { method, parent, cancellable, expects_late_answer, .. } = call;
+        if method.is_teardown() {
+            *self.outbound.teardowns.entry(method).or_default() += 1;
+        }
+        let waiting =
+            OutboundCall { id, method, parent, cancellable, expects_late_answer, token, state, timeout, total };
+        self.outbound.calls.insert(key, waiting);
+        Ok(())
+    }
+
+    pub(in crate::connection) fn mark_sent(&mut self, key: CallKey) {
+        if crate::mutant!(ForgetWhatWasSent) {
+            return;
+        }
+        if let Some(waiting) = self.outbound.calls.get_mut(&key) {
+            waiting.state = SendState::Sent;
+        }
+    }
+
+    /// The peer is ready: held calls are queued.
+    pub(in crate::connection) fn send_held_calls(&mut self) {
+        for (key, waiting) in &mut self.outbound.calls {
+            if let SendState::Held(body) = &mut waiting.state {
+                let body = std::mem::take(body);
+                waiting.state = SendState::Queued(self.outbox.push_call(body, *key, waiting.parent));
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What each side says of itself, and which messages it may therefore send and receive.
+
+use steadfast_model::era::Decoration;
+use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities};
+
+/// How this side describes itself to the peer.
+#[derive(Debug, Clone)]
+pub enum Hello {
+    /// This side is a server.
+    Server(ServerHello),
+    /// This side is a client.
+    Client(ClientHello),
+}
+
+/// How a server describes itself.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServerHello {
+    /// Its name and version.
+    pub info: Implementation,
+    /// Its capabilities.
+    pub capabilities: ServerCapabilities,
+    /// Instructions for a model that uses it.
+    pub instructions: Option<String>,
+    /// The members that it adds to its results in stateless revisions.
+    decoration: Decoration,
+}
+
+impl ServerHello {
+    /// A server with that name and these capabilities.
+    pub fn new(info: Implementation, capabilities: ServerCapabilities) -> Self {
+        let decoration = Decoration::of_server(&info);
+        Self { info, capabilities, instructions: None, decoration }
+    }
+
+    /// The members that it adds to its results in stateless revisions.
+    pub(in crate::connection) fn decoration(&self) -> &Decoration {
+        &self.decoration
+    }
+}
+
+/// How a client describes itself.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ClientHello {
+    /// Its name and version.
+    pub info: Implementation,
+    /// Its capabilities.
+    pub capabilities: ClientCapabilities,
+}
+
+impl ClientHello {
+    /// A client with that name and these capabilities.
+    pub fn new(info: Implementation, capabilities: ClientCapabilities) -> Self {
+        Self { info, capabilities }
+    }
+}
+
+impl From<ServerHello> for Hello {
+    fn from(hello: ServerHello) -> Self {
+        Self::Server(hello)
+    }
+}
+
+impl From<ClientHello> for Hello {
+    fn from(hello: ClientHello) -> Self {
+        Self::Client(hello)
+    }
+}
+
+impl Hello {
+    /// Whether this side may send this message in that revision.
+    pub(in crate::connection) fn may_send(&self, method: Method, revision: Revision) -> bool {
+        match self {
+            Self::Server(_) => method.from_server_in(revision),
+            Self::Client(_) => method.from_client_in(revision),
+        }
+    }
+
+    /// Whether the peer may send this message in that revision.
+    pub(in crate::connection) fn may_receive(&self, method: Method, revision: Revision) -> bool {
+        match self {
+            Self::Server(_) => method.from_client_in(revision),
+            Self::Client(_) => method.from_server_in(revision),
+        }
+    }
+
+    /// Whether this side has declared the capability that the method needs.
+    pub(in crate::connection) fn offers(&self, method: Method, revision: Revision) -> bool {
+        let Some(capability) = method.capability().filter(|capability| capability.exists_in(revision)) else {
+            return true;
+        };
+        match self {
+            Self::Server(hello) => hello.capabilities.has(capability),
+            Self::Client(hello) => hello.capabilities.has(capability),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Negotiation of the revision: the `initialize` handshake of stateful revisions, and discovery of stateless ones.
+//!
+//! One connection may carry both. A request belongs to a stateless revision if its `_meta` names a protocol version; any other
+//! request belongs to the revision of the handshake. The method table decides whether a method exists for a revision and side,
+//! the declared capabilities whether it is offered; nothing here compares revisions.
+
+mod hello;
+mod metadata;
+
+use std::sync::Arc;
+
+use steadfast_model::era::{self, Decoration};
+use steadfast_model::{
+    DiscoverResult, ErrorObject, InitializeParams, InitializeResult, Method, RequestId, Revision, SetLevelParams,
+};
+
+pub use hello::{ClientHello, Hello, ServerHello};
+pub(in crate::connection) use metadata::{RequestContext, StatelessClient};
+
+use super::event::{Event, Peer};
+use super::{Call, CallKey, CallRefused, Connection, Stage};
+use crate::Moment;
+use crate::encode::{self, Answer};
+use crate::envelope::Params;
+
+/// Commands of a client.
+impl Connection {
+    /// Sends `initialize`. When the response arrives, the connection sends `notifications/initialized`, and [`Event::Opened`] names
+    /// the revision.
+    pub fn initialize(
+        &mut self,
+        now: Moment,
+        call: CallKey,
+        mut request: Call,
+        offered: Revision,
+    ) -> Result<(), CallRefused> {
+        let Hello::Client(hello) = &*self.hello else { return Err(CallRefused::NotInRevision) };
+        let params = InitializeParams::new(offered.as_str(), hello.capabilities.clone(), hello.info.clone());
+        request.method = Method::Initialize;
+        // These types have string keys and finite numbers, so they can be encoded.
+        request.params = era::params_text(offered, &params, &Decoration::none()).ok();
+        request.cancellable = false;
+        // Whatever the result of `server/discover` was, the revision is a stateful one now, in which servers send requests.
+        self.discovered = false;
+        self.open_call(now, call, request)
+    }
+
+    /// Opens the connection in the stateless revision of this peer: there is no handshake, and our requests carry their metadata.
+    pub fn open_stateless(&mut self, peer: Peer) {
+        if self.stage.is_closed() {
+            return;
+        }
+        let peer = Arc::new(peer);
+        self.peer = Some(Arc::clone(&peer));
+        self.initialized = true;
+        if self.stage == Stage::Opening {
+            self.stage = Stage::Ready;
+        }
+        self.events.push_back(Event::Opened(peer));
+    }
+}
+
+impl Connection {
+    /// Whether the peer is known to use a stateless revision.
+    pub(in crate::connection) fn is_stateless(&self) -> bool {
+        self.peer.as_ref().map_or(self.stateless_client.is_some(), |peer| peer.revision.is_stateless())
+    }
+
+    /// The revision of messages that do not name theirs; the newest while nothing is known of the peer.
+    pub(in crate::connection) fn revision(&self) -> Revision {
+        let peer = self.peer.as_ref().or(self.stateless_client.as_ref().map(|client| &client.peer));
+        peer.map_or(Revision::LATEST, |peer| peer.revision)
+    }
+
+    /// Whether this side never sends responses: in stateless revisions servers send no requests, and clients no responses.
+    pub(in crate::connection) fn never_responds(&self) -> bool {
+        matches!(*self.hello, Hello::Client(_)) && self.peer.as_ref().is_some_and(|peer| peer.revision.is_stateless())
+    }
+
+    /// Whether requests of the peer are not answered: also those that a server sends after its response to `server/discover`,
+    /// before the client has opened the revision.
+    pub(in crate::connection) fn ignores_requests(&self) -> bool {
+        let discovered = self.discovered && self.peer.is_none() && !crate::mutant!(AnswerBehindDiscover);
+        self.never_responds() || discovered
+    }
+
+    /// Whether an error without an id has `"id": null`.
+    pub(in crate::connection) fn writes_null_id(&self) -> bool {
+        match &self.peer {
+            Some(peer) => peer.revision.requires_null_id(),
+            None => self.stateless_client.is_none(),
+        }
+    }
+
+    /// The method of that name, if the peer may send it and we offer it.
+    pub(in crate::connection) fn find_method(
+        &self,
+        name: &str,
+        context: &RequestContext,
+    ) -> Result<Method, ErrorObject> {
+        let revision = context.peer.revision;
+        Method::from_name(name)
+            .filter(|method| !method.is_notification())
+            .filter(|method| self.hello.may_receive(*method, revision) && self.hello.offers(*method, revision))
+            .ok_or_else(|| ErrorObject::method_not_found(name))
+    }
+
+    /// The response to methods that the connection handles itself.
+    pub(in crate::connection) fn answer_directly(
+        &mut self,
+        id: &RequestId,
+        method: Method,
+        params: &Params<'_>,
+        context: &RequestContext,
+    ) -> Option<Answer> {
+        match method {
+            Method::Ping => Some(Answer::result(id, |out| {
+                out.extend_from_slice(b"{}");
+                Ok::<_, std::convert::Infallible>(())
+            })),
+            Method::Initialize => Some(self.accept_initialize(id, params)),
+            Method::Discover => Some(self.discover(id, context)),
+            Method::SetLevel => Some(self.set_level(id, params)),
+            _ => None,
+        }
+    }
+
+    fn accept_initialize(&mut self, id: &RequestId, params: &Params<'_>) -> Answer {
+        let hello = Arc::clone(&self.hello);
+        let Hello::Server(hello) = &*hello else {
+            return Answer::error(id, &ErrorObject::method_not_found(Method::Initialize.name()));
+        };
+        if self.peer.is_some() {
+            return Answer::error(
+                id,
+                &ErrorObject::invalid_request("initialize may be sent only once on a connection"),
+            );
+        }
+        let request: InitializeParams = match serde_json::from_str(params.text()) {
+            Ok(request) => request,
+            Err(error) => return Answer::error(id, &ErrorObject::invalid_params(format!("initialize: {error}"))),
+        };
+        let offered = Revision::parse(&request.protocol_version).filter(|revision| !revision.is_stateless());
+        let revision = offered.unwrap_or(Revision::LATEST_STATEFUL);
+        let mut peer = Peer::new(revision);
+        peer.info = Some(request.client_info);
+        peer.client_capabilities = request.capabilities;
+        let peer = Arc::new(peer);
+        self.peer = Some(Arc::clone(&peer));
+        if self.stage == Stage::Opening {
+            self.stage = Stage::Ready;
+        }
+        self.events.push_back(Event::Opened(peer));
+        let mut result = InitializeResult::new(revision.as_str(), hello.capabilities.clone(), hello.info.clone());
+        result.instructions.clone_from(&hello.instructions);
+        Answer::result(id, |out| era::write_result(revision, &result, &Decoration::none(), out))
+    }
+
+    fn discover(&self, id: &RequestId, context: &RequestContext) -> Answer {
+        let Hello::Server(hello) = &*self.hello else {
+            return Answer::error(id, &ErrorObject::method_not_found(Method::Discover.name()));
+        };
+        let mut result = DiscoverResult::new(Revision::stateless(), hello.capabilities.clone());
+        result.instructions.clone_from(&hello.instructions);
+        Answer::result(id, |out| era::write_result(context.peer.revision, &result, hello.decoration(), out))
+    }
+
+    fn set_level(&mut self, id: &RequestId, params: &Params<'_>) -> Answer {
+        match serde_json::from_str::<SetLevelParams>(params.text()) {
+            Ok(params) => {
+                self.log_level = params.level;
+                Answer::serialized(id, &serde_json::Map::new())
+            }
+            Err(error) => Answer::error(id, &ErrorObject::invalid_params(format!("logging/setLevel: {error}"))),
+        }
+    }
+
+    pub(in crate::connection) fn receive_initialized(&mut self) {
+        if self.peer.is_some() && !self.initialized {
+            self.initialized = true;
+            self.send_held_calls();
+        }
+    }
+
+    /// Opens the connection with the result of `initialize`.
+    pub(in crate::connection) fn accept_initialize_result(&mut self, result: &str) -> Result<(), String> {
+        let result: InitializeResult =
+            serde_json::from_str(result).map_err(|error| format!("the result of initialize is invalid: {error}"))?;
+        let revision =
+            Revision::parse(&result.protocol_version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
+                format!("the server chose revision {}, which this client does not support", result.protocol_version)
+            })?;
+        let mut peer = Peer::new(revision);
+        peer.info = Some(result.server_info);
+        peer.server_capabilities = result.capabilities;
+        let peer = Arc::new(peer);
+        self.peer = Some(Arc::clone(&peer));
+        if self.stage == Stage::Opening {
+            self.stage = Stage::Ready;
+        }
+        self.outbox.push(encode::notification(Method::Initialized.name(), None), None);
+        self.initialized = true;
+        self.events.push_back(Event::Opened(peer));
+        self.send_held_calls();
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! Requests of the peer.
+//!
+//! ```text
+//!   accepted --> Running --+--> Answered          respond, deadline, end of the drain window, an execution that ends
+//!                          |                      without an answer
+//!                          +--> CancelledByPeer   see `cancel.rs`
+//!                          +--> Closed            the connection ended first
+//! ```
+//!
+//! An entry of `inbound` is a request that is Running; whatever ends it removes the entry. Its execution is separate: it begins
+//! with the request and ends when the handler, its shields and its cleanups have ended, which may be later. Limits count
+//! executions, so that the work of cancelled requests is counted until it ends.
+
+mod batch;
+mod cancel;
+mod end;
+mod progress;
+mod subscription;
+
+pub(in crate::connection) use batch::{BatchKey, Batches};
+pub use progress::Progress;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steadfast_model::error::excerpt;
+use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
+
+use super::event::{Event, Peer, ProtocolWarning, Request};
+use super::handshake::RequestContext;
+use super::key::Key;
+use super::outbox::Ticket;
+use super::timer::Purpose;
+use super::{CloseCause, Connection, Stage};
+use crate::Moment;
+use crate::coverage::{self, Effect};
+use crate::encode::Answer;
+use crate::envelope::Params;
+use progress::ProgressState;
+
+/// A request that is running.
+#[derive(Debug, Clone)]
+pub(in crate::connection) struct InboundRequest {
+    pub(in crate::connection) key: Key,
+    pub(in crate::connection) method: Method,
+    pub(in crate::connection) peer: Arc<Peer>,
+    pub(in crate::connection) batch: Option<BatchKey>,
+    pub(in crate::connection) deadline: Option<Moment>,
+    pub(in crate::connection) progress_token: Option<ProgressToken>,
+    pub(in crate::connection) progress: ProgressState,
+    /// The minimum log level that the request asked for (stateless revisions).
+    pub(in crate::connection) log_level: Option<steadfast_model::LoggingLevel>,
+    /// Its log messages that may still be in the outbox.
+    pub(in crate::connection) logs: Vec<Ticket>,
+    /// Its other notifications that may still be in the outbox, so that none is queued twice.
+    pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), Ticket>,
+    /// It is a subscription whose acknowledgement was queued.
+    pub(in crate::connection) acknowledged: bool,
+}
+
+impl InboundRequest {
+    /// Its notifications that may still be in the outbox.
+    pub(in crate::connection) fn tickets(&self) -> impl Iterator<Item = Ticket> {
+        self.logs.iter().copied().chain(self.progress.queued()).chain(self.queued_notifications.values().copied())
+    }
+}
+
+/// Commands.
+impl Connection {
+    /// The key of the open request with this id.
+    pub fn key_of(&self, id: &RequestId) -> Option<Key> {
+        self.inbound.get(id).map(|inbound| inbound.key)
+    }
+
+    /// Whether a request is still open.
+    pub fn is_open(&self, key: Key) -> bool {
+        self.running(key).is_some()
+    }
+}
+
+impl Connection {
+    pub(in crate::connection) fn receive_request(
+        &mut self,
+        now: Moment,
+        id: RequestId,
+        method: &str,
+        params: &Params<'_>,
+        batch: Option<BatchKey>,
+    ) {
+        if self.ignores_requests() {
+            self.statistics.refused += 1;
+            let why = format!("a server of this revision must not send requests, but sent {}", excerpt(method));
+            return self.warn(ProtocolWarning::Refused { id: Some(id), why });
+        }
+        if self.inbound.contains_key(&id) && !crate::mutant!(AcceptDuplicateId) {
+            coverage::effect(Effect::DuplicateId);
+            let error = ErrorObject::invalid_request("a request with this id is still in flight");
+            self.statistics.refused += 1;
+            self.warn(ProtocolWarning::Refused { id: Some(id.clone()), why: error.message.clone().into_owned() });
+            return self.refuse_without_id(id, error, batch);
+        }
+        let accepted = self.read_context(method, params).and_then(|context| {
+            if batch.is_some() && context.peer.revision.is_stateless() {
+                // A subscription, for example, would delay the responses to all others until it ends.
+                return Err(ErrorObject::invalid_request("batches exist in revision 2025-03-26 only"));
+            }
+            let method = self.find_method(method, &context)?;
+            Ok((context, method))
+        });
+        let answer = match accepted {
+            Ok((context, method)) => match self.answer_directly(&id, method, params, &context) {
+                Some(answer) => answer,
+                None => match self.admit(method, params) {
+                    Ok(()) => return self.start(now, id, method, params, context, batch),
+                    Err(error) => {
+                        coverage::effect(Effect::NotAdmitted);
+                        Answer::error(&id, &error)
+                    }
+                },
+            },
+            Err(error) => Answer::error(&id, &error),
+        };
+        self.queue_response(answer.into_bytes(), batch, None);
+    }
+
+    /// Refuses a message with an error without an id, and names the id in the data of the error: with that id, the peer could read
+    /// the error as the response to another request, in flight or just sent.
+    pub(in crate::connection) fn refuse_without_id(
+        &mut self,
+        id: RequestId,
+        error: ErrorObject,
+        batch: Option<BatchKey>,
+    ) {
+        coverage::effect(Effect::RefusedWithoutId);
+        let error = error.with_data(serde_json::json!({ "id": id }));
+        self.queue_response(crate::encode::error_without_id(&error, self.writes_null_id()), batch, None);
+    }
+
+    /// Whether the limits allow another execution.
+    fn admit(&self, method: Method, params: &Params<'_>) -> Result<(), ErrorObject> {
+        if crate::mutant!(IgnoreLimit) {
+            return Ok(());
+        }
+        if matches!(self.stage, Stage::Draining(_)) && !self.drains_for_peer() {
+            return Err(ErrorObject::internal("shutting down: new requests are refused"));
+        }
+        if method == Method::Listen {
+            self.admit_subscription()?;
+        }
+        let limit = self.limits.in_flight;
+        if self.executions.len() >= limit {
+            let message = format!("request limit reached: {limit} requests are in flight; retry when one has ended");
+            return Err(
+                ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
+            );
+        }
+        if self.held_bytes + params.text().len() > self.limits.in_flight_bytes {
+            let limit = self.limits.in_flight_bytes;
+            let message =
+                format!("request limit reached: requests in flight hold {limit} bytes; retry when one has ended");
+            return Err(
+                ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the peer has closed its end and the requests that it sent before are still served.
+    fn drains_for_peer(&self) -> bool {
+        self.stage.drain().is_some_and(|drain| drain.cause == CloseCause::PeerClosed && drain.window.is_some())
+    }
+
+    fn start(
+        &mut self,
+        now: Moment,
+        id: RequestId,
+        method: Method,
+        params: &Params<'_>,
+        context: RequestContext,
+        batch: Option<BatchKey>,
+    ) {
+        let key = Key(self.next_key);
+        self.next_key += 1;
+        // Subscriptions and `tasks/result` have no deadline.
+        let lasts = matches!(method, Method::Listen | Method::GetTaskPayload);
+        let deadline = self.limits.handler_deadline.filter(|_| !lasts).map(|deadline| now + deadline);
+        if let Some(deadline) = deadline {
+            self.timers.set(deadline, Purpose::Handler(key));
+        }
+        if let Some(batch) = batch {
+            self.batches.enter(batch);
+        }
+        let params = params.to_owned();
+        self.held_bytes += params.text().len();
+        self.statistics.accepted += 1;
+        self.executions
+            .insert(key, super::Execution { id: id.clone(), bytes: params.text().len(), stop_requested: false });
+        self.inbound.insert(
+            id.clone(),
+            Box::new(InboundRequest {
+                key,
+                method,
+                peer: Arc::clone(&context.peer),
+                batch,
+                deadline,
+                progress_token: context.progress_token.clone(),
+                progress: ProgressState::default(),
+                log_level: context.log_level,
+                logs: Vec::new(),
+                queued_notifications: BTreeMap::new(),
+                acknowledged: false,
+            }),
+        );
+        self.events.push_back(Event::Start(Request {
+            key,
+            id,
+            method,
+            params,
+            peer: context.peer,
+            progress_token: context.progress_token,
+            log_level: context.log_level,
+        }));
+    }
+
+    /// The entry of an open request.
+    pub(in crate::connection) fn running(&self, key: Key) -> Option<&InboundRequest> {
+        let execution = self.executions.get(&key)?;
+        self.inbound.get(&execution.id).map(Box::as_ref).filter(|inbound| inbound.key == key)
+    }
+
+    pub(in crate::connection) fn running_mut(&mut self, key: Key) -> Option<&mut InboundRequest> {
+        let execution = self.executions.get(&key)?;
+        self.inbound.get_mut(&execution.id).map(Box::as_mut).filter(|inbound| inbound.key == key)
+    }
+}

@@ -1,0 +1,153 @@
+//! Progress and log messages of running requests: in order, never after the end, and limited in rate.
+//!
+//! At most one progress notification of a request is in the outbox: a newer one replaces it. Two are at least
+//! `progress_interval` apart: a report that comes sooner is held back, replaced by newer ones, and sent when the interval has
+//! passed or before the response.
+
+use serde_json::Value;
+use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, ProgressParams};
+
+use crate::connection::Connection;
+use crate::connection::key::Key;
+use crate::connection::outbox::Ticket;
+use crate::connection::timer::Purpose;
+use crate::coverage::Input;
+use crate::{Moment, encode};
+
+/// A progress report.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Progress {
+    /// The progress so far. It has to increase from one report to the next; other reports are dropped.
+    pub progress: f64,
+    /// The total, if it is known.
+    pub total: Option<f64>,
+    /// A message for users.
+    pub message: Option<String>,
+}
+
+/// The progress of one request.
+#[derive(Debug, Clone, Default)]
+pub(in crate::connection) struct ProgressState {
+    /// The largest value so far.
+    pub(in crate::connection) value: Option<f64>,
+    /// When the last notification was queued.
+    last: Option<Moment>,
+    /// Its ticket in the outbox.
+    ticket: Option<Ticket>,
+    /// A newer report, and until when it is held back.
+    held: Option<(Moment, Box<Progress>)>,
+}
+
+impl ProgressState {
+    pub(in crate::connection) fn held_until(&self) -> Option<Moment> {
+        self.held.as_ref().map(|(when, _)| *when)
+    }
+
+    pub(in crate::connection) fn queued(&self) -> Option<Ticket> {
+        self.ticket
+    }
+
+    pub(in crate::connection) fn last_at(&self) -> Option<Moment> {
+        self.last
+    }
+}
+
+/// Commands.
+impl Connection {
+    /// Reports progress on an open request that asked for it. Otherwise nothing happens.
+    pub fn progress(&mut self, now: Moment, key: Key, progress: Progress) {
+        self.count_input(Input::Progress);
+        let interval = self.limits.progress_interval;
+        let Some(inbound) = self.running_mut(key) else { return };
+        if inbound.progress_token.is_none() {
+            return;
+        }
+        let grows =
+            progress.progress.is_finite() && inbound.progress.value.is_none_or(|value| progress.progress > value);
+        if !grows {
+            self.statistics.dropped_notifications += 1;
+            return;
+        }
+        inbound.progress.value = Some(progress.progress);
+        if let Some((_, held)) = &mut inbound.progress.held {
+            **held = progress;
+            self.statistics.dropped_notifications += 1;
+            return;
+        }
+        let due = inbound.progress.last.map_or(now, |last| last + interval);
+        if due > now {
+            inbound.progress.held = Some((due, Box::new(progress)));
+            self.timers.set(due, Purpose::Progress(key));
+            return;
+        }
+        self.queue_progress(now, key, progress);
+    }
+
+    /// Sends a log message of an open request, if the peer wants messages of this level.
+    pub fn log(&mut self, key: Key, level: LoggingLevel, logger: Option<String>, data: Value) {
+        self.count_input(Input::Log);
+        let connection_level = self.log_level;
+        let most = self.limits.queued_logs;
+        let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
+        let entry =
+            executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id)).filter(|entry| entry.key == key);
+        let Some(inbound) = entry else { return };
+        let least = if inbound.peer.revision.is_stateless() { inbound.log_level } else { Some(connection_level) };
+        if least.is_none_or(|least| level < least) {
+            return;
+        }
+        if inbound.logs.len() >= most {
+            inbound.logs.retain(|ticket| outbox.holds(*ticket));
+        }
+        if inbound.logs.len() >= most {
+            self.statistics.dropped_notifications += 1;
+            return;
+        }
+        let mut params = LoggingMessageParams::new(level, data);
+        params.logger = logger;
+        let ticket =
+            outbox.push(encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params), Some(key));
+        inbound.logs.push(ticket);
+    }
+}
+
+impl Connection {
+    /// Sends progress that was held back.
+    pub(in crate::connection) fn release_progress(&mut self, now: Moment, key: Key) {
+        let Some(inbound) = self.running_mut(key) else { return };
+        if let Some((_, progress)) = inbound.progress.held.take() {
+            self.queue_progress(now, key, *progress);
+        }
+    }
+
+    /// Sends progress that was held back, before the response.
+    pub(in crate::connection) fn flush_progress(&mut self, now: Moment, key: Key) {
+        let Some(inbound) = self.running_mut(key) else { return };
+        let Some((when, progress)) = inbound.progress.held.take() else { return };
+        self.timers.clear(when, Purpose::Progress(key));
+        self.queue_progress(now, key, *progress);
+    }
+
+    fn queue_progress(&mut self, now: Moment, key: Key, progress: Progress) {
+        let Some(inbound) = self.running(key) else { return };
+        let Some(token) = inbound.progress_token.clone() else { return };
+        let (queued, revision) = (inbound.progress.ticket, inbound.peer.revision);
+        let mut params = ProgressParams::new(token, progress.progress);
+        params.total = progress.total.filter(|total| total.is_finite());
+        params.message = progress.message;
+        let body = encode::notification_of(revision, Method::Progress, &params);
+        let ticket = match queued.map(|ticket| (ticket, self.outbox.holds(ticket))) {
+            Some((ticket, true)) => {
+                self.statistics.dropped_notifications += 1;
+                // The line above has checked that it is queued.
+                let _ = self.outbox.replace(ticket, body);
+                ticket
+            }
+            _ => self.outbox.push(body, Some(key)),
+        };
+        if let Some(inbound) = self.running_mut(key) {
+            inbound.progress.ticket = Some(ticket);
+            inbound.progress.last = Some(now);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The stages of a connection.
+//!
+//! ```text
+//!                      initialize, or a
+//!            2026-07-28 request (no change)
+//!   Opening ------------------------------> Ready
+//!      |                                      |
+//!      |   end of input, shutdown, failed     |
+//!      +------------------+-------------------+
+//!                         v
+//!                     Draining   handlers may still answer ............. until `window`
+//!                         |      then they fail and are stopped;
+//!                         |      cleanups, while output is held back ... until `last_words`
+//!                         |      cleanups and the last writes ......... until `deadline`
+//!                         v
+//!                      Closed    nothing is left
+//! ```
+//!
+//! A failed write skips the window: the peer would not read the responses. A connection never returns to an earlier stage.
+//!
+//! Output is held back (`quiet`) because some clients kill the process of a server that writes after they have closed its input
+//! (the first generation of the Python SDK does): handlers clean up before their errors are written. The output is released
+//! after the last cleanup, or when half of the time for cleanups has passed.
+
+use super::event::CloseCause;
+use crate::Moment;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    /// No handshake yet. Stateless requests need none.
+    Opening,
+    /// The handshake is done, or the client has opened a stateless revision.
+    Ready,
+    /// Shutting down.
+    Draining(Drain),
+    /// Closed.
+    Closed(CloseCause),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Drain {
+    pub(super) cause: CloseCause,
+    /// Until when handlers may still answer; `None` after they were stopped.
+    pub(super) window: Option<Moment>,
+    /// Output is held back until cleanups have run, or `last_words` has passed.
+    pub(super) quiet: bool,
+    /// When output is released at the latest.
+    pub(super) last_words: Moment,
+    /// When the connection closes at the latest.
+    pub(super) deadline: Moment,
+}
+
+impl Drain {
+    /// This drain with handlers stopped now, before their window is over: output is held back for half of the time that is left.
+    pub(super) fn stopped_at(self, now: Moment) -> Self {
+        Self { last_words: self.last_words.min(now + self.deadline.since(now) / 2), ..self }
+    }
+}
+
+impl Stage {
+    pub(super) fn is_live(self) -> bool {
+        matches!(self, Self::Opening | Self::Ready)
+    }
+
+    pub(super) fn is_closed(self) -> bool {
+        matches!(self, Self::Closed(_))
+    }
+
+    pub(super) fn drain(self) -> Option<Drain> {
+        match self {
+            Self::Draining(drain) => Some(drain),
+            _ => None,
+        }
+    }
+
+    /// The next deadline of the stage itself.
+    pub(super) fn next_deadline(self) -> Option<Moment> {
+        self.drain().map(|drain| {
+            let quiet = drain.quiet.then_some(drain.last_words);
+            drain.window.or(quiet).map_or(drain.deadline, |sooner| sooner.min(drain.deadline))
+        })
+    }
+}
