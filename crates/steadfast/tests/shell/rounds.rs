@@ -133,7 +133,7 @@ async fn so_many_questions_are_answered_at_once_and_no_more() {
         assert_eq!(put.load(Ordering::SeqCst), if answered { asked } else { 0 });
         if let Err(error) = ended {
             assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-            assert!(error.to_string().contains("65 questions at once"), "{error}");
+            assert!(error.to_string().contains("65 input requests at once"), "{error}");
             assert_eq!(error.fault(), Fault::Peer);
         }
     }
@@ -231,7 +231,7 @@ async fn a_call_that_waits_for_its_user_says_that_it_was_this_side_that_closed()
     let (ended, ()) = soon(async { tokio::join!(call, client.close()) }).await;
     let error = ended.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
-    assert_eq!(error.to_string(), "this client was closed");
+    assert_eq!(error.to_string(), "the client was closed");
 }
 
 /// A server that answers `server/discover`, and every other request with what `answer` says of its parameters. Returns the
@@ -328,7 +328,7 @@ async fn a_server_that_asks_for_ever_is_not_answered_for_ever() {
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
     assert_eq!(error.fault(), Fault::Peer);
     // All of its hundred questions were answered, and not the one after them.
-    assert_eq!(error.to_string(), "the server has asked back 100 times, and asks again");
+    assert_eq!(error.to_string(), "the server asked for input more than 100 times");
     assert_eq!(requests.lock().unwrap().len(), 101);
 }
 
