@@ -80,10 +80,11 @@ use connection::reconnecting::ReconnectingConnection;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
 }
 
-struct Inner {
+/// Shared by all clones of a [`Client`]. Dropping it closes the connection.
+struct ClientInner {
     connection: Arc<ReconnectingConnection>,
     over_http: bool,
     /// Calls of tools with the read-only or the idempotent hint may be sent again.
@@ -92,7 +93,7 @@ struct Inner {
     next_token: AtomicI64,
 }
 
-impl Inner {
+impl ClientInner {
     fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.connection.opener.runtime
     }
@@ -110,7 +111,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for ClientInner {
     fn drop(&mut self) {
         // A client that is being closed shuts its connection down when its tasks are cancelled.
         if !self.connection.is_closing() {

@@ -50,7 +50,7 @@ pub struct ResponseCache {
 }
 
 struct CacheState {
-    entries: LruMap<EntryKey, Entry>,
+    entries: LruMap<EntryKey, CachedResponse>,
     /// The requests in flight whose responses may be stored.
     fetches: BTreeMap<u64, Arc<RequestKey>>,
     last_fetch: u64,
@@ -63,7 +63,7 @@ struct EntryKey {
     scope_id: Option<u64>,
 }
 
-struct Entry {
+struct CachedResponse {
     text: Arc<str>,
     expires_at: Moment,
     /// The number of the fetch that stored it.
@@ -187,7 +187,7 @@ impl PendingFetch {
         }
         let expires_at = self.sent_at + Duration::from_millis(policy.ttl_ms);
         // The text is copied before the lock is taken: drivers wait for it.
-        let entry = Entry { text: text.into(), expires_at, fetch: self.number };
+        let entry = CachedResponse { text: text.into(), expires_at, fetch: self.number };
         let mut state = self.cache.lock();
         if state.fetches.remove(&self.number).is_none() {
             return;

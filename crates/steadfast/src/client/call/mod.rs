@@ -4,8 +4,7 @@
 //! enum, `pending::CallState`. Polling the `PendingResult` is the only thing that changes the state:
 //!
 //! ```text
-//!                       parameters or settings are wrong,
-//!                       or the request cannot be encoded
+//!                       the request cannot be sent
 //!   Call ---start---+--------------------------------------> Failed ----------------------+
 //!                   |   a fresh response is in the cache                                  |
 //!                   +-------------------> Cached -----------------+                       |
@@ -13,7 +12,7 @@
 //!                   |   request sent                              | or an error           v
 //!                   +-------------------> InFlight ---------------+-------------------> Ended
 //!                                         ^      |                                        ^
-//!                        another request  |      | the response is no result yet,         |
+//!                        another request  |      | the response does not end the call,    |
 //!                        is sent          |      | or was lost                            |
 //!                                         |      v                                        |
 //!                                        Continuing --------------------------------------+

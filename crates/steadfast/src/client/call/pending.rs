@@ -74,9 +74,9 @@ impl<R: Request> PendingResult<R> {
                 }
                 CallState::Cached(..) => {
                     let CallState::Cached(text, mut flow) = self.take_state() else { return Poll::Pending };
-                    match flow.handle_response(&text) {
-                        Decision::End(result) => return Poll::Ready((result, Some(flow))),
-                        Decision::Continue(step) => self.state = CallState::Continuing(run(flow, step)),
+                    let decision = flow.handle_response(&text);
+                    if let Some(ended) = self.apply(decision, flow) {
+                        return Poll::Ready(ended);
                     }
                 }
                 CallState::InFlight(request, _) => {
@@ -86,9 +86,8 @@ impl<R: Request> PendingResult<R> {
                     let decision = flow.handle_end(end);
                     // Not before: until the flow has registered the task in the response, the request counts for it.
                     drop(request);
-                    match decision {
-                        Decision::End(result) => return Poll::Ready((result, Some(flow))),
-                        Decision::Continue(step) => self.state = CallState::Continuing(run(flow, step)),
+                    if let Some(ended) = self.apply(decision, flow) {
+                        return Poll::Ready(ended);
                     }
                 }
                 CallState::Continuing(step) => {
@@ -111,6 +110,18 @@ impl<R: Request> PendingResult<R> {
         }
     }
 
+    /// The end of the call, or `None` if it is `Continuing` now.
+    fn apply(&mut self, decision: Decision<R>, flow: Box<CallFlow<R>>) -> Option<CallResult<R>> {
+        match decision {
+            Decision::End(result) => Some((result, Some(flow))),
+            Decision::Continue(step) => {
+                self.state = CallState::Continuing(run(flow, step));
+                None
+            }
+        }
+    }
+
+    /// Takes the state, and leaves `Ended`.
     fn take_state(&mut self) -> CallState<R> {
         std::mem::replace(&mut self.state, CallState::Ended)
     }

@@ -22,7 +22,7 @@ use crate::client::handlers::Handlers;
 use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerRequest;
 use crate::client::tasks::registry::TaskRegistry;
-use crate::client::{Client, Inner};
+use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Runtime, TokioRuntime};
 
@@ -87,7 +87,7 @@ impl Connecting {
 
     /// Adds a handler for a request of the server. Up to 2025-11-25 the server sends the request itself; since 2026-07-28 it sends
     /// it in place of a result, and the call continues with the handler's result. The client declares the capability for the
-    /// request: as its [`capabilities`](Connecting::capabilities) have it, or with all options if they do not have it.
+    /// request: as its [`capabilities`](Connecting::capabilities) have it, or with default options if they do not.
     ///
     /// ```
     /// # use steadfast::{prelude::*, request, ListRootsResult};
@@ -166,7 +166,7 @@ impl Connecting {
         self
     }
 
-    /// The limits of each connection: messages, calls, queues.
+    /// The limits of each connection: see [`Limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -271,7 +271,7 @@ impl Connecting {
         let (connection, trusts_annotations) =
             (ReconnectingConnection::new(opener, live, policy), self.trust_annotations);
         let next_token = AtomicI64::new(1);
-        Ok(Client { inner: Arc::new(Inner { connection, over_http, trusts_annotations, next_token }) })
+        Ok(Client { inner: Arc::new(ClientInner { connection, over_http, trusts_annotations, next_token }) })
     }
 }
 

@@ -145,11 +145,11 @@ impl std::fmt::Debug for Logs {
 pub(crate) struct LogListeners {
     /// The client replaces a lost connection, so the streams do not end with it.
     reconnects: bool,
-    table: Mutex<ListenerTable>,
+    table: Mutex<LogListenerTable>,
 }
 
 #[derive(Default)]
-struct ListenerTable {
+struct LogListenerTable {
     listeners: Vec<Weak<LogListener>>,
     /// No more messages will arrive.
     closed: bool,
@@ -235,12 +235,12 @@ impl LogListeners {
         table.each().for_each(|listener| listener.backlog.close());
     }
 
-    fn lock(&self) -> MutexGuard<'_, ListenerTable> {
+    fn lock(&self) -> MutexGuard<'_, LogListenerTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ListenerTable {
+impl LogListenerTable {
     fn each(&self) -> impl Iterator<Item = Arc<LogListener>> + '_ {
         self.listeners.iter().filter_map(Weak::upgrade)
     }

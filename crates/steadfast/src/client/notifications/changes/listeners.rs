@@ -18,13 +18,13 @@ use crate::runtime::connection::call_result::CallLoss;
 /// See the [module](self).
 #[derive(Clone)]
 pub(crate) struct ChangeListeners {
-    table: Arc<Mutex<ListenerTable>>,
+    table: Arc<Mutex<ChangeListenerTable>>,
     pub(crate) subscribed: Arc<SubscribedResources>,
 }
 
 #[derive(Default)]
-struct ListenerTable {
-    listeners: Vec<Weak<Listener>>,
+struct ChangeListenerTable {
+    listeners: Vec<Weak<ChangeListener>>,
     /// The connection is closed: no more changes will arrive.
     closed: bool,
 }
@@ -33,13 +33,13 @@ struct ListenerTable {
 const MAX_UNREAD: usize = 1_024;
 const MAX_UNREAD_BYTES: usize = 4 << 20;
 
-pub(crate) struct Listener {
+pub(crate) struct ChangeListener {
     pub(crate) filter: SubscriptionFilter,
     backlog: Backlog<Result<Change, ListenFailure>>,
     /// The subscriptions are in place, and changes are delivered.
     active: AtomicBool,
     /// Never sent to. Its drop, with the listener, starts the unsubscribing.
-    _dropped: oneshot::Sender<()>,
+    _drop_signal: oneshot::Sender<()>,
 }
 
 /// Why a listener cannot listen.
@@ -55,11 +55,11 @@ impl ChangeListeners {
         Self { table: Arc::default(), subscribed: Arc::new(SubscribedResources::new(max_calls)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, ListenerTable> {
+    fn lock(&self) -> MutexGuard<'_, ChangeListenerTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, listener: &Arc<Listener>) {
+    pub(crate) fn add(&self, listener: &Arc<ChangeListener>) {
         let mut table = self.lock();
         table.listeners.retain(|listener| listener.strong_count() > 0);
         table.listeners.push(Arc::downgrade(listener));
@@ -95,12 +95,12 @@ impl ChangeListeners {
     }
 }
 
-impl Listener {
+impl ChangeListener {
     /// A listener, and a receiver that completes, with an error, when the listener is dropped.
     pub(crate) fn new(filter: SubscriptionFilter) -> (Arc<Self>, oneshot::Receiver<()>) {
         let (sender, dropped) = oneshot::channel();
         let backlog = Backlog::new(MAX_UNREAD, MAX_UNREAD_BYTES);
-        (Arc::new(Self { filter, backlog, active: AtomicBool::new(false), _dropped: sender }), dropped)
+        (Arc::new(Self { filter, backlog, active: AtomicBool::new(false), _drop_signal: sender }), dropped)
     }
 
     /// Delivers [`Change::Listening`], and all changes from now on.

@@ -27,7 +27,7 @@ use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, result_of};
 use crate::runtime::timeout::{sleep_until, unless};
 use crate::runtime::{CallOptions, PendingCall};
-use listeners::{ListenFailure, Listener};
+use listeners::{ChangeListener, ListenFailure};
 use subscribe::listen;
 
 pub(crate) use listeners::ChangeListeners;
@@ -113,7 +113,7 @@ enum ChangeSource {
     /// A `subscriptions/listen` in flight (since 2026-07-28).
     Subscription(Box<PendingCall>),
     /// The notifications that the server sends to every client (up to 2025-11-25).
-    Broadcast(Arc<Listener>),
+    Broadcast(Arc<ChangeListener>),
     /// The connection was lost: waits for the next one.
     Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<LiveConnection>, Error>> + Send>>),
     /// The request could not be encoded.

@@ -9,9 +9,9 @@ use steadfast_model::{ResourceParams, Revision, SubscriptionFilter, era};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
-use super::listeners::{ChangeListeners, ListenFailure, Listener};
+use super::listeners::{ChangeListener, ChangeListeners, ListenFailure};
 use crate::client::connection::live::{LiveConnection, wait_until_notifications_arrive};
-use crate::client::{Client, Inner};
+use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, result_of};
 use crate::runtime::timeout::{before, unless};
@@ -27,8 +27,8 @@ const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Adds a listener to a connection, and spawns the task that subscribes for it.
-pub(crate) fn listen(client: &Client, live: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<Listener> {
-    let (listener, dropped) = Listener::new(filter);
+pub(crate) fn listen(client: &Client, live: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<ChangeListener> {
+    let (listener, dropped) = ChangeListener::new(filter);
     live.change_listeners.add(&listener);
     let subscriptions = ResourceSubscriptions {
         client: Arc::downgrade(&client.inner),
@@ -47,7 +47,7 @@ pub(crate) fn listen(client: &Client, live: &Arc<LiveConnection>, filter: Subscr
 /// The subscriptions of one listener. It keeps neither the client nor the connection open.
 struct ResourceSubscriptions {
     /// Never upgraded across an await: dropping the last `Client` has to close the connection.
-    client: Weak<Inner>,
+    client: Weak<ClientInner>,
     runtime: Arc<dyn Runtime>,
     listeners: ChangeListeners,
     mailbox: Arc<Mailbox>,
@@ -74,7 +74,7 @@ impl DropSignal {
 
 impl ResourceSubscriptions {
     /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while subscribing.
-    async fn run(mut self, listener: Weak<Listener>, filter: SubscriptionFilter) {
+    async fn run(mut self, listener: Weak<ChangeListener>, filter: SubscriptionFilter) {
         if let Some(result) = self.subscribe_all(&filter).await {
             if let Some(listener) = listener.upgrade() {
                 match result {

@@ -14,14 +14,15 @@ use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 /// See the [module](self).
 pub(crate) struct SubscribedResources {
-    resources: Mutex<BTreeMap<String, Resource>>,
+    resources: Mutex<BTreeMap<String, ResourceState>>,
     /// One permit for each request to unsubscribe that may be in flight.
     unsubscribe_permits: Semaphore,
 }
 
-type Resource = Arc<tokio::sync::Mutex<bool>>;
+/// True if the server may send notifications about the resource.
+type ResourceState = Arc<tokio::sync::Mutex<bool>>;
 
-/// The lock of one resource. True if the server may send notifications about it.
+/// The lock of one [`ResourceState`].
 pub(crate) type SubscriptionLock = OwnedMutexGuard<bool>;
 
 impl SubscribedResources {
