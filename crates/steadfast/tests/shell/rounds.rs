@@ -68,7 +68,7 @@ async fn a_question_without_a_handler_ends_the_call_and_says_which() {
     let client = connecting.capabilities(everything()).await.unwrap();
     let error = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-    assert!(error.to_string().contains("elicitation/create under `name`"), "{error}");
+    assert!(error.to_string().contains("`name` (elicitation/create)"), "{error}");
 }
 
 #[tokio::test]
