@@ -1,4 +1,4 @@
-//! Lists that come in pages, item by item.
+//! Paginated lists as streams of items.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,75 +15,78 @@ use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
 use super::call::pending::PendingResult;
-use super::call::{Call, TIMEOUT};
+use super::call::{Call, DEFAULT_TIMEOUT};
 use crate::error::Error;
 
-/// A server that gives out cursors for ever would keep us for ever.
-const MOST_PAGES: usize = 1_000;
+/// The most pages of one list, against servers whose pages have no end.
+const MAX_PAGES: usize = 1_000;
 
-/// How much of a list is collected, in bytes of its pages. What is longer can be taken item by item.
-const MOST_BYTES: usize = 64 << 20;
+/// The most bytes that [`Items::all`] collects. Longer lists can be read item by item.
+const MAX_BYTES: usize = 64 << 20;
 
-/// A request that lists something in pages.
-pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed {
-    /// What is listed.
+/// A request for a paginated list.
+pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed<Listed = <Self as Listing>::Item> {
+    /// The type of the items.
     type Item: Send + 'static;
 
-    /// The items of a page, and where the next one begins.
-    fn open(page: Self::Result) -> (Vec<Self::Item>, Option<String>);
-
-    /// Whether an item may be used over HTTP, which asks more of tools.
-    #[doc(hidden)]
-    fn is_sound_over_http(_item: &Self::Item) -> bool {
-        true
-    }
+    /// The items of a page, and the cursor of the next page.
+    fn into_parts(page: Self::Result) -> (Vec<Self::Item>, Option<String>);
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed {
+        type Listed;
+
+        /// Whether an item can be used over HTTP, which has requirements on tools.
+        fn is_usable_over_http(_item: &Self::Listed) -> bool {
+            true
+        }
+    }
 }
 
 macro_rules! listings {
-    ($($request:ident: $result:ident.$items:ident => $item:ty $(, only $sound:ident)?;)+) => {$(
-        impl sealed::Sealed for request::$request {}
+    ($($request:ident: $result:ident.$items:ident => $item:ty $(, usable if $usable:ident)?;)+) => {$(
+        impl sealed::Sealed for request::$request {
+            type Listed = $item;
+
+            $(fn is_usable_over_http(item: &$item) -> bool {
+                $usable(item)
+            })?
+        }
 
         impl Listing for request::$request {
             type Item = $item;
 
-            fn open(page: $result) -> (Vec<$item>, Option<String>) {
+            fn into_parts(page: $result) -> (Vec<$item>, Option<String>) {
                 (page.$items, page.next_cursor)
             }
-
-            $(fn is_sound_over_http(item: &$item) -> bool {
-                $sound(item)
-            })?
         }
     )+};
 }
 
 listings! {
-    ListTools: ListToolsResult.tools => Tool, only mirrors_well;
+    ListTools: ListToolsResult.tools => Tool, usable if has_valid_headers;
     ListPrompts: ListPromptsResult.prompts => Prompt;
     ListResources: ListResourcesResult.resources => Resource;
     ListResourceTemplates: ListResourceTemplatesResult.resource_templates => ResourceTemplate;
     ListTasks: ListTasksResult.tasks => Task;
 }
 
-/// Whether the headers that a tool wants can be written: one whose annotations are wrong is not to be used.
-fn mirrors_well(tool: &Tool) -> bool {
+/// Whether the `x-mcp-header` annotations of a tool are valid. A client has to reject tools with invalid ones.
+fn has_valid_headers(tool: &Tool) -> bool {
     match MirroredParams::of_schema(&tool.input_schema) {
         Ok(_) => true,
         Err(why) => {
-            tracing::warn!(tool = %tool.name, %why, "the server lists a tool that cannot be called over HTTP");
+            tracing::warn!(tool = %tool.name, %why, "the server listed a tool with invalid `x-mcp-header` annotations: it is left out");
             false
         }
     }
 }
 
-/// The items of a list, fetched page by page as they are taken: a `Stream` of `futures_core`, with [`next`](Items::next) for
-/// programs that have no use for one, and [`all`](Items::all).
+/// A stream of the items of a list, which requests each page when it is needed. It implements `futures_core::Stream`; programs
+/// without stream combinators can use [`next`](Items::next) and [`all`](Items::all).
 ///
-/// After an error it is at its end.
+/// The stream ends after an error.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -96,36 +99,38 @@ fn mirrors_well(tool: &Tool) -> bool {
 /// }
 /// # Ok::<_, steadfast::Error>(()) }).unwrap();
 /// ```
-#[must_use = "nothing is listed until this is polled"]
+#[must_use = "streams do nothing unless polled"]
 pub struct Items<R: Listing> {
     client: Client,
-    /// What is on its way.
-    page: Option<PendingResult<R>>,
-    /// Where the next page begins, unless it is on its way or there is none.
-    next: Option<PaginatedParams>,
-    fetched: VecDeque<R::Item>,
+    /// The page that is in flight.
+    pending_page: Option<PendingResult<R>>,
+    /// The parameters for the next page, if there is one and it was not requested.
+    next_page: Option<PaginatedParams>,
+    /// The items of the last page that were not taken.
+    items: VecDeque<R::Item>,
+    /// The number of pages so far, and their length.
     pages: usize,
-    /// How long the pages were together.
     bytes: usize,
-    /// How long each page may take.
+    /// The timeout of each page.
     timeout: Option<Duration>,
+    /// Pages must not come from the cache.
     fresh: bool,
 }
 
 impl<R: Listing> Items<R> {
     pub(super) fn new(client: Client) -> Self {
-        let next = Some(PaginatedParams::default());
-        let (fetched, timeout) = (VecDeque::new(), Some(TIMEOUT));
-        Self { client, page: None, next, fetched, pages: 0, bytes: 0, timeout, fresh: false }
+        let next_page = Some(PaginatedParams::default());
+        let (items, timeout) = (VecDeque::new(), Some(DEFAULT_TIMEOUT));
+        Self { client, pending_page: None, next_page, items, pages: 0, bytes: 0, timeout, fresh: false }
     }
 
-    /// How long to wait for each page. As long as for any call unless told; with `None` only its total time ends it.
+    /// The [timeout](Call::timeout) of each page. The default is that of every call.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
         self
     }
 
-    /// Asks the server for each page, also if one is kept that has not expired.
+    /// Requests each page from the server, even if the cache has a fresh one.
     pub fn fresh(mut self) -> Self {
         self.fresh = true;
         self
@@ -136,21 +141,20 @@ impl<R: Listing> Items<R> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// All of them. A list whose pages have more than 64 MiB is not collected: that is an error.
+    /// Collects all items. An error if the pages of the list have more than 64 MiB together.
     ///
-    /// If the server does not take a cursor any more that stands in a page that was kept, the list is fetched again from its
-    /// beginning.
+    /// If the server refuses a cursor from a cached page, the whole list is requested again.
     pub async fn all(mut self) -> Result<Vec<R::Item>, Error> {
         let mut items = Vec::new();
         while let Some(item) = self.next().await {
             match item {
-                Ok(_) if self.bytes > MOST_BYTES => {
-                    return Err(Error::endless(format!("the list of {} has more than {MOST_BYTES} bytes", R::METHOD)));
+                Ok(_) if self.bytes > MAX_BYTES => {
+                    return Err(Error::endless(format!("the list of {} has more than {MAX_BYTES} bytes", R::METHOD)));
                 }
                 Ok(item) => items.push(item),
-                Err(error) if !self.fresh && self.forget_pages(&error) => {
+                Err(error) if !self.fresh && self.remove_cached_pages(&error) => {
                     items.clear();
-                    (self.next, self.fresh) = (Some(PaginatedParams::default()), true);
+                    (self.next_page, self.fresh) = (Some(PaginatedParams::default()), true);
                     (self.pages, self.bytes) = (0, 0);
                 }
                 Err(error) => return Err(error),
@@ -159,10 +163,10 @@ impl<R: Listing> Items<R> {
         Ok(items)
     }
 
-    /// Forgets the pages that are kept if the server does not take the cursor of one of them. Returns whether there were any.
-    fn forget_pages(&self, error: &Error) -> bool {
+    /// Removes the cached pages of the list, if the error means that the server refused a cursor. Returns whether there were any.
+    fn remove_cached_pages(&self, error: &Error) -> bool {
         let refused = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
-        self.pages > 0 && refused && self.client.inner.cache().forget_pages(R::METHOD)
+        self.pages > 0 && refused && self.client.inner.cache().remove_pages(R::METHOD)
     }
 
     fn call(&self, params: PaginatedParams) -> Call<R> {
@@ -170,43 +174,43 @@ impl<R: Listing> Items<R> {
         if self.fresh { call.fresh() } else { call }
     }
 
-    /// Takes a page; an error if there will never be a last one.
-    fn take(&mut self, page: R::Result) -> Result<(), Error> {
-        let (mut items, cursor) = R::open(page);
-        if self.client.inner.over(self.client.revision()).mirrors() {
-            items.retain(R::is_sound_over_http);
+    /// Adds the items of a page. An error if there are too many pages.
+    fn add_page(&mut self, page: R::Result) -> Result<(), Error> {
+        let (mut items, cursor) = R::into_parts(page);
+        if self.client.inner.wire_format(self.client.revision()).mirrors_arguments() {
+            items.retain(R::is_usable_over_http);
         }
-        self.fetched = items.into();
+        self.items = items.into();
         self.pages += 1;
-        if cursor.is_some() && self.pages == MOST_PAGES {
-            return Err(Error::endless(format!("the list of {} has more than {MOST_PAGES} pages", R::METHOD)));
+        if cursor.is_some() && self.pages == MAX_PAGES {
+            return Err(Error::endless(format!("the list of {} has more than {MAX_PAGES} pages", R::METHOD)));
         }
-        self.next = cursor.map(|cursor| PaginatedParams::new().with_cursor(cursor));
+        self.next_page = cursor.map(|cursor| PaginatedParams::new().with_cursor(cursor));
         Ok(())
     }
 }
 
-// Nothing in it is pinned in place.
+// No field is structurally pinned.
 impl<R: Listing> Unpin for Items<R> {}
 
 impl<R: Listing> Stream for Items<R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let items = &mut *self;
+        let list = &mut *self;
         loop {
-            if let Some(item) = items.fetched.pop_front() {
+            if let Some(item) = list.items.pop_front() {
                 return Poll::Ready(Some(Ok(item)));
             }
-            if let Some(params) = items.next.take() {
-                items.page = Some(items.call(params).start());
+            if let Some(params) = list.next_page.take() {
+                list.pending_page = Some(list.call(params).start());
             }
-            let Some(page) = &mut items.page else { return Poll::Ready(None) };
-            let (page, flow) = std::task::ready!(page.poll_end(cx));
-            items.page = None;
-            items.bytes = items.bytes.saturating_add(flow.map_or(0, |flow| flow.answer_bytes()));
-            if let Err(error) = page.and_then(|page| items.take(page)) {
-                items.fetched.clear();
+            let Some(pending) = &mut list.pending_page else { return Poll::Ready(None) };
+            let (page, flow) = std::task::ready!(pending.poll_end(cx));
+            list.pending_page = None;
+            list.bytes = list.bytes.saturating_add(flow.map_or(0, |flow| flow.response_bytes()));
+            if let Err(error) = page.and_then(|page| list.add_page(page)) {
+                list.items.clear();
                 return Poll::Ready(Some(Err(error)));
             }
         }

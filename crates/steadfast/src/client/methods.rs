@@ -1,4 +1,4 @@
-//! The requests of the protocol, by name.
+//! One method per request of the protocol.
 
 use std::collections::BTreeMap;
 
@@ -18,23 +18,28 @@ use crate::runtime::PendingNotifications;
 
 /// Tools.
 impl Client {
-    /// The server's tools.
+    /// Lists the server's tools, page by page.
     pub fn tools(&self) -> Items<request::ListTools> {
         Items::new(self.clone())
     }
 
-    /// The server's tools, all pages of them.
+    /// Lists the server's tools, all pages.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
         self.tools().all().await
     }
 
-    /// Calls a tool. Arguments are anything that serializes to an object, or `()` for none.
+    /// Calls a tool. The arguments are any value that serializes to a JSON object, or `()` for none.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<request::CallTool> {
         let mut params = CallToolParams::new(name);
         match serde_json::to_value(arguments) {
             Ok(Value::Object(arguments)) => params.arguments = Some(arguments),
             Ok(Value::Null) => {}
-            Ok(_) => return Call::failed(self.clone(), Error::usage("the arguments of a tool are an object")),
+            Ok(_) => {
+                return Call::failed(
+                    self.clone(),
+                    Error::usage("the arguments of a tool must serialize to a JSON object"),
+                );
+            }
             Err(error) => return Call::failed(self.clone(), Error::encode(error)),
         }
         self.call(params)
@@ -43,22 +48,22 @@ impl Client {
 
 /// Resources.
 impl Client {
-    /// The server's resources.
+    /// Lists the server's resources, page by page.
     pub fn resources(&self) -> Items<request::ListResources> {
         Items::new(self.clone())
     }
 
-    /// The server's resources, all pages of them.
+    /// Lists the server's resources, all pages.
     pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
         self.resources().all().await
     }
 
-    /// The server's resource templates.
+    /// Lists the server's resource templates, page by page.
     pub fn resource_templates(&self) -> Items<request::ListResourceTemplates> {
         Items::new(self.clone())
     }
 
-    /// The server's resource templates, all pages of them.
+    /// Lists the server's resource templates, all pages.
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
         self.resource_templates().all().await
     }
@@ -68,12 +73,13 @@ impl Client {
         self.call(ReadResourceParams::new(uri))
     }
 
-    /// Asks to be told when a resource changes (revisions up to 2025-11-25).
+    /// Subscribes to changes of a resource (revisions up to 2025-11-25). [`changes`](Client::changes) does this in every revision, and
+    /// returns the changes as a stream.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<request::Subscribe> {
         self.call(ResourceParams::new(uri))
     }
 
-    /// Asks not to be told any more (revisions up to 2025-11-25).
+    /// Unsubscribes from changes of a resource (revisions up to 2025-11-25).
     pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<request::Unsubscribe> {
         self.call(ResourceParams::new(uri))
     }
@@ -81,21 +87,21 @@ impl Client {
 
 /// Prompts and completion.
 impl Client {
-    /// The server's prompts.
+    /// Lists the server's prompts, page by page.
     pub fn prompts(&self) -> Items<request::ListPrompts> {
         Items::new(self.clone())
     }
 
-    /// The server's prompts, all pages of them.
+    /// Lists the server's prompts, all pages.
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
         self.prompts().all().await
     }
 
-    /// Fills in a prompt. Its arguments are texts.
+    /// Gets the messages of a prompt with these arguments, which are strings.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
-    /// let filled = client.get_prompt("review", [("code", "fn main() {}"), ("strictness", "9")]).await?;
+    /// let prompt = client.get_prompt("review", [("code", "fn main() {}"), ("strictness", "9")]).await?;
     /// # Ok(()) }
     /// ```
     pub fn get_prompt<K: Into<String>, V: Into<String>>(
@@ -110,7 +116,7 @@ impl Client {
         self.call(params)
     }
 
-    /// What an argument of a prompt, or a variable of a resource template, may be completed to.
+    /// Requests completions for an argument of a prompt or a variable of a resource template. `value` is what the user has typed.
     ///
     /// ```
     /// # use steadfast::Reference;
@@ -120,38 +126,37 @@ impl Client {
     /// ```
     pub fn complete(
         &self,
-        of: Reference,
+        reference: Reference,
         argument: impl Into<String>,
-        so_far: impl Into<String>,
+        value: impl Into<String>,
     ) -> Call<request::Complete> {
-        self.call(CompleteParams::new(of, argument, so_far))
+        self.call(CompleteParams::new(reference, argument, value))
     }
 }
 
-/// Tasks. A call that becomes one is followed by itself, if the client has declared that it takes tasks; these are for tasks
-/// that the program follows in its own way.
+/// Tasks. The client polls the task of a call itself; these methods are for programs that handle tasks on their own.
 impl Client {
-    /// How a task is doing.
+    /// Gets the status of a task.
     pub fn get_task(&self, id: impl Into<String>) -> Call<request::GetTask> {
         self.call(TaskParams::new(id))
     }
 
-    /// Waits for the result of a task (2025-11-25): that of the request that became the task.
+    /// Waits for the result of a task (2025-11-25): the result of the request that became the task.
     pub fn task_result(&self, id: impl Into<String>) -> Call<request::GetTaskPayload> {
         self.call(TaskParams::new(id))
     }
 
-    /// The tasks that the server has for this client (2025-11-25).
+    /// Lists the tasks that the server has for this client (2025-11-25), page by page.
     pub fn tasks(&self) -> Items<request::ListTasks> {
         Items::new(self.clone())
     }
 
-    /// Gives a task up.
+    /// Cancels a task.
     pub fn cancel_task(&self, id: impl Into<String>) -> Call<request::CancelTask> {
         self.call(TaskParams::new(id))
     }
 
-    /// Gives a task what it asked for (since 2026-07-28).
+    /// Answers the input requests of a task (since 2026-07-28).
     pub fn update_task(&self, id: impl Into<String>, responses: InputResponses) -> Call<request::UpdateTask> {
         self.call(UpdateTaskParams::new(id, responses))
     }
@@ -159,18 +164,18 @@ impl Client {
 
 /// The connection.
 impl Client {
-    /// Asks what the server is, once more (since 2026-07-28): its capabilities may have changed since the client connected.
+    /// Requests the server's capabilities (since 2026-07-28): they may have changed since the client connected.
     pub fn discover(&self) -> Call<request::Discover> {
         self.call(EmptyParams::default())
     }
 
-    /// Asks whether the server is there (revisions up to 2025-11-25).
+    /// Pings the server (revisions up to 2025-11-25).
     pub async fn ping(&self) -> Result<(), Error> {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
     }
 
-    /// Tells the server that the roots have changed, if it was declared that this is told. Since 2026-07-28 there is nothing
-    /// to tell: a server asks when it needs them.
+    /// Notifies the server that the roots have changed, if the client has declared `roots.listChanged`. Since 2026-07-28 there is no
+    /// such notification: a server asks for the roots when it needs them.
     pub fn roots_changed(&self) {
         if self
             .inner
@@ -185,8 +190,8 @@ impl Client {
         }
     }
 
-    /// Asks for log messages of that severity and above (revisions up to 2025-11-25). [`logs`](Client::logs) does, and gives
-    /// them out.
+    /// Sets the level of log messages that the server sends (revisions up to 2025-11-25). [`logs`](Client::logs) does this in every
+    /// revision, and returns the messages as a stream.
     pub fn set_log_level(&self, level: LoggingLevel) -> Call<request::SetLevel> {
         self.call(SetLevelParams::new(level))
     }

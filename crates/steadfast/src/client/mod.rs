@@ -1,14 +1,23 @@
-//! Clients: calls to a server, and answers to what it asks.
+//! Clients: calls to a server, and handlers for its requests.
 //!
 //! ```text
-//!   Client --> Line --> Link --> driver --> the server
-//!     |          |        one connection, until it is lost
-//!     |          +-- opens another, when it is needed
-//!     +--> Call --> PendingResult --> Course: the requests that one call takes
+//!   Client --> ReconnectingConnection --> LiveConnection --> driver --> server
+//!     |          |                          one connection, until it is lost
+//!     |          +-- replaces a lost connection when a call needs one
+//!     +--> Call --> PendingResult --> CallFlow: the requests of one call
 //! ```
 //!
-//! Every call ends in a result or in an [`Error`](crate::Error) whose [`Outcome`](crate::Outcome) says what is known:
-//! never sent, refused, or sent with the outcome unknown (law L10). Dropping a call takes it back and tells the server.
+//! | folder | contents |
+//! |---|---|
+//! | `call` | one call from start to outcome: states, retries, rounds, progress, cancellation |
+//! | `tasks` | calls that become tasks: polling and cancelling them |
+//! | `connection` | targets, opening, negotiation, reconnecting |
+//! | `cache` | cached responses and listed tools |
+//! | `notifications` | streams of changes and log messages |
+//! | `handlers` | the client's handlers for roots, sampling and elicitation |
+//!
+//! Every call ends with a result or with an [`Error`](crate::Error) whose [`Outcome`](crate::Outcome) says what is known: not
+//! sent, refused, or sent with an unknown outcome (law L10). Dropping a call cancels it and notifies the server.
 
 pub(crate) mod cache;
 mod call;
@@ -46,12 +55,12 @@ pub use notifications::logs::Logs;
 pub use crate::validation::form::check as check_form;
 
 use crate::runtime::Runtime;
-use cache::{ClientCache, Wire};
+use cache::{ClientCache, WireFormat};
 use connection::reconnecting::ReconnectingConnection;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
 ///
-/// A connection that is lost is opened again when it is needed, if the client was [told to](Connecting::reconnect).
+/// If [reconnecting](Connecting::reconnect) is enabled, the client replaces a lost connection when a call needs one.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -71,19 +80,20 @@ use connection::reconnecting::ReconnectingConnection;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
 }
 
-struct Inner {
+/// Shared by all clones of a [`Client`]. Dropping it closes the connection.
+struct ClientInner {
     connection: Arc<ReconnectingConnection>,
     over_http: bool,
-    /// The server is believed what it says of its tools.
+    /// Calls of tools with the read-only or the idempotent hint may be sent again.
     trusts_annotations: bool,
-    /// The next token for progress: a call has one on whatever connection it is made.
+    /// The next progress token. Tokens are unique over all connections of the client, because a retried call keeps its token.
     next_token: AtomicI64,
 }
 
-impl Inner {
+impl ClientInner {
     fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.connection.opener.runtime
     }
@@ -92,68 +102,65 @@ impl Inner {
         ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
     }
 
-    /// What a call goes over, in that revision.
-    fn over(&self, revision: Revision) -> Wire {
-        Wire { revision, http: self.over_http }
+    fn wire_format(&self, revision: Revision) -> WireFormat {
+        WireFormat { revision, over_http: self.over_http }
     }
 
-    /// What the client keeps of what the server said.
     fn cache(&self) -> &Arc<ClientCache> {
         &self.connection.opener.cache
     }
 }
 
-impl Drop for Inner {
+impl Drop for ClientInner {
     fn drop(&mut self) {
-        // What is being closed is closed when its tasks are cancelled.
+        // A client that is being closed shuts its connection down when its tasks are cancelled.
         if !self.connection.is_closing() {
             self.connection.close();
         }
     }
 }
 
-/// Who is there.
+/// Connecting, and the server that the client is connected to.
 impl Client {
-    /// Connects to a server: a value with tools, a child process ([`transport::child::Command`]), any transport, a function
-    /// that opens one, or a URL (feature `http-client`).
+    /// Connects to a server: a `Server` in this process, a child process ([`transport::child::Command`]), a transport, a function
+    /// that opens a transport, or a URL (feature `http-client`).
     ///
     /// [`transport::child::Command`]: crate::transport::child::Command
     pub fn connect<Via>(target: impl Target<Via>) -> Connecting {
         Connecting::new(target)
     }
 
-    /// The revision that is spoken, or was last.
+    /// The protocol revision of the current or last connection.
     pub fn revision(&self) -> Revision {
         self.inner.connection.live().peer.revision
     }
 
-    /// What the server said of itself when it was last connected to.
+    /// The name, version and capabilities of the server, as of the last time that the client connected.
     pub fn server(&self) -> Arc<Peer> {
         Arc::clone(&self.inner.connection.live().peer)
     }
 
-    /// How to use the server, for a model.
+    /// The server's instructions for a model.
     pub fn instructions(&self) -> Option<String> {
         self.inner.connection.live().instructions.clone()
     }
 }
 
-/// Calls.
+/// Calls, and the end of the client.
 impl Client {
-    /// Any request of the protocol.
+    /// Calls any method of the protocol.
     pub fn call<R: Request>(&self, params: R::Params) -> Call<R> {
         Call::new(self.clone(), params)
     }
 
-    /// Closes the client for good, and waits until its connection is closed and a child process is gone. Calls that wait end,
-    /// and nothing is opened again. Tasks that are followed are cancelled first; the server has two seconds to hear of that.
+    /// Closes the client, and waits until its connection is closed and a child process has exited. Pending calls end with an error,
+    /// and the client does not reconnect. The tasks of pending calls are cancelled first; that may take up to two seconds.
     pub async fn close(self) {
         tasks::cancel::cancel_all(&self, self.inner.connection.begin_close());
-        self.inner.connection.wait_until_over().await;
+        self.inner.connection.wait_until_closed().await;
     }
 
-    /// Completes when the connection that there is now is closed, by whichever side. A client that comes back opens another
-    /// when it is needed.
+    /// Completes when the current connection is closed, by either side. A client that reconnects opens another when a call needs it.
     pub async fn closed(&self) {
         let closed = self.inner.connection.live().closed();
         connection::live::wait_until_closed(closed).await;

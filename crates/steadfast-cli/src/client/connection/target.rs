@@ -165,7 +165,7 @@ impl ConnectOptions {
     fn configure(&self, connecting: Connecting) -> Connecting {
         let era = match self.revision {
             None => Era::Any,
-            Some(revision) if revision.is_modern() => Era::Modern,
+            Some(revision) if revision.is_stateless() => Era::Modern,
             Some(revision) => Era::Handshake(revision),
         };
         let connecting = connecting.info(Implementation::new("steadfast", env!("CARGO_PKG_VERSION"))).era(era);

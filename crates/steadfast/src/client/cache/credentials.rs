@@ -1,42 +1,44 @@
-//! For whom a client keeps what is private: for those whose requests are authorized as its own are.
+//! The credentials that private responses belong to: a client finds a private response only while its requests carry the same
+//! credentials as when it was cached.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-/// Who reads. Its number changes when requests are authorized differently, and no two clients have the same.
-pub(crate) struct CredentialScope(Mutex<CurrentCredentials>);
+/// A process-wide unique id for one client with its current credentials. The id changes when the credentials do.
+pub(crate) struct CredentialScope(Mutex<ScopeState>);
 
-struct CurrentCredentials {
-    number: u64,
-    /// Those of the last request.
+struct ScopeState {
+    id: u64,
+    /// The credentials of the last request.
     credentials: Credentials,
 }
 
 #[derive(PartialEq)]
 enum Credentials {
-    /// None was made yet.
+    /// No request was sent yet.
     Unknown,
     Absent,
-    /// What stands for them. Not the credentials: they are nobody's business.
+    /// A digest, so that the cache holds no secrets.
     Digest([u8; 32]),
 }
 
 impl CredentialScope {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(CurrentCredentials { number: next(), credentials: Credentials::Unknown }))
+        Self(Mutex::new(ScopeState { id: next_id(), credentials: Credentials::Unknown }))
     }
 
-    pub(crate) fn number(&self) -> u64 {
-        self.lock().number
+    pub(crate) fn id(&self) -> u64 {
+        self.lock().id
     }
 
-    /// A request goes out with these credentials. Returns the number of the reader before, if this is another one.
-    pub(crate) fn identify<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) -> Option<u64> {
+    /// A request is sent with these credentials. If they are others than those of the request before, the id changes, and this
+    /// returns the old id.
+    pub(crate) fn update<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) -> Option<u64> {
         let mut parts = credentials.peekable();
         let credentials = if parts.peek().is_none() {
-            // Most requests have none, and need no digest of that.
+            // Most requests have no credentials, and need no digest.
             Credentials::Absent
         } else {
             let mut digest = Sha256::new();
@@ -46,18 +48,18 @@ impl CredentialScope {
             }
             Credentials::Digest(digest.finalize().into())
         };
-        let mut now = self.lock();
-        let other = now.credentials != Credentials::Unknown && now.credentials != credentials;
-        now.credentials = credentials;
-        other.then(|| std::mem::replace(&mut now.number, next()))
+        let mut state = self.lock();
+        let changed = state.credentials != Credentials::Unknown && state.credentials != credentials;
+        state.credentials = credentials;
+        changed.then(|| std::mem::replace(&mut state.id, next_id()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, CurrentCredentials> {
+    fn lock(&self) -> MutexGuard<'_, ScopeState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn next() -> u64 {
+fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
@@ -66,24 +68,24 @@ fn next() -> u64 {
 mod tests {
     use super::*;
 
-    fn identify(reader: &CredentialScope, credentials: &[&str]) -> Option<u64> {
-        reader.identify(credentials.iter().map(|part| part.as_bytes()))
+    fn update(scope: &CredentialScope, credentials: &[&str]) -> Option<u64> {
+        scope.update(credentials.iter().map(|part| part.as_bytes()))
     }
 
     #[test]
     fn other_credentials_are_another_reader() {
-        let reader = CredentialScope::new();
-        let first = reader.number();
-        assert_eq!(identify(&reader, &["Bearer a"]), None);
-        assert_eq!(identify(&reader, &["Bearer a"]), None);
-        assert_eq!(reader.number(), first);
-        assert_eq!(identify(&reader, &["Bearer b"]), Some(first));
-        assert_ne!(reader.number(), first);
-        assert!(identify(&reader, &[]).is_some() && identify(&reader, &["Bearer b"]).is_some());
+        let scope = CredentialScope::new();
+        let first = scope.id();
+        assert_eq!(update(&scope, &["Bearer a"]), None);
+        assert_eq!(update(&scope, &["Bearer a"]), None);
+        assert_eq!(scope.id(), first);
+        assert_eq!(update(&scope, &["Bearer b"]), Some(first));
+        assert_ne!(scope.id(), first);
+        assert!(update(&scope, &[]).is_some() && update(&scope, &["Bearer b"]).is_some());
     }
 
     #[test]
-    fn no_two_clients_are_the_same_reader() {
-        assert_ne!(CredentialScope::new().number(), CredentialScope::new().number());
+    fn no_two_clients_have_the_same_scope_id() {
+        assert_ne!(CredentialScope::new().id(), CredentialScope::new().id());
     }
 }

@@ -1,4 +1,4 @@
-//! What requests over HTTP need of what is kept, and tell it.
+//! What HTTP requests take from the cache (the headers of a tool), and report to it (their credentials).
 
 use super::ClientCache;
 use crate::transport::http::client::ToolHeaders;
@@ -11,6 +11,6 @@ impl ToolHeaders for ClientCache {
     }
 
     fn identify(&self, credentials: &mut dyn Iterator<Item = &[u8]>) {
-        Self::identify(self, credentials);
+        self.set_credentials(credentials);
     }
 }

@@ -1,66 +1,67 @@
-//! What was asked for, as far as it decides what is answered: what an answer is kept under.
+//! The key of a cached response: the part of a request that decides on its response.
 
 use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::{Request, Subject};
 use steadfast_model::{Method, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams};
 use steadfast_proto::envelope::OwnedParams;
 
-/// A request whose answer may be kept.
+/// A request whose response may be cached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RequestKey {
     pub(crate) method: Method,
-    /// The parameters as the program gave them, without what every request of the client says. An empty cursor is a cursor,
-    /// and is another request than none.
+    /// The parameters of the caller, without the metadata that the client adds to every request. An empty cursor and no cursor
+    /// are different requests.
     params: Box<str>,
-    /// The resource, if one is read.
+    /// The resource of a `resources/read`.
     uri: Option<Box<str>>,
-    /// It goes on with a list that another answer began.
-    goes_on: bool,
+    /// The request has a cursor: it is for a later page of a list.
+    has_cursor: bool,
 }
 
 impl RequestKey {
-    /// `None` if the answer may not be kept: the revision does not say so, or it depends on more than what is asked for.
+    /// `None` if the response must not be cached: the method is not cacheable in this revision, or the request answers the server's
+    /// input requests.
     pub(crate) fn of<R: Request>(revision: Revision, params: &R::Params) -> Option<Self> {
         if !R::METHOD.is_cacheable_in(revision) {
             return None;
         }
-        let (uri, goes_on) = match R::subject(params) {
+        let (uri, has_cursor) = match R::subject(params) {
             Subject::Resource { answers: true, .. } => return None,
             Subject::Resource { uri, .. } => (Some(uri.into()), false),
             Subject::Page(cursor) => (None, cursor.is_some()),
             _ => (None, false),
         };
         let params = era::params_text(revision, params, &Decoration::none()).ok()?;
-        Some(Self { method: R::METHOD, params, uri, goes_on })
+        Some(Self { method: R::METHOD, params, uri, has_cursor })
     }
 
-    /// What it takes up beside the answer.
+    /// The size of the key, which counts for the byte limit of the cache.
     pub(crate) fn bytes(&self) -> usize {
         self.params.len() + self.uri.as_ref().map_or(0, |uri| uri.len())
     }
 
-    pub(crate) fn goes_on(&self) -> bool {
-        self.goes_on
+    pub(crate) fn has_cursor(&self) -> bool {
+        self.has_cursor
     }
 }
 
-/// What has changed at a server, as far as something is kept of it.
+/// A change at the server that makes cached responses stale.
 pub(crate) enum Invalidation {
     Tools,
     Prompts,
     Resources,
-    /// What is read at this URI, or below one that was read.
+    /// The resource at this URI, and every resource of which it is a part.
     Resource(String),
-    /// Whatever is read: the server did not say what.
+    /// Every resource: the notification has no URI.
     EveryResource,
-    /// All that changes of are told from here on. Those from before were not: somebody may have listened and lost the
-    /// connection, and whoever begins to listen looks once, and has to see what is there.
-    Unheard(SubscriptionFilter),
+    /// The server sends notifications that match this filter from now on. Changes before that were not notified: a subscriber reads
+    /// the current state once after it has subscribed, and must not get it from the cache.
+    SubscriptionStarted(SubscriptionFilter),
 }
 
 impl Invalidation {
-    /// What a notification says; `None` if it says something else.
-    pub(crate) fn read(method: Method, params: &OwnedParams) -> Option<Self> {
+    /// What a notification makes stale; `None` if nothing.
+    pub(crate) fn from_notification(method: Method, params: &OwnedParams) -> Option<Self> {
         match method {
             Method::ToolListChanged => Some(Self::Tools),
             Method::PromptListChanged => Some(Self::Prompts),
@@ -71,39 +72,42 @@ impl Invalidation {
             }),
             Method::SubscriptionAcknowledged => {
                 let params: SubscriptionParams = serde_json::from_str(params.text()).ok()?;
-                Some(Self::Unheard(params.notifications))
+                Some(Self::SubscriptionStarted(params.notifications))
             }
             _ => None,
         }
     }
 
-    /// Whether what was listed of tools is concerned.
-    pub(crate) fn concerns_tools(&self) -> bool {
+    /// Whether the listed tools are stale.
+    pub(crate) fn affects_tools(&self) -> bool {
         match self {
             Self::Tools => true,
-            Self::Unheard(filter) => filter.tools(),
+            Self::SubscriptionStarted(filter) => filter.tools(),
             _ => false,
         }
     }
 
-    /// Whether the answer to that may not be believed any more. What is told of may be a part of what was read.
-    pub(crate) fn concerns(&self, asked: &RequestKey) -> bool {
-        match (self, asked.method) {
+    /// Whether the response to this request is stale. A changed resource may be a part of the one that was read.
+    pub(crate) fn affects(&self, request: &RequestKey) -> bool {
+        match (self, request.method) {
             (Self::Tools, Method::ListTools)
             | (Self::Prompts, Method::ListPrompts)
             | (Self::Resources, Method::ListResources | Method::ListResourceTemplates)
             | (Self::EveryResource, Method::ReadResource) => true,
             (Self::Resource(uri), Method::ReadResource) => {
-                asked.uri.as_deref().is_none_or(|read| uri.starts_with(read))
+                request.uri.as_deref().is_none_or(|read| uri.starts_with(read))
             }
-            (Self::Unheard(filter), Method::ListTools) => filter.tools(),
-            (Self::Unheard(filter), Method::ListPrompts) => filter.prompts(),
-            (Self::Unheard(filter), Method::ListResources | Method::ListResourceTemplates) => filter.resources(),
-            (Self::Unheard(filter), Method::ReadResource) => {
-                let heard = &filter.resource_subscriptions;
-                // Whoever listens to a folder is told of its files, and what was read of a folder may show them.
-                let concerned = |read: &str| heard.iter().any(|uri| read.starts_with(&**uri) || uri.starts_with(read));
-                asked.uri.as_deref().is_none_or(concerned)
+            (Self::SubscriptionStarted(filter), Method::ListTools) => filter.tools(),
+            (Self::SubscriptionStarted(filter), Method::ListPrompts) => filter.prompts(),
+            (Self::SubscriptionStarted(filter), Method::ListResources | Method::ListResourceTemplates) => {
+                filter.resources()
+            }
+            (Self::SubscriptionStarted(filter), Method::ReadResource) => {
+                let subscribed = &filter.resource_subscriptions;
+                // A subscription to a folder covers its files, and the contents of a folder may show its files.
+                let related =
+                    |read: &str| subscribed.iter().any(|uri| read.starts_with(&**uri) || uri.starts_with(read));
+                request.uri.as_deref().is_none_or(related)
             }
             _ => false,
         }
@@ -129,11 +133,11 @@ mod tests {
     fn an_empty_cursor_is_another_request_than_none() {
         let (none, empty) = (page(&PaginatedParams::new()), page(&PaginatedParams::new().with_cursor("")));
         assert_ne!(none, empty);
-        assert_eq!((none.goes_on(), empty.goes_on()), (false, true));
+        assert_eq!((none.has_cursor(), empty.has_cursor()), (false, true));
     }
 
     #[test]
-    fn what_the_program_says_beside_is_part_of_what_it_asks_for() {
+    fn metadata_of_the_caller_is_part_of_the_key() {
         let mut meta = Meta::default();
         meta.set_log_level(steadfast_model::LoggingLevel::Debug);
         assert_ne!(page(&PaginatedParams::new()), page(&PaginatedParams::new().with_meta(meta)));
@@ -151,19 +155,19 @@ mod tests {
     #[test]
     fn a_resource_is_stale_when_it_or_a_part_of_it_has_changed() {
         let changed = Invalidation::Resource("file:///a/b".to_owned());
-        assert!(changed.concerns(&read("file:///a/b")) && changed.concerns(&read("file:///a")));
-        assert!(!changed.concerns(&read("file:///a/b/c")) && !changed.concerns(&read("file:///b")));
-        assert!(!changed.concerns(&page(&PaginatedParams::new())));
-        assert!(Invalidation::EveryResource.concerns(&read("file:///b")));
+        assert!(changed.affects(&read("file:///a/b")) && changed.affects(&read("file:///a")));
+        assert!(!changed.affects(&read("file:///a/b/c")) && !changed.affects(&read("file:///b")));
+        assert!(!changed.affects(&page(&PaginatedParams::new())));
+        assert!(Invalidation::EveryResource.affects(&read("file:///b")));
     }
 
     #[test]
-    fn what_begins_to_be_listened_to_is_stale_with_what_is_below_and_above_it() {
+    fn a_new_subscription_makes_a_resource_its_parents_and_its_children_stale() {
         let filter = SubscriptionFilter::default().with_resource_subscriptions(vec!["file:///a/b".to_owned()]);
-        let begun = Invalidation::Unheard(filter);
+        let started = Invalidation::SubscriptionStarted(filter);
         for uri in ["file:///a/b", "file:///a/b/c", "file:///a"] {
-            assert!(begun.concerns(&read(uri)), "{uri}");
+            assert!(started.affects(&read(uri)), "{uri}");
         }
-        assert!(!begun.concerns(&read("file:///b")));
+        assert!(!started.affects(&read("file:///b")));
     }
 }

@@ -1,21 +1,21 @@
-//! What a client keeps of what a server said: answers, and the tools that were listed; and who listens to its log.
+//! What a client remembers across requests: cached responses, the listed tools, and the listeners to the server's log.
 //!
-//! Each of them looks after itself, and is bounded. This is where they hear of what concerns all: a message of the server's, and
-//! the loss, the return and the close of the connection. None of it outlives what the server says to the contrary. A change is
-//! taken note of where it arrives, before anybody who listens has looked ([`ClientCache::overhear`]), so nobody is given what the
-//! server has called stale. When the connection is lost and made again ([`ClientCache::begin_anew`]) nothing is believed any more,
-//! whatever time it had left: there was nobody to tell of changes in between, and it may be another server.
+//! Each of the three is a type of its own with limits of its own. [`ClientCache`] passes on to them what concerns all: the
+//! notifications of the server, and the loss, the replacement and the close of the connection. Nothing stale is found: the driver
+//! reports a change when it arrives, before any listener sees it ([`ClientCache::handle_notification`]). After a reconnect
+//! ([`ClientCache::reset`]) nothing is found, whatever its time to live: changes in between were not notified, and it may be
+//! another server.
 
-mod bounded;
 mod credentials;
 #[cfg(feature = "http-client")]
 mod http_headers;
 mod key;
-mod lookup;
+mod lru;
 mod output_schema;
 mod responses;
 mod ticket;
 mod tools;
+mod view;
 
 use std::sync::Arc;
 
@@ -26,85 +26,85 @@ use steadfast_proto::mutant;
 
 pub use responses::ResponseCache;
 pub(super) use ticket::CacheTicket;
-pub(crate) use tools::KnownTool;
-pub(super) use tools::Wire;
+pub(crate) use tools::CachedTool;
+pub(super) use tools::WireFormat;
 
 use super::notifications::logs::LogListeners;
 use key::Invalidation;
-use lookup::CachedAnswers;
-use tools::KnownTools;
+use tools::ToolCache;
+use view::CacheView;
 
-/// What is kept for one client.
+/// See the [module](self). One per client.
 pub(crate) struct ClientCache {
-    /// `None` if every call asks the server.
-    answers: Option<CachedAnswers>,
-    tools: KnownTools,
+    /// `None` if the client does not cache responses.
+    responses: Option<CacheView>,
+    tools: ToolCache,
     pub(super) logs: LogListeners,
 }
 
 impl ClientCache {
-    /// `comes_back`: a connection that is lost is made again.
-    pub(super) fn new(cache: Option<ResponseCache>, checks_output: bool, comes_back: bool) -> Arc<Self> {
-        let answers = cache.map(CachedAnswers::new);
-        Arc::new(Self { answers, tools: KnownTools::new(checks_output), logs: LogListeners::new(comes_back) })
+    /// `checks_output`: results of tools are checked against their output schemas. `reconnects`: the client replaces a lost
+    /// connection.
+    pub(super) fn new(cache: Option<ResponseCache>, checks_output: bool, reconnects: bool) -> Arc<Self> {
+        let responses = cache.map(CacheView::new);
+        Arc::new(Self { responses, tools: ToolCache::new(checks_output), logs: LogListeners::new(reconnects) })
     }
 
-    /// What is known of a tool: what the server said of it, if it was listed and nothing has changed since.
-    pub(crate) fn tool(&self, name: &str) -> Option<Arc<KnownTool>> {
+    /// A tool as the server listed it, if it was listed and the list has not changed since.
+    pub(crate) fn tool(&self, name: &str) -> Option<Arc<CachedTool>> {
         self.tools.get(name)
     }
 
-    /// The server says something. Called where it arrives.
-    pub(super) fn overhear(&self, method: Method, params: &OwnedParams) {
+    /// Handles a notification of the server. Called on the driver's thread when it arrives.
+    pub(super) fn handle_notification(&self, method: Method, params: &OwnedParams) {
         if method == Method::LoggingMessage {
-            return self.logs.tell(params);
+            return self.logs.deliver(params);
         }
-        let Some(stale) = Invalidation::read(method, params) else { return };
-        if stale.concerns_tools() {
-            self.tools.forget();
+        let Some(change) = Invalidation::from_notification(method, params) else { return };
+        if change.affects_tools() {
+            self.tools.clear();
         }
-        if let Some(answers) = self.answers.as_ref().filter(|_| !mutant!(KeepStale)) {
-            answers.spoil(&stale);
-        }
-    }
-
-    /// The connection was lost and is made again, perhaps to another server.
-    pub(super) fn begin_anew(&self) {
-        self.tools.forget();
-        if let Some(answers) = &self.answers {
-            answers.clear();
+        if let Some(responses) = self.responses.as_ref().filter(|_| !mutant!(KeepStale)) {
+            responses.invalidate(&change);
         }
     }
 
-    /// A request goes out with these credentials: what is private is kept for those alone.
+    /// Removes everything: the client has reconnected, perhaps to another server.
+    pub(super) fn reset(&self) {
+        self.tools.clear();
+        if let Some(responses) = &self.responses {
+            responses.clear();
+        }
+    }
+
+    /// A request is sent with these credentials: from now on, private responses are found and stored for these.
     #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has credentials"))]
-    pub(crate) fn identify<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) {
-        if let Some(answers) = &self.answers {
-            answers.identify(credentials);
+    pub(crate) fn set_credentials<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) {
+        if let Some(responses) = &self.responses {
+            responses.set_credentials(credentials);
         }
     }
 
-    /// A cursor that the server gave out is none any more: the pages that are kept do not belong together. Returns whether
-    /// there were any.
-    pub(super) fn forget_pages(&self, method: Method) -> bool {
-        self.answers.as_ref().is_some_and(|answers| answers.forget_pages(method))
+    /// Removes the cached pages of a list, because the server refuses the cursor of one. Returns whether there were any.
+    pub(super) fn remove_pages(&self, method: Method) -> bool {
+        self.responses.as_ref().is_some_and(|responses| responses.remove_pages(method))
     }
 
-    /// Whether these are the parameters of a call of a tool that may be called twice, as the server said when it was listed.
-    pub(super) fn may_repeat<R: Request>(&self, params: &R::Params) -> bool {
+    /// Whether this is a call of a tool that was listed with the read-only or the idempotent hint.
+    pub(super) fn is_idempotent_call<R: Request>(&self, params: &R::Params) -> bool {
         let Subject::Tool { name, .. } = R::subject(params) else { return false };
-        self.tool(name).is_some_and(|tool| tool.says_it_may_be_repeated())
+        self.tool(name).is_some_and(|tool| tool.is_idempotent())
     }
 
-    /// The connection has ended.
-    pub(super) fn note_lost(&self) {
-        self.logs.note_lost();
+    /// A connection was closed.
+    pub(super) fn handle_disconnect(&self) {
+        self.logs.handle_disconnect();
     }
 
-    /// The client was closed: there will be nothing more to hear, and nothing that was kept is found.
+    /// The client was closed: log streams end, and no cached response is found.
     pub(super) fn close(&self) {
-        if let Some(answers) = &self.answers {
-            answers.close();
+        if let Some(responses) = &self.responses {
+            responses.close();
         }
         self.logs.close();
     }

@@ -1,4 +1,4 @@
-//! What a tool says that its answers look like, and whether they do.
+//! The output schema of a tool, and the check of results against it.
 
 use std::sync::OnceLock;
 
@@ -10,9 +10,9 @@ use crate::validation::{Validator, limits};
 
 /// The output schema of a tool, compiled when the tool is first called.
 pub(crate) struct OutputSchema {
-    /// `None` if it is too large to be kept.
+    /// `None` if the schema exceeds the limit.
     text: Option<Box<str>>,
-    /// Or why nothing can be checked by it.
+    /// The validator, or why the schema cannot be compiled.
     compiled: OnceLock<Result<Validator, Box<str>>>,
 }
 
@@ -22,26 +22,26 @@ impl OutputSchema {
         Self { text: text.map(String::into_boxed_str), compiled: OnceLock::new() }
     }
 
-    /// How much is kept of it.
+    /// The size, which counts for the byte limit of the cache.
     pub(crate) fn bytes(&self) -> usize {
         self.text.as_ref().map_or(0, |text| text.len())
     }
 
-    /// Whether answers can be checked by it. A tool of which they cannot is not called: its answer would have to be taken for
-    /// one that fits, or thrown away when the tool has done its work.
-    pub(crate) fn can_be_read(&self, tool: &str) -> Result<(), Error> {
-        let unreadable = |why| Error::uncallable(tool, format_args!("its output schema cannot be read: {why}"));
-        self.compiled().map(drop).map_err(unreadable)
+    /// An error if the schema cannot be compiled. Such a tool is not called: its result could not be checked, and would have to be
+    /// accepted unchecked or thrown away after the tool has done its work.
+    pub(crate) fn ensure_usable(&self, tool: &str) -> Result<(), Error> {
+        let unusable = |why| Error::uncallable(tool, format_args!("its output schema cannot be used: {why}"));
+        self.compiled().map(drop).map_err(unusable)
     }
 
-    /// Whether the answer is what the schema says. Called where the call is awaited: it may take its time.
-    pub(crate) fn check(&self, tool: &str, answer: &CallToolResult) -> Result<(), Error> {
-        // A failure is for the model to read, and looks as it likes.
-        if answer.is_error() {
+    /// Checks a result. Called where the call is polled, not on the driver's thread: it may take long.
+    pub(crate) fn check(&self, tool: &str, result: &CallToolResult) -> Result<(), Error> {
+        // The schema does not hold for error results, which are text for the model.
+        if result.is_error() {
             return Ok(());
         }
         let validator = self.compiled().map_err(|why| Error::invalid_output(tool, why))?;
-        validator.check_content(answer.structured_content.as_ref()).map_err(|why| Error::invalid_output(tool, why))
+        validator.check_content(result.structured_content.as_ref()).map_err(|why| Error::invalid_output(tool, why))
     }
 
     fn compiled(&self) -> Result<&Validator, &str> {
@@ -51,11 +51,11 @@ impl OutputSchema {
     fn compile(&self) -> Result<Validator, String> {
         let text = self.text.as_ref().ok_or_else(|| format!("it is longer than {} bytes", limits::BYTES))?;
         let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        Validator::new(schema.as_object().ok_or("it is no object")?)
+        Validator::new(schema.as_object().ok_or("it is not a JSON object")?)
     }
 }
 
-/// Whether they are the same schema.
+/// Equal if the texts of the schemas are.
 impl PartialEq for OutputSchema {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text

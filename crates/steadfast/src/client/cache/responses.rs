@@ -1,11 +1,11 @@
-//! Answers that a server lets its clients keep for a while (2026-07-28).
+//! Responses that a server allows its clients to cache (2026-07-28).
 //!
-//! An answer is kept under what was asked for, for as long as its `ttlMs` says, and no longer than nothing is heard of a
-//! change. A private one is kept for one reader: a client, for as long as its requests are authorized alike. A public one is
-//! for every client that shares the cache.
+//! The key of a response is its request. It is fresh for the `ttlMs` in its result, or until a notification says that it has
+//! changed. A private response belongs to one scope: a client with its current credentials. A public response is for every client
+//! that shares the cache.
 //!
-//! Whoever asks takes a [`PendingFetch`] first. A change that is heard while the answer is on its way spoils it: the answer may be
-//! older than the change, and is given to whoever asked and not kept.
+//! Every request is registered as a [`PendingFetch`] before it is sent. A change that is notified while the request is in flight
+//! cancels the fetch: the response may be older than the change, so it goes to the caller and is not stored.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ use std::time::Duration;
 use steadfast_model::{Cache, CacheScope, Method};
 use steadfast_proto::{Moment, mutant};
 
-use super::bounded::LruMap;
 use super::key::RequestKey;
+use super::lru::LruMap;
 
-/// How many answers are kept, and of how many bytes, unless told.
-const ENTRIES: usize = 1_024;
-const BYTES: usize = 16 << 20;
+/// The default limits.
+const DEFAULT_ENTRIES: usize = 1_024;
+const DEFAULT_BYTES: usize = 16 << 20;
 
-/// The answers that clients of a server keep, if it lets them. Cheap to clone; all clones are the same cache.
+/// A cache of the responses that a server allows its clients to cache. Cheap to clone; all clones are the same cache.
 ///
-/// Every client has one of its own, with room for 1,024 answers of 16 MiB together. Clients of one server can share one:
+/// By default every client has a cache of its own, with at most 1,024 responses and 16 MiB. Clients of one server can share one:
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -37,95 +37,94 @@ const BYTES: usize = 16 << 20;
 /// # Ok::<_, steadfast::Error>(()) }).unwrap();
 /// ```
 ///
-/// They share what the server calls public; what it calls private each keeps for itself, and forgets when its requests are
-/// authorized differently. A change that one of them is told of is one for all. So is the return of one whose connection was
-/// lost: nobody told it of changes in the meantime, and it may have come to another server. That empties the cache, for all who
-/// share it.
+/// They share public responses. Private responses are found only by the client that stored them, and are removed when its
+/// credentials change. If one client is notified of a change, the stale responses are removed for all. If one client reconnects, the
+/// cache is cleared for all: changes in between were not notified, and it may be another server.
 ///
-/// Only clients of the same server may share a cache: nothing in it says whose answers they are.
-/// Those with a [runtime](crate::client::Connecting::with_runtime) of their own have to share that too, for its clock.
+/// Only clients of the same server may share a cache: its keys do not name the server.
+/// Clients with a [runtime](crate::client::Connecting::with_runtime) of their own have to share that too, for its clock.
 #[derive(Clone)]
-#[must_use = "nothing is kept in a cache that no client has"]
+#[must_use = "a cache does nothing until a client uses it"]
 pub struct ResponseCache {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CacheState>>,
 }
 
-struct State {
-    entries: LruMap<Key, Entry>,
-    /// What is on its way, and not spoilt.
+struct CacheState {
+    entries: LruMap<EntryKey, CachedResponse>,
+    /// The requests in flight whose responses may be stored.
     fetches: BTreeMap<u64, Arc<RequestKey>>,
-    next: u64,
+    last_fetch: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    asked: Arc<RequestKey>,
-    /// Who may be given it; everyone if it is public.
-    reader: Option<u64>,
+struct EntryKey {
+    request: Arc<RequestKey>,
+    /// The credential scope of a private response; `None` for a public one.
+    scope_id: Option<u64>,
 }
 
-struct Entry {
+struct CachedResponse {
     text: Arc<str>,
-    until: Moment,
-    /// The fetch that it came with.
+    expires_at: Moment,
+    /// The number of the fetch that stored it.
     fetch: u64,
 }
 
 impl ResponseCache {
     /// An empty cache.
     pub fn new() -> Self {
-        let entries = LruMap::new(ENTRIES, BYTES);
-        Self { state: Arc::new(Mutex::new(State { entries, fetches: BTreeMap::new(), next: 0 })) }
+        let entries = LruMap::new(DEFAULT_ENTRIES, DEFAULT_BYTES);
+        Self { state: Arc::new(Mutex::new(CacheState { entries, fetches: BTreeMap::new(), last_fetch: 0 })) }
     }
 
-    /// With room for so many answers; 1,024 unless told. A clone is the same cache, so this is for all who share it.
-    pub fn with_entries(self, most: usize) -> Self {
+    /// The most responses; 1,024 by default. A clone is the same cache, so this applies to all clients that share it.
+    pub fn with_entries(self, max_entries: usize) -> Self {
         {
             let mut state = self.lock();
-            let (_, bytes) = state.entries.bounds();
-            state.entries.resize(most, bytes);
+            let (_, max_bytes) = state.entries.limits();
+            state.entries.set_limits(max_entries, max_bytes);
         }
         self
     }
 
-    /// With room for so many bytes of answers; 16 MiB unless told. That, too, is for all who share it.
-    pub fn with_bytes(self, most: usize) -> Self {
+    /// The most bytes of responses and their keys; 16 MiB by default. This, too, applies to all clients that share the cache.
+    pub fn with_bytes(self, max_bytes: usize) -> Self {
         {
             let mut state = self.lock();
-            let (entries, _) = state.entries.bounds();
-            state.entries.resize(entries, most);
+            let (max_entries, _) = state.entries.limits();
+            state.entries.set_limits(max_entries, max_bytes);
         }
         self
     }
 
-    /// How many answers are kept, among them such as have expired and were not asked for since.
+    /// The number of responses, including expired ones that were not requested since.
     pub fn len(&self) -> usize {
         self.lock().entries.len()
     }
 
-    /// True if nothing is kept.
+    /// Whether the cache has no responses.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets everything, also what is on its way.
+    /// Removes all responses, and does not store those of requests that are in flight.
     pub fn clear(&self) {
-        self.spoil(|_| true);
+        self.invalidate(|_| true);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ResponseCache {
-    /// The answer that is kept for this reader, if it is fresh.
-    pub(crate) fn find(&self, asked: &Arc<RequestKey>, reader: u64, now: Moment) -> Option<Arc<str>> {
+    /// The private response of this scope, or the public one, if it is fresh.
+    pub(crate) fn find(&self, request: &Arc<RequestKey>, scope_id: u64, now: Moment) -> Option<Arc<str>> {
         let mut state = self.lock();
-        for reader in [Some(reader), None] {
-            let key = Key { asked: Arc::clone(asked), reader };
+        for scope_id in [Some(scope_id), None] {
+            let key = EntryKey { request: Arc::clone(request), scope_id };
             match state.entries.get(&key) {
-                Some(entry) if now < entry.until || mutant!(KeepExpired) => return Some(Arc::clone(&entry.text)),
+                Some(entry) if now < entry.expires_at || mutant!(KeepExpired) => return Some(Arc::clone(&entry.text)),
                 Some(_) => state.entries.remove(&key),
                 None => {}
             }
@@ -133,72 +132,72 @@ impl ResponseCache {
         None
     }
 
-    /// It is asked for now.
-    pub(crate) fn fetch(&self, asked: Arc<RequestKey>, reader: u64, now: Moment) -> PendingFetch {
+    /// Registers a request that is sent now.
+    pub(crate) fn begin_fetch(&self, request: Arc<RequestKey>, scope_id: u64, now: Moment) -> PendingFetch {
         let mut state = self.lock();
-        state.next += 1;
-        let number = state.next;
-        state.fetches.insert(number, Arc::clone(&asked));
-        PendingFetch { cache: self.clone(), number, asked, reader, begun: now }
+        state.last_fetch += 1;
+        let number = state.last_fetch;
+        state.fetches.insert(number, Arc::clone(&request));
+        PendingFetch { cache: self.clone(), number, request, scope_id, sent_at: now }
     }
 
-    /// Forgets what may not be believed any more. What is on its way of it will not be kept. Returns how many answers went.
-    pub(crate) fn spoil(&self, stale: impl Fn(&RequestKey) -> bool) -> usize {
+    /// Removes stale responses, and does not store those of stale requests in flight. Returns how many responses it removed.
+    pub(crate) fn invalidate(&self, is_stale: impl Fn(&RequestKey) -> bool) -> usize {
         let mut state = self.lock();
-        state.fetches.retain(|_, asked| !stale(asked));
-        state.entries.retain(|key| !stale(&key.asked))
+        state.fetches.retain(|_, request| !is_stale(request));
+        state.entries.retain(|key| !is_stale(&key.request))
     }
 
-    /// Forgets what was kept for a reader alone.
-    pub(crate) fn forget(&self, reader: u64) {
-        self.lock().entries.retain(|key| key.reader != Some(reader));
+    /// Removes the private responses of a scope.
+    pub(crate) fn remove_private(&self, scope_id: u64) {
+        self.lock().entries.retain(|key| key.scope_id != Some(scope_id));
     }
 
-    /// A list that was shared turns out to be private.
-    pub(crate) fn unshare(&self, method: Method) {
-        self.lock().entries.retain(|key| key.reader.is_some() || key.asked.method != method);
+    /// Removes the public pages of a list, because a later page turned out to be private.
+    pub(crate) fn remove_public(&self, method: Method) {
+        self.lock().entries.retain(|key| key.scope_id.is_some() || key.request.method != method);
     }
 }
 
-/// An answer on its way.
+/// A request in flight whose response may be stored.
 pub(crate) struct PendingFetch {
     cache: ResponseCache,
     number: u64,
-    asked: Arc<RequestKey>,
-    reader: u64,
-    begun: Moment,
+    request: Arc<RequestKey>,
+    scope_id: u64,
+    sent_at: Moment,
 }
 
 impl PendingFetch {
-    pub(crate) fn asked(&self) -> &RequestKey {
-        &self.asked
+    pub(crate) fn request(&self) -> &RequestKey {
+        &self.request
     }
 
-    /// For whom it was asked.
-    pub(crate) fn reader(&self) -> u64 {
-        self.reader
+    /// The credential scope in which the request was sent.
+    pub(crate) fn scope_id(&self) -> u64 {
+        self.scope_id
     }
 
-    /// Keeps the answer, if nothing has changed since it was asked for. Its time counts from there: the server may have
-    /// made it at any moment since, and whoever waits may have looked at it late.
-    pub(crate) fn keep(&self, text: &str, said: Cache) {
-        if said.ttl_ms == 0 {
+    /// Stores the response, unless it was invalidated in flight. Its time to live counts from when the request was sent: the server
+    /// may have built the response at any time since, and the caller may have polled the call late.
+    pub(crate) fn store(&self, text: &str, policy: Cache) {
+        if policy.ttl_ms == 0 {
             self.cache.lock().fetches.remove(&self.number);
             return;
         }
-        let until = self.begun + Duration::from_millis(said.ttl_ms);
-        // Drivers wait for the lock: what is long is copied without it.
-        let entry = Entry { text: text.into(), until, fetch: self.number };
+        let expires_at = self.sent_at + Duration::from_millis(policy.ttl_ms);
+        // The text is copied before the lock is taken: drivers wait for it.
+        let entry = CachedResponse { text: text.into(), expires_at, fetch: self.number };
         let mut state = self.cache.lock();
         if state.fetches.remove(&self.number).is_none() {
             return;
         }
-        let reader = (said.scope == CacheScope::Private).then_some(self.reader);
-        let key = Key { asked: Arc::clone(&self.asked), reader };
-        if state.entries.get(&key).is_some_and(|newer| newer.fetch > self.number) {
+        let scope_id = (policy.scope == CacheScope::Private).then_some(self.scope_id);
+        let key = EntryKey { request: Arc::clone(&self.request), scope_id };
+        if state.entries.get(&key).is_some_and(|stored| stored.fetch > self.number) {
             return;
         }
-        let bytes = text.len() + self.asked.bytes();
+        let bytes = text.len() + self.request.bytes();
         state.entries.insert(key, entry, bytes);
     }
 }
@@ -215,7 +214,7 @@ impl Default for ResponseCache {
     }
 }
 
-/// Shows no answer.
+/// Shows no response: they may be private.
 impl std::fmt::Debug for ResponseCache {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("ResponseCache").field("len", &self.len()).finish_non_exhaustive()
@@ -240,81 +239,81 @@ mod tests {
         Moment::after_origin(Duration::from_millis(milliseconds))
     }
 
-    fn lookup(cache: &ResponseCache, uri: &str, reader: u64, now: u64) -> Option<Arc<str>> {
-        cache.find(&read(uri), reader, at(now))
+    fn find(cache: &ResponseCache, uri: &str, scope_id: u64, now: u64) -> Option<Arc<str>> {
+        cache.find(&read(uri), scope_id, at(now))
     }
 
     #[test]
-    fn an_answer_is_fresh_until_its_time_is_over_and_not_at_that_moment() {
+    fn a_response_is_fresh_until_it_expires_and_not_at_that_moment() {
         let cache = ResponseCache::new();
-        cache.fetch(read("a"), 1, at(500)).keep("x", PUBLIC);
-        assert_eq!(lookup(&cache, "a", 1, 1_499).as_deref(), Some("x"));
-        assert_eq!(lookup(&cache, "a", 1, 1_500), None);
+        cache.begin_fetch(read("a"), 1, at(500)).store("x", PUBLIC);
+        assert_eq!(find(&cache, "a", 1, 1_499).as_deref(), Some("x"));
+        assert_eq!(find(&cache, "a", 1, 1_500), None);
         assert!(cache.is_empty());
     }
 
     #[test]
     fn what_is_private_is_for_its_reader_alone() {
         let cache = ResponseCache::new();
-        cache.fetch(read("a"), 1, at(0)).keep("x", PRIVATE);
-        cache.fetch(read("b"), 1, at(0)).keep("y", PUBLIC);
-        assert_eq!(lookup(&cache, "a", 1, 0).as_deref(), Some("x"));
-        assert_eq!(lookup(&cache, "a", 2, 0), None);
-        assert_eq!(lookup(&cache, "b", 2, 0).as_deref(), Some("y"));
-        cache.forget(1);
-        assert_eq!((lookup(&cache, "a", 1, 0), cache.len()), (None, 1));
+        cache.begin_fetch(read("a"), 1, at(0)).store("x", PRIVATE);
+        cache.begin_fetch(read("b"), 1, at(0)).store("y", PUBLIC);
+        assert_eq!(find(&cache, "a", 1, 0).as_deref(), Some("x"));
+        assert_eq!(find(&cache, "a", 2, 0), None);
+        assert_eq!(find(&cache, "b", 2, 0).as_deref(), Some("y"));
+        cache.remove_private(1);
+        assert_eq!((find(&cache, "a", 1, 0), cache.len()), (None, 1));
     }
 
     #[test]
-    fn what_changed_on_the_way_is_not_kept_and_the_next_one_is() {
+    fn a_response_that_is_invalidated_in_flight_is_not_stored_and_the_next_one_is() {
         let cache = ResponseCache::new();
-        let (one, other) = (cache.fetch(read("a"), 1, at(0)), cache.fetch(read("b"), 1, at(0)));
-        assert_eq!(cache.spoil(|asked| *asked == *read("a")), 0);
-        let later = cache.fetch(read("a"), 1, at(0));
-        one.keep("old", PUBLIC);
-        other.keep("y", PUBLIC);
-        assert_eq!((lookup(&cache, "a", 1, 0), lookup(&cache, "b", 1, 0).as_deref()), (None, Some("y")));
-        later.keep("new", PUBLIC);
-        assert_eq!(lookup(&cache, "a", 1, 0).as_deref(), Some("new"));
+        let (one, other) = (cache.begin_fetch(read("a"), 1, at(0)), cache.begin_fetch(read("b"), 1, at(0)));
+        assert_eq!(cache.invalidate(|request| *request == *read("a")), 0);
+        let later = cache.begin_fetch(read("a"), 1, at(0));
+        one.store("old", PUBLIC);
+        other.store("y", PUBLIC);
+        assert_eq!((find(&cache, "a", 1, 0), find(&cache, "b", 1, 0).as_deref()), (None, Some("y")));
+        later.store("new", PUBLIC);
+        assert_eq!(find(&cache, "a", 1, 0).as_deref(), Some("new"));
     }
 
     #[test]
-    fn whoever_spoils_answers_knows_how_many_went_whatever_others_keep() {
+    fn invalidating_returns_the_number_of_removed_responses() {
         let cache = ResponseCache::new();
-        for (uri, reader) in [("a", 1), ("a", 2), ("b", 1)] {
-            cache.fetch(read(uri), reader, at(0)).keep("x", PRIVATE);
+        for (uri, scope_id) in [("a", 1), ("a", 2), ("b", 1)] {
+            cache.begin_fetch(read(uri), scope_id, at(0)).store("x", PRIVATE);
         }
-        assert_eq!(cache.spoil(|asked| *asked == *read("a")), 2);
-        assert_eq!(cache.spoil(|asked| *asked == *read("a")), 0);
+        assert_eq!(cache.invalidate(|request| *request == *read("a")), 2);
+        assert_eq!(cache.invalidate(|request| *request == *read("a")), 0);
         assert_eq!(cache.len(), 1);
     }
 
     #[test]
-    fn an_older_answer_does_not_take_the_place_of_a_newer_one() {
+    fn an_older_response_does_not_replace_a_newer_one() {
         let cache = ResponseCache::new();
-        let (older, newer) = (cache.fetch(read("a"), 1, at(0)), cache.fetch(read("a"), 1, at(0)));
-        newer.keep("new", PUBLIC);
-        older.keep("old", PUBLIC);
-        assert_eq!(lookup(&cache, "a", 1, 0).as_deref(), Some("new"));
+        let (older, newer) = (cache.begin_fetch(read("a"), 1, at(0)), cache.begin_fetch(read("a"), 1, at(0)));
+        newer.store("new", PUBLIC);
+        older.store("old", PUBLIC);
+        assert_eq!(find(&cache, "a", 1, 0).as_deref(), Some("new"));
     }
 
     #[test]
-    fn fetches_that_nobody_waits_for_leave_nothing_behind() {
+    fn a_fetch_that_is_dropped_or_not_cacheable_is_unregistered() {
         let cache = ResponseCache::new();
-        drop(cache.fetch(read("a"), 1, at(0)));
-        cache.fetch(read("a"), 1, at(0)).keep("x", Cache::default());
-        let waiting = cache.lock().fetches.len();
-        assert_eq!((waiting, cache.len()), (0, 0));
+        drop(cache.begin_fetch(read("a"), 1, at(0)));
+        cache.begin_fetch(read("a"), 1, at(0)).store("x", Cache::default());
+        let fetches = cache.lock().fetches.len();
+        assert_eq!((fetches, cache.len()), (0, 0));
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn entries_and_bytes_are_limited() {
         let cache = ResponseCache::new().with_entries(2).with_bytes(100);
         for uri in ["a", "b", "c"] {
-            cache.fetch(read(uri), 1, at(0)).keep("x", PUBLIC);
+            cache.begin_fetch(read(uri), 1, at(0)).store("x", PUBLIC);
         }
-        assert_eq!((cache.len(), lookup(&cache, "a", 1, 0)), (2, None));
-        cache.fetch(read("d"), 1, at(0)).keep(&"x".repeat(100), PUBLIC);
-        assert_eq!(lookup(&cache, "d", 1, 0), None);
+        assert_eq!((cache.len(), find(&cache, "a", 1, 0)), (2, None));
+        cache.begin_fetch(read("d"), 1, at(0)).store(&"x".repeat(100), PUBLIC);
+        assert_eq!(find(&cache, "d", 1, 0), None);
     }
 }

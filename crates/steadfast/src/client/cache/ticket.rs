@@ -1,4 +1,4 @@
-//! What one call has to do with what is kept.
+//! What one call needs from the cache, and adds to it.
 
 use std::sync::Arc;
 
@@ -10,80 +10,80 @@ use steadfast_proto::Moment;
 use super::ClientCache;
 use super::key::RequestKey;
 use super::responses::PendingFetch;
-use super::tools::{CalledTool, Wire};
+use super::tools::{OutputCheck, WireFormat};
 use crate::error::Error;
 
-/// Goes along with a call: made before it is sent, and told of its answer where it is awaited.
+/// Accompanies one request: created before it is sent, and used when its result is there.
 pub(crate) struct CacheTicket {
     cache: Arc<ClientCache>,
-    /// Set if the answer may be kept.
+    /// Set if the response may be stored.
     fetch: Option<PendingFetch>,
-    /// How often the list of tools had changed when the call was made.
+    /// The generation of the tool list when the request was sent.
     generation: u64,
-    /// The tool that is called, if what it answers is to be checked.
-    called: Option<CalledTool>,
+    /// Set if the result of the called tool is to be checked.
+    output_check: Option<OutputCheck>,
 }
 
 impl CacheTicket {
-    /// The text of the answer, if that is kept, for a call that need not be made then.
-    pub(crate) fn found<R: Request>(
+    /// The cached response to a request, which then is not sent, and the ticket for it.
+    pub(crate) fn find<R: Request>(
         cache: &Arc<ClientCache>,
         revision: Revision,
         params: &R::Params,
         now: Moment,
     ) -> Option<(Self, Arc<str>)> {
-        let answers = cache.answers.as_ref()?;
-        let asked = RequestKey::of::<R>(revision, params)?;
+        let responses = cache.responses.as_ref()?;
+        let request = RequestKey::of::<R>(revision, params)?;
         let generation = cache.tools.generation();
-        let text = answers.find(asked, now)?;
-        Some((Self { cache: Arc::clone(cache), fetch: None, generation, called: None }, text))
+        let text = responses.find(request, now)?;
+        Some((Self { cache: Arc::clone(cache), fetch: None, generation, output_check: None }, text))
     }
 
-    /// For a request that is about to be made. The error is the call's, which is not to be made: of a tool that says
-    /// something of itself that nobody can act by.
-    pub(crate) fn begin<R: Request>(
+    /// The ticket for a request that is about to be sent. An error if it must not be sent: it calls a tool whose schemas the
+    /// client cannot use.
+    pub(crate) fn new<R: Request>(
         cache: &Arc<ClientCache>,
-        over: Wire,
+        wire: WireFormat,
         params: &R::Params,
         now: Moment,
     ) -> Result<Self, Error> {
         let generation = cache.tools.generation();
-        let called = match R::subject(params) {
-            Subject::Tool { name, .. } => cache.tools.call(over, name)?,
+        let output_check = match R::subject(params) {
+            Subject::Tool { name, .. } => cache.tools.prepare_call(wire, name)?,
             _ => None,
         };
-        let fetch = cache.answers.as_ref().and_then(|answers| {
-            let asked = RequestKey::of::<R>(over.revision, params)?;
-            Some(answers.fetch(asked, now))
+        let fetch = cache.responses.as_ref().and_then(|responses| {
+            let request = RequestKey::of::<R>(wire.revision, params)?;
+            Some(responses.begin_fetch(request, now))
         });
-        Ok(Self { cache: Arc::clone(cache), fetch, generation, called })
+        Ok(Self { cache: Arc::clone(cache), fetch, generation, output_check })
     }
 
-    /// The server has asked back: what it answers then depends on more than what was asked for.
-    pub(crate) fn note_round(&mut self) {
+    /// The response is not to be stored: the server has asked for input, so the response depends on more than the request.
+    pub(crate) fn forbid_storing(&mut self) {
         self.fetch = None;
     }
 
-    /// The call has its result, of this text. The error is the call's: a tool that does not keep its word.
-    pub(crate) fn take<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
+    /// Checks the result of the call and stores its response. An error if the result does not match the output schema of the tool.
+    pub(crate) fn check_and_store<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
         self.check::<R>(result)?;
-        if let (Some(answers), Some(fetch), Some(Some(said))) =
-            (&self.cache.answers, self.fetch.take(), result.caching())
+        if let (Some(responses), Some(fetch), Some(Some(policy))) =
+            (&self.cache.responses, self.fetch.take(), result.caching())
         {
-            answers.keep(&fetch, text, said);
+            responses.store(&fetch, text, policy);
         }
         if let ToolData::List(listed) = R::tool_data(result) {
-            self.cache.tools.note(self.generation, listed);
+            self.cache.tools.store(self.generation, listed);
         }
         Ok(())
     }
 
-    /// The same for a result that did not come as the answer, and is not kept.
+    /// Checks a result without storing anything: for the result of a task.
     pub(crate) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
-        match (&self.called, R::tool_data(result)) {
-            // If the list has changed since, nobody knows what the tool promised when it answered.
-            (Some(called), ToolData::CallResult(answer)) if self.generation == self.cache.tools.generation() => {
-                called.check(answer)
+        match (&self.output_check, R::tool_data(result)) {
+            // If the tool list has changed since, the output schema may have as well.
+            (Some(check), ToolData::CallResult(output)) if self.generation == self.cache.tools.generation() => {
+                check.check(output)
             }
             _ => Ok(()),
         }

@@ -1,7 +1,7 @@
-//! The tools that the server has listed, as far as a client has to know them to call them.
+//! The tools that the server has listed: of each, what the client needs to call it.
 //!
-//! What was listed is believed until the server says that its list has changed. A listing that was asked for before that is
-//! not: it may be older than the change.
+//! A listed tool is valid until the server notifies that its list has changed. The result of a `tools/list` that was sent before
+//! that notification is not stored: it may be older than the change.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,50 +10,50 @@ use steadfast_model::error::excerpt;
 use steadfast_model::{CallToolResult, Revision, TaskSupport, Tool, ToolAnnotations};
 use steadfast_proto::http::params::MirroredParams;
 
-use super::bounded::LruMap;
+use super::lru::LruMap;
 use super::output_schema::OutputSchema;
 use crate::error::Error;
 
-/// So many tools are known, and so many bytes of what is kept of them. The others are called all the same.
-const MOST: usize = 4_096;
-const BYTES: usize = 16 << 20;
+/// The limits of the cache. Tools that are not in it can be called, without their headers and unchecked.
+const MAX_TOOLS: usize = 4_096;
+const MAX_BYTES: usize = 16 << 20;
 
 /// See the [module](self).
-pub(crate) struct KnownTools {
-    /// Whether what tools answer is checked.
+pub(crate) struct ToolCache {
+    /// Whether results are checked against output schemas.
     checks_output: bool,
-    state: Mutex<State>,
+    state: Mutex<ToolCacheState>,
 }
 
-struct State {
-    tools: LruMap<Box<str>, Arc<KnownTool>>,
-    /// How often the list has changed.
+struct ToolCacheState {
+    tools: LruMap<Box<str>, Arc<CachedTool>>,
+    /// How often the tool list has changed.
     generation: u64,
 }
 
-/// What is known of a tool.
+/// What the client needs to know of a tool to call it.
 #[derive(PartialEq)]
-pub(crate) struct KnownTool {
-    /// Which arguments are mirrored into headers, or why nobody can say.
+pub(crate) struct CachedTool {
+    /// The arguments that are mirrored into HTTP headers, or why the annotations of the input schema are invalid.
     mirrored: Result<MirroredParams, Box<str>>,
-    /// Calling it twice does no more than calling it once, by its own word.
-    may_be_repeated: bool,
-    /// Whether it runs as a task of 2025-11-25.
-    task: TaskSupport,
-    output: Option<OutputSchema>,
+    /// The tool has the read-only or the idempotent hint.
+    idempotent: bool,
+    /// Whether the tool runs as an experimental task (2025-11-25).
+    task_support: TaskSupport,
+    output_schema: Option<OutputSchema>,
 }
 
-/// What a call goes over.
+/// What decides how a call is encoded and checked.
 #[derive(Clone, Copy)]
-pub(crate) struct Wire {
+pub(crate) struct WireFormat {
     pub(crate) revision: Revision,
-    pub(crate) http: bool,
+    pub(crate) over_http: bool,
 }
 
-impl Wire {
-    /// Whether arguments are mirrored into headers.
-    pub(crate) fn mirrors(self) -> bool {
-        self.http && self.revision.is_stateless()
+impl WireFormat {
+    /// Whether arguments are mirrored into HTTP headers.
+    pub(crate) fn mirrors_arguments(self) -> bool {
+        self.over_http && self.revision.is_stateless()
     }
 
     fn has_structured_content(self) -> bool {
@@ -61,105 +61,102 @@ impl Wire {
     }
 }
 
-/// A tool that is called, and whose answer is to be checked.
-pub(crate) struct CalledTool {
+/// Checks the result of one call of a tool.
+pub(crate) struct OutputCheck {
     name: Box<str>,
-    known: Arc<KnownTool>,
+    tool: Arc<CachedTool>,
 }
 
-impl KnownTools {
+impl ToolCache {
     pub(crate) fn new(checks_output: bool) -> Self {
         Self {
-            // Without the feature nothing is held against a schema.
+            // Without the feature there is no validator.
             checks_output: checks_output && cfg!(feature = "schema-validation"),
-            state: Mutex::new(State { tools: LruMap::new(MOST, BYTES), generation: 0 }),
+            state: Mutex::new(ToolCacheState { tools: LruMap::new(MAX_TOOLS, MAX_BYTES), generation: 0 }),
         }
     }
 
-    /// How often the list has changed: to be taken before it is asked for.
+    /// The generation of the tool list. Read it before sending `tools/list`, and pass it to [`store`](Self::store).
     pub(crate) fn generation(&self) -> u64 {
         self.lock().generation
     }
 
-    /// Takes note of what was listed, if the list has not changed since it was asked for.
-    pub(crate) fn note(&self, generation: u64, listed: &[Tool]) {
-        // Drivers wait for the lock: schemas are read without it.
-        let listed: Vec<(Box<str>, KnownTool)> =
-            listed.iter().map(|tool| (Box::from(tool.name.as_str()), KnownTool::new(tool))).collect();
+    /// Stores listed tools, if the list has not changed since `generation`.
+    pub(crate) fn store(&self, generation: u64, listed: &[Tool]) {
+        // Schemas are encoded before the lock is taken: drivers wait for it.
+        let listed: Vec<(Box<str>, CachedTool)> =
+            listed.iter().map(|tool| (Box::from(tool.name.as_str()), CachedTool::new(tool))).collect();
         let mut state = self.lock();
         if state.generation != generation {
             return;
         }
-        for (name, known) in listed {
-            // What was compiled for it stays.
-            if state.tools.get(&name).is_some_and(|before| **before == known) {
+        for (name, tool) in listed {
+            // An unchanged tool stays, with its compiled schema.
+            if state.tools.get(&name).is_some_and(|before| **before == tool) {
                 continue;
             }
-            // The name stands in two places: by itself, and by when it was used.
-            let bytes = known.bytes() + 2 * name.len();
-            state.tools.insert(name, Arc::new(known), bytes);
+            // The map holds two copies of the name.
+            let bytes = tool.bytes() + 2 * name.len();
+            state.tools.insert(name, Arc::new(tool), bytes);
         }
     }
 
-    /// The list has changed, or may have: nothing of it is believed.
-    pub(crate) fn forget(&self) {
+    /// Removes all tools: the list has changed, or may have.
+    pub(crate) fn clear(&self) {
         let mut state = self.lock();
         state.generation += 1;
         state.tools.retain(|_| false);
     }
 
-    /// A tool is about to be called; `None` if its answer is not checked. The error says why it is not to be called: its
-    /// answer should be checked and could not, or nobody can say which headers it wants.
-    pub(crate) fn call(&self, over: Wire, name: &str) -> Result<Option<CalledTool>, Error> {
-        let Some(known) = self.get(name) else { return Ok(None) };
-        if over.mirrors()
-            && let Err(why) = &known.mirrored
+    /// The check for the result of a tool that is about to be called; `None` if its result is not checked. An error if the tool must
+    /// not be called: its output schema cannot be used, or its headers cannot be derived from its input schema.
+    pub(crate) fn prepare_call(&self, wire: WireFormat, name: &str) -> Result<Option<OutputCheck>, Error> {
+        let Some(tool) = self.get(name) else { return Ok(None) };
+        if wire.mirrors_arguments()
+            && let Err(why) = &tool.mirrored
         {
-            return Err(Error::uncallable(
-                name,
-                format_args!("over HTTP nobody can say which headers it wants: {why}"),
-            ));
+            return Err(Error::uncallable(name, format_args!("its `x-mcp-header` annotations are invalid: {why}")));
         }
-        match &known.output {
-            Some(output) if self.checks_output && over.has_structured_content() => output.can_be_read(name)?,
+        match &tool.output_schema {
+            Some(schema) if self.checks_output && wire.has_structured_content() => schema.ensure_usable(name)?,
             _ => return Ok(None),
         }
-        Ok(Some(CalledTool { name: name.into(), known }))
+        Ok(Some(OutputCheck { name: name.into(), tool }))
     }
 
-    /// What is known of a tool.
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
+    /// A tool by its name.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<CachedTool>> {
         self.lock().tools.get(&Box::from(name)).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ToolCacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl KnownTool {
+impl CachedTool {
     fn new(tool: &Tool) -> Self {
         Self {
             mirrored: MirroredParams::of_schema(&tool.input_schema).map_err(|why| excerpt(&why.to_string()).into()),
-            may_be_repeated: tool.annotations.as_ref().is_some_and(says_it_may_be_repeated),
-            task: tool.execution.as_ref().and_then(|execution| execution.task_support).unwrap_or_default(),
-            output: tool.output_schema.as_ref().map(OutputSchema::new),
+            idempotent: tool.annotations.as_ref().is_some_and(has_idempotent_hint),
+            task_support: tool.execution.as_ref().and_then(|execution| execution.task_support).unwrap_or_default(),
+            output_schema: tool.output_schema.as_ref().map(OutputSchema::new),
         }
     }
 
     fn bytes(&self) -> usize {
         let mirrored = self.mirrored.as_ref().map_or_else(|why| why.len(), MirroredParams::bytes);
-        size_of::<Self>() + mirrored + self.output.as_ref().map_or(0, OutputSchema::bytes)
+        size_of::<Self>() + mirrored + self.output_schema.as_ref().map_or(0, OutputSchema::bytes)
     }
 
-    /// True if calling it twice does no more than calling it once, by its own word.
-    pub(crate) fn says_it_may_be_repeated(&self) -> bool {
-        self.may_be_repeated
+    /// Whether the tool has the read-only or the idempotent hint.
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.idempotent
     }
 
-    /// Whether it runs as a task of 2025-11-25, by its own word.
+    /// Whether the tool runs as an experimental task (2025-11-25).
     pub(crate) fn task_support(&self) -> TaskSupport {
-        self.task
+        self.task_support
     }
 
     /// Calls `header` with each header that mirrors one of the arguments in this JSON text.
@@ -171,15 +168,15 @@ impl KnownTool {
     }
 }
 
-impl CalledTool {
-    /// Whether an answer is what the tool says that its answers are.
-    pub(crate) fn check(&self, answer: &CallToolResult) -> Result<(), Error> {
-        self.known.output.as_ref().map_or(Ok(()), |output| output.check(&self.name, answer))
+impl OutputCheck {
+    /// An error if the result does not match the output schema of the tool.
+    pub(crate) fn check(&self, result: &CallToolResult) -> Result<(), Error> {
+        self.tool.output_schema.as_ref().map_or(Ok(()), |schema| schema.check(&self.name, result))
     }
 }
 
-fn says_it_may_be_repeated(hints: &ToolAnnotations) -> bool {
-    hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
+fn has_idempotent_hint(annotations: &ToolAnnotations) -> bool {
+    annotations.read_only_hint == Some(true) || annotations.idempotent_hint == Some(true)
 }
 
 #[cfg(test)]
@@ -192,44 +189,44 @@ mod tests {
         Tool::new(name).with_output_schema(output.as_object().cloned().unwrap())
     }
 
-    fn known(tools: &[Tool]) -> KnownTools {
-        let known = KnownTools::new(true);
-        known.note(0, tools);
-        known
+    fn cache_of(tools: &[Tool]) -> ToolCache {
+        let cache = ToolCache::new(true);
+        cache.store(0, tools);
+        cache
     }
 
     #[test]
-    fn a_listing_that_is_older_than_a_change_is_not_believed() {
-        let known = known(&[Tool::new("a")]);
-        let generation = known.generation();
-        known.forget();
-        assert!(known.get("a").is_none());
-        known.note(generation, &[Tool::new("b")]);
-        assert!(known.get("b").is_none());
-        known.note(known.generation(), &[Tool::new("b")]);
-        assert!(known.get("b").is_some());
+    fn a_list_that_was_requested_before_a_change_is_not_stored() {
+        let cache = cache_of(&[Tool::new("a")]);
+        let generation = cache.generation();
+        cache.clear();
+        assert!(cache.get("a").is_none());
+        cache.store(generation, &[Tool::new("b")]);
+        assert!(cache.get("b").is_none());
+        cache.store(cache.generation(), &[Tool::new("b")]);
+        assert!(cache.get("b").is_some());
     }
 
     #[test]
-    fn what_is_listed_again_unchanged_is_not_compiled_again() {
-        let known = known(&[tool("a", &json!({"type": "object"}))]);
-        let first = known.get("a").unwrap();
-        known.note(0, &[tool("a", &json!({"type": "object"}))]);
-        assert!(Arc::ptr_eq(&first, &known.get("a").unwrap()));
-        known.note(0, &[tool("a", &json!({"type": "array"}))]);
-        assert!(!Arc::ptr_eq(&first, &known.get("a").unwrap()));
+    fn an_unchanged_tool_keeps_its_compiled_schema() {
+        let cache = cache_of(&[tool("a", &json!({"type": "object"}))]);
+        let first = cache.get("a").unwrap();
+        cache.store(0, &[tool("a", &json!({"type": "object"}))]);
+        assert!(Arc::ptr_eq(&first, &cache.get("a").unwrap()));
+        cache.store(0, &[tool("a", &json!({"type": "array"}))]);
+        assert!(!Arc::ptr_eq(&first, &cache.get("a").unwrap()));
     }
 
     #[test]
-    fn so_many_tools_are_known_and_no_more() {
-        let listed: Vec<_> = (0..=MOST).map(|number| Tool::new(number.to_string())).collect();
-        let known = known(&listed);
-        assert!(known.get("0").is_none() && known.get(&MOST.to_string()).is_some());
+    fn the_number_of_tools_is_limited() {
+        let listed: Vec<_> = (0..=MAX_TOOLS).map(|number| Tool::new(number.to_string())).collect();
+        let cache = cache_of(&listed);
+        assert!(cache.get("0").is_none() && cache.get(&MAX_TOOLS.to_string()).is_some());
     }
 
     #[test]
-    fn whatever_is_long_of_a_tool_counts() {
-        let long = || "x".repeat(BYTES / 3);
+    fn every_part_of_a_tool_that_is_stored_counts_for_the_byte_limit() {
+        let long = || "x".repeat(MAX_BYTES / 3);
         let named = |number: usize| Tool::new(format!("{number}{}", long()));
         let mirroring = |number: usize| {
             let schema = json!({"type": "object", "properties": {
@@ -240,27 +237,27 @@ mod tests {
             let annotations = ToolAnnotations::new().with_title(long());
             Tool::new(number.to_string()).with_annotations(annotations)
         };
-        for (tools, cache) in [
+        for (tools, stored) in [
             ((0..4).map(named).collect::<Vec<_>>(), 1),
             ((0..4).map(mirroring).collect(), 2),
-            // Nothing is kept of what a tool is called in annotations.
+            // The title in annotations is not stored.
             ((0..4).map(titled).collect(), 4),
         ] {
-            let known = known(&tools);
-            assert_eq!(tools.iter().filter(|tool| known.get(&tool.name).is_some()).count(), cache);
+            let cache = cache_of(&tools);
+            assert_eq!(tools.iter().filter(|tool| cache.get(&tool.name).is_some()).count(), stored);
         }
     }
 
     #[test]
-    fn hints_say_what_may_be_repeated() {
+    fn the_read_only_and_the_idempotent_hint_make_a_tool_idempotent() {
         let hinted = |annotations| Tool::new("a").with_annotations(annotations);
-        for (tool, repeated) in [
+        for (tool, idempotent) in [
             (Tool::new("a"), false),
             (hinted(ToolAnnotations::new().with_read_only_hint(false)), false),
             (hinted(ToolAnnotations::new().with_read_only_hint(true)), true),
             (hinted(ToolAnnotations::new().with_idempotent_hint(true)), true),
         ] {
-            assert_eq!(known(&[tool]).get("a").unwrap().says_it_may_be_repeated(), repeated);
+            assert_eq!(cache_of(&[tool]).get("a").unwrap().is_idempotent(), idempotent);
         }
     }
 }

@@ -1,41 +1,41 @@
-//! What may be made again (law L10): what was not sent, and what does no harm when it is made twice.
+//! Which lost calls are sent again (law L10): those that were not sent, and those that may run twice without harm.
 
 use steadfast_proto::mutant;
 
 use crate::error::Outcome;
 use crate::runtime::connection::call_result::{CallLoss, LossKind};
 
-/// How often one call was made, and whether it may be made again.
+/// The retries of one call.
 pub(crate) struct Attempts {
-    /// So often more.
-    left: u32,
-    /// It does no harm twice.
-    harmless: bool,
-    /// The server may have had it before.
-    sent: bool,
+    retries_left: u32,
+    /// The call may run twice without harm.
+    idempotent: bool,
+    /// The server may have received the call in an earlier attempt.
+    maybe_sent: bool,
+    /// An attempt has failed because the server had forgotten the session.
     session_lost: bool,
 }
 
 impl Attempts {
-    /// For a call that may be made so often again.
-    pub(crate) fn new(most: u32, harmless: bool) -> Self {
-        Self { left: most, harmless, sent: false, session_lost: false }
+    pub(crate) fn new(max_retries: u32, idempotent: bool) -> Self {
+        Self { retries_left: max_retries, idempotent, maybe_sent: false, session_lost: false }
     }
 
-    /// Whether a call that was lost like this is made again. If so, that is one attempt.
-    pub(crate) fn allow(&mut self, loss: CallLoss) -> bool {
-        self.sent |= loss.sent;
+    /// Whether to send a call again that was lost like this. If so, this uses up one retry.
+    pub(crate) fn allow_retry(&mut self, loss: CallLoss) -> bool {
+        self.maybe_sent |= loss.sent;
         let second_session = loss.of == LossKind::Session && std::mem::replace(&mut self.session_lost, true);
-        let allowed = self.left > 0 && (self.harmless || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
+        let allowed =
+            self.retries_left > 0 && (self.idempotent || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
         if allowed {
-            self.left -= 1;
+            self.retries_left -= 1;
         }
         allowed
     }
 
-    /// What is known while it is not under way.
-    pub(crate) fn known(&self) -> Outcome {
-        if self.sent { Outcome::Unknown } else { Outcome::NotSent }
+    /// What is known of the call between two attempts.
+    pub(crate) fn outcome(&self) -> Outcome {
+        if self.maybe_sent { Outcome::Unknown } else { Outcome::NotSent }
     }
 }
 
@@ -43,27 +43,28 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    const LINK: CallLoss = CallLoss { sent: false, of: LossKind::Connection };
+    const CONNECTION_LOST: CallLoss = CallLoss { sent: false, of: LossKind::Connection };
 
     #[test]
-    fn what_was_not_sent_is_made_again_as_often_as_there_are_attempts() {
+    fn a_call_that_was_not_sent_is_retried_until_no_retries_are_left() {
         let mut attempts = Attempts::new(2, false);
-        assert!(attempts.allow(LINK) && attempts.allow(LINK) && !attempts.allow(LINK));
-        assert_eq!(attempts.known(), Outcome::NotSent);
+        assert!(attempts.allow_retry(CONNECTION_LOST) && attempts.allow_retry(CONNECTION_LOST));
+        assert!(!attempts.allow_retry(CONNECTION_LOST));
+        assert_eq!(attempts.outcome(), Outcome::NotSent);
     }
 
     #[test]
-    fn what_was_sent_is_made_again_only_if_it_does_no_harm() {
-        let sent = CallLoss { sent: true, ..LINK };
-        let (mut harmless, mut other) = (Attempts::new(2, true), Attempts::new(2, false));
-        assert!(harmless.allow(sent) && !other.allow(sent));
-        assert_eq!((harmless.known(), other.known()), (Outcome::Unknown, Outcome::Unknown));
+    fn a_call_that_was_sent_is_retried_only_if_it_is_idempotent() {
+        let sent = CallLoss { sent: true, ..CONNECTION_LOST };
+        let (mut idempotent, mut other) = (Attempts::new(2, true), Attempts::new(2, false));
+        assert!(idempotent.allow_retry(sent) && !other.allow_retry(sent));
+        assert_eq!((idempotent.outcome(), other.outcome()), (Outcome::Unknown, Outcome::Unknown));
     }
 
     #[test]
-    fn a_session_is_opened_again_once() {
+    fn a_lost_session_is_replaced_once() {
         let lost = CallLoss { sent: false, of: LossKind::Session };
         let mut attempts = Attempts::new(5, false);
-        assert!(attempts.allow(lost) && !attempts.allow(lost));
+        assert!(attempts.allow_retry(lost) && !attempts.allow_retry(lost));
     }
 }

@@ -1,4 +1,4 @@
-//! Cancelling a call from elsewhere.
+//! A handle that cancels a call from another task.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -7,11 +7,11 @@ use steadfast_proto::connection::CallKey;
 
 use crate::runtime::{DriverCommand, Mailbox, PendingCall};
 
-/// Cancels a call from anywhere. Cheap to clone.
+/// Cancels a call from any task or thread. Cheap to clone.
 ///
 /// The call then ends with an error of [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), whose outcome says whether the
-/// server may have acted on it; or with its answer, if that came first. A call that waits for a connection, or between two
-/// rounds, ends as soon.
+/// server may have acted on it; or with its response, if that arrives first. A call that waits for a connection, for input or for
+/// a task ends at once.
 ///
 /// ```
 /// # async fn example(client: steadfast::Client) {
@@ -24,50 +24,50 @@ use crate::runtime::{DriverCommand, Mailbox, PendingCall};
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Canceller(Arc<Mutex<State>>);
+pub struct Canceller(Arc<Mutex<CancelState>>);
 
 #[derive(Default)]
-struct State {
+struct CancelState {
     cancelled: bool,
-    /// The request that is under way, or was last.
+    /// The current or last request of the call.
     request: Option<(Arc<Mailbox>, CallKey)>,
     waker: Option<Waker>,
 }
 
 impl Canceller {
-    /// Cancels the call. Nothing happens if it has ended.
+    /// Cancels the call. Does nothing if the call has ended.
     pub fn cancel(&self) {
         let mut state = self.lock();
         state.cancelled = true;
         let (request, waker) = (state.request.take(), state.waker.take());
         drop(state);
-        give_up(request);
+        cancel_request(request);
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether it was cancelled.
+    /// Whether [`cancel`](Self::cancel) was called.
     pub fn is_cancelled(&self) -> bool {
         self.lock().cancelled
     }
 
-    /// The call goes on with this request.
-    pub(crate) fn follow(&self, request: &PendingCall) {
+    /// Sets the request that [`cancel`](Self::cancel) cancels from now on.
+    pub(crate) fn track(&self, request: &PendingCall) {
         let mut state = self.lock();
         let request = Some(request.handle());
         if state.cancelled {
             drop(state);
-            give_up(request);
+            cancel_request(request);
         } else {
             state.request = request;
         }
     }
 
-    /// Completes when it is cancelled.
+    /// Completes when the call is cancelled.
     pub(crate) async fn cancelled(&self) {
-        std::future::poll_fn(|cx| self.poll(cx)).await;
+        std::future::poll_fn(|cx| self.poll_cancelled(cx)).await;
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.cancelled {
             return Poll::Ready(());
@@ -76,14 +76,14 @@ impl Canceller {
         Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CancelState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn give_up(request: Option<(Arc<Mailbox>, CallKey)>) {
+fn cancel_request(request: Option<(Arc<Mailbox>, CallKey)>) {
     if let Some((mailbox, key)) = request {
-        // If the connection is closed, so is the call.
+        // If the connection is closed, the call has ended.
         let _ = mailbox.post(DriverCommand::CancelCall(key));
     }
 }

@@ -1,8 +1,9 @@
-//! The course of a call: what comes after each request that is made for it.
+//! What a call does after each of its requests.
 //!
-//! Most calls are one request and its answer. Others take more: the server asks back, or gives a task, or wants headers that
-//! are not known yet, or is lost on the way. Whatever is waited for then, the total time and a cancellation end it at once,
-//! and what is known of the call by then is in the error (law L10).
+//! Most calls are one request and its response. Others take more: the server asks for input, or makes a task of the call, or
+//! misses headers that the client does not know, or the connection is lost. Whatever the call waits for, its total timeout,
+//! its [`Canceller`] and the close of the client end the wait at once, with an error that says what is known of the call by
+//! then (law L10).
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -17,319 +18,303 @@ use steadfast_proto::{Moment, mutant};
 
 use super::attempts::Attempts;
 use super::canceller::Canceller;
-use super::header_lookup::{HeaderLookup, look_up};
+use super::header_lookup::{HeaderLookup, list_tools};
 use super::request::InFlightRequest;
 use super::rounds::Rounds;
-use super::{Call, Settings};
+use super::{Call, CallSettings};
 use crate::client::Client;
 use crate::client::cache::CacheTicket;
 use crate::client::connection::live::LiveConnection;
 use crate::client::connection::reconnecting::{LostConnection, ReconnectingConnection};
 use crate::client::tasks;
-use crate::client::tasks::Tasks;
-use crate::client::tasks::cancel::takes_cancellations;
+use crate::client::tasks::TaskKind;
+use crate::client::tasks::cancel::supports_task_cancel;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, complete, text_of};
 use crate::runtime::timeout::{before, unless};
 use crate::runtime::{CallOptions, PendingCall, Runtime};
 
-/// One call, over all the requests that it takes.
+/// The data of one call that outlive each of its requests.
 pub(crate) struct CallFlow<R: Request> {
     /// Keeps the connection open while the call waits.
     client: Client,
-    /// What the last request went over, and when.
+    /// The connection of the last request.
     live: Arc<LiveConnection>,
-    asked: Moment,
+    /// When the last request was sent.
+    sent_at: Moment,
     params: R::Params,
-    settings: Settings,
-    token: Option<ProgressToken>,
+    settings: CallSettings,
+    progress_token: Option<ProgressToken>,
     limits: WaitLimits,
     rounds: Rounds,
-    lookup: HeaderLookup,
+    header_lookup: HeaderLookup,
     attempts: Attempts,
-    /// The tasks that the last request may become.
-    tasks: Option<Tasks>,
-    /// What the last request has to do with what the client keeps.
-    ticket: Option<CacheTicket>,
-    /// How long the last answer was.
-    answer_bytes: usize,
+    /// The kind of task that the last request may become.
+    task_kind: Option<TaskKind>,
+    /// Where the response to the last request is cached and checked.
+    cache_ticket: Option<CacheTicket>,
+    /// The length of the last response.
+    response_bytes: usize,
 }
 
-/// What became of a request.
-pub(crate) enum Step<R: Request> {
-    /// That was it.
-    Over(Result<R::Result, Error>),
-    /// There is more to do.
-    On(Next),
+/// What the end of a request means for the call.
+pub(crate) enum Decision<R: Request> {
+    /// The call has ended.
+    End(Result<R::Result, Error>),
+    /// The call needs another step.
+    Continue(NextStep),
 }
 
-/// What there is to do.
-pub(crate) enum Next {
-    /// It was lost, and may be made again.
-    Retry(LostConnection),
-    /// The server asks back.
-    Answer(InputRequiredResult),
-    /// What the server wants in the headers is to be looked up.
-    LookUp,
-    /// It goes on as a task, which is followed.
-    Follow(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
-    /// It was lost with its server, and that is it: how that ended is worth a moment.
+/// What a call does between two requests, or before it ends.
+pub(crate) enum NextStep {
+    /// The request was lost and may be sent again: wait for another connection.
+    Reconnect(LostConnection),
+    /// The server asks for input: answer, then send the next round.
+    AnswerInput(InputRequiredResult),
+    /// The server misses a header: list its tools to learn which headers they want, then send the request again.
+    ListTools,
+    /// The server made a task of the call: poll the task until it ends.
+    FollowTask(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
+    /// The call is lost with its server: wait a moment for the exit reason, which goes into the error.
     AwaitExitReason(Error),
 }
 
-/// What came of that.
-enum Continuation<R: Request> {
-    /// Another request.
-    Request(InFlightRequest<R>),
-    /// The result of a task.
-    Result(Value),
+/// What a [`NextStep`] ends with, unless with an error.
+pub(crate) enum StepResult<R: Request> {
+    RequestSent(InFlightRequest<R>),
+    TaskResult(JsonObject),
 }
 
 impl<R: Request> CallFlow<R> {
-    /// The course of a call that is about to be made.
-    pub(crate) fn new(call: Call<R>, params: R::Params, token: Option<ProgressToken>) -> Self {
+    pub(crate) fn new(call: Call<R>, params: R::Params, progress_token: Option<ProgressToken>) -> Self {
         let Call { client, settings, .. } = call;
         let inner = &client.inner;
-        let trusted = inner.trusts_annotations && inner.cache().may_repeat::<R>(&params);
-        let harmless = settings.idempotent || trusted || R::METHOD.is_read_only();
+        let trusted = inner.trusts_annotations && inner.cache().is_idempotent_call::<R>(&params);
+        let idempotent = settings.idempotent || trusted || R::METHOD.is_read_only();
         let runtime = Arc::clone(inner.runtime());
-        let asked = runtime.now();
-        let end = settings.total_timeout.map(|total| asked + total);
+        let now = runtime.now();
+        let deadline = settings.total_timeout.map(|total| now + total);
         Self {
             live: inner.connection.live(),
-            attempts: Attempts::new(inner.connection.policy().most(), harmless),
+            attempts: Attempts::new(inner.connection.policy().max_attempts(), idempotent),
             limits: WaitLimits {
                 canceller: Canceller::default(),
-                end,
+                deadline,
                 connection: Arc::clone(&inner.connection),
                 runtime,
             },
             client,
-            asked,
+            sent_at: now,
             params,
             settings,
-            token,
+            progress_token,
             rounds: Rounds::default(),
-            lookup: HeaderLookup::default(),
-            tasks: None,
-            ticket: None,
-            answer_bytes: 0,
+            header_lookup: HeaderLookup::default(),
+            task_kind: None,
+            cache_ticket: None,
+            response_bytes: 0,
         }
     }
 
-    /// What cancels it.
+    /// The handle that cancels the call.
     pub(crate) fn canceller(&self) -> Canceller {
         self.limits.canceller.clone()
     }
 
-    /// The answer, if it is kept and nobody insists on another.
-    pub(crate) fn cache(&mut self) -> Option<Arc<str>> {
+    /// The response from the cache, if it is fresh and the caller does not insist on a new one.
+    pub(crate) fn cached_response(&mut self) -> Option<Arc<str>> {
         if self.settings.fresh {
             return None;
         }
         let (cache, revision) = (self.client.inner.cache(), self.live.peer.revision);
-        let (ticket, text) = CacheTicket::found::<R>(cache, revision, &self.params, self.asked)?;
-        self.ticket = Some(ticket);
+        let (ticket, text) = CacheTicket::find::<R>(cache, revision, &self.params, self.sent_at)?;
+        self.cache_ticket = Some(ticket);
         Some(text)
     }
 
-    /// Makes the next request.
-    pub(crate) fn request(&mut self) -> Result<InFlightRequest<R>, Error> {
-        // The connection of a client that is being closed is there for taking back what goes on.
+    /// Sends the first or the next request of the call.
+    pub(crate) fn send_request(&mut self) -> Result<InFlightRequest<R>, Error> {
+        // The connection of a client that is being closed is only for requests that cancel.
         if self.limits.connection.is_closing() && !R::METHOD.is_teardown() {
             return Err(Error::closed(Outcome::NotSent));
         }
-        self.tasks = Tasks::of::<R>(&self.client, &self.live.peer, &self.params)?;
-        let params = self.params_text()?;
-        self.asked = self.limits.runtime.now();
+        self.task_kind = TaskKind::for_request::<R>(&self.client, &self.live.peer, &self.params)?;
+        let params = self.encode_params()?;
+        self.sent_at = self.limits.runtime.now();
         let inner = &self.client.inner;
-        let over = inner.over(self.live.peer.revision);
-        let mut ticket = CacheTicket::begin::<R>(inner.cache(), over, &self.params, self.asked)?;
-        if self.rounds.is_later() {
-            ticket.note_round();
+        let wire = inner.wire_format(self.live.peer.revision);
+        let mut ticket = CacheTicket::new::<R>(inner.cache(), wire, &self.params, self.sent_at)?;
+        if self.rounds.is_later_round() {
+            ticket.forbid_storing();
         }
-        self.ticket = Some(ticket);
+        self.cache_ticket = Some(ticket);
         let options = CallOptions {
             timeout: self.settings.timeout,
-            total_timeout: self.limits.end.map(|end| end.since(self.asked)),
-            progress: self.token.clone().zip(self.settings.on_progress.take()),
-            expects_late_answer: self.tasks.is_some() && takes_cancellations(&self.live.peer),
-            // In 2025-11-25 what is to become a task is taken back as one.
-            keep_when_given_up: self.tasks == Some(Tasks::Experiment),
+            total_timeout: self.limits.deadline.map(|deadline| deadline.since(self.sent_at)),
+            progress: self.progress_token.clone().zip(self.settings.on_progress.take()),
+            expects_late_answer: self.task_kind.is_some() && supports_task_cancel(&self.live.peer),
+            // In 2025-11-25 a request that becomes a task is cancelled with `tasks/cancel`.
+            keep_when_given_up: self.task_kind == Some(TaskKind::Experimental),
             ..CallOptions::default()
         };
         let request = PendingCall::new(&self.live.mailbox, R::METHOD, Some(params), options);
-        self.limits.canceller.follow(&request);
-        Ok(InFlightRequest::new(self.client.clone(), request, self.tasks))
+        self.limits.canceller.track(&request);
+        Ok(InFlightRequest::new(self.client.clone(), request, self.task_kind))
     }
 
-    /// The parameters, as the server's revision has them.
-    fn params_text(&self) -> Result<Box<str>, Error> {
+    /// The parameters of the next request, encoded for the revision of the server.
+    fn encode_params(&self) -> Result<Box<str>, Error> {
         let revision = self.live.peer.revision;
         let decoration = self.client.inner.cache().logs.decorate(&self.client.inner.connection.opener.decoration);
-        let decoration = match &self.token {
+        let decoration = match &self.progress_token {
             Some(token) => Cow::Owned(decoration.into_owned().with_progress_token(token)),
             None => decoration,
         };
         let text = era::params_text(revision, &self.params, &decoration).map_err(Error::encode)?;
         let text = self.rounds.add_input_responses(text, revision)?;
-        match self.tasks {
-            Some(tasks) => tasks.ask_for::<R>(text, &self.params),
+        match self.task_kind {
+            Some(kind) => kind.add_task_member::<R>(text, &self.params),
             None => Ok(text),
         }
     }
 
-    /// How long the last answer was.
-    pub(crate) fn answer_bytes(&self) -> usize {
-        self.answer_bytes
+    /// The length of the last response.
+    pub(crate) fn response_bytes(&self) -> usize {
+        self.response_bytes
     }
 
-    /// Takes back what the next request needs.
-    pub(crate) fn take_back(&mut self, request: &mut InFlightRequest<R>) {
+    /// Takes the progress callback out of a request that has ended: the next request needs it.
+    pub(crate) fn restore_progress_callback(&mut self, request: &mut InFlightRequest<R>) {
         self.settings.on_progress = request.take_on_progress();
     }
 
-    /// Looks at how a request ended.
-    pub(crate) fn read(&mut self, ending: CallEnd) -> Step<R> {
-        let loss = CallLoss::of(&ending);
+    /// Decides what follows from the end of a request.
+    pub(crate) fn handle_end(&mut self, end: CallEnd) -> Decision<R> {
+        let loss = CallLoss::of(&end);
         if let Some(loss) = loss
-            && self.attempts.allow(loss)
+            && self.attempts.allow_retry(loss)
         {
-            let failed = LostConnection { live: Arc::clone(&self.live), at: self.asked, lost: loss.of };
-            return Step::On(Next::Retry(failed));
+            let lost = LostConnection { live: Arc::clone(&self.live), at: self.sent_at, kind: loss.of };
+            return Decision::Continue(NextStep::Reconnect(lost));
         }
-        match text_of(ending, R::METHOD.name()) {
-            Ok(text) => self.take_answer(&text),
-            Err(error) if !self.rounds.is_later() && self.lookup.helps(&self.client, R::METHOD, &error) => {
-                Step::On(Next::LookUp)
+        match text_of(end, R::METHOD.name()) {
+            Ok(text) => self.handle_response(&text),
+            Err(error)
+                if !self.rounds.is_later_round()
+                    && self.header_lookup.should_retry(&self.client, R::METHOD, &error) =>
+            {
+                Decision::Continue(NextStep::ListTools)
             }
             Err(error) if loss.is_some_and(|loss| loss.of == LossKind::Connection) => {
-                Step::On(Next::AwaitExitReason(error))
+                Decision::Continue(NextStep::AwaitExitReason(error))
             }
-            Err(error) => Step::Over(Err(self.with_what_is_known(error))),
+            Err(error) => Decision::End(Err(self.with_known_outcome(error))),
         }
     }
 
-    /// Looks at the text of an answer.
-    pub(crate) fn take_answer(&mut self, text: &str) -> Step<R> {
-        self.answer_bytes = text.len();
-        if let Some(tasks) = self.tasks.filter(|tasks| *tasks == Tasks::Experiment)
-            && let Some(task) = tasks.begun_by(text)
+    /// Decides what follows from the text of a response.
+    pub(crate) fn handle_response(&mut self, text: &str) -> Decision<R> {
+        self.response_bytes = text.len();
+        if let Some(kind) = self.task_kind.filter(|kind| *kind == TaskKind::Experimental)
+            && let Some(task) = kind.created_task(text)
         {
-            return self.follow(tasks, task);
+            return self.follow_task(kind, task);
         }
         let may_ask = R::METHOD.is_deferrable_in(self.live.peer.revision);
-        let answer = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
-        match answer {
-            Ok(AnyResult::InputRequired(asked)) if may_ask => Step::On(Next::Answer(asked)),
-            Ok(AnyResult::Task(created)) if self.tasks == Some(Tasks::Extension) => {
-                self.follow(Tasks::Extension, created.task)
+        let result = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
+        match result {
+            Ok(AnyResult::InputRequired(input)) if may_ask => Decision::Continue(NextStep::AnswerInput(input)),
+            Ok(AnyResult::Task(created)) if self.task_kind == Some(TaskKind::Extension) => {
+                self.follow_task(TaskKind::Extension, created.task)
             }
-            answer => Step::Over(answer.and_then(complete::<R>).and_then(|result| self.keep(text, result))),
-        }
-    }
-
-    /// The task is followed from here on, whether anybody goes on with this or not.
-    fn follow(&self, tasks: Tasks, task: Task) -> Step<R> {
-        // Few calls become tasks, and the others need not be as large.
-        let following = tasks::follow(self.client.clone(), tasks, R::METHOD, task, self.settings.timeout);
-        Step::On(Next::Follow(Box::pin(following)))
-    }
-
-    /// Takes note of a result, and checks it.
-    fn keep(&mut self, text: &str, result: R::Result) -> Result<R::Result, Error> {
-        self.ticket.take().map_or(Ok(()), |mut ticket| ticket.take::<R>(text, &result)).map(|()| result)
-    }
-
-    /// Checks a result that did not come as the answer.
-    fn check(&self, result: R::Result) -> Result<R::Result, Error> {
-        self.ticket.as_ref().map_or(Ok(()), |ticket| ticket.check::<R>(&result)).map(|()| result)
-    }
-
-    /// What was not sent now may have been before.
-    fn with_what_is_known(&self, error: Error) -> Error {
-        let before = self.rounds.is_later() || self.attempts.known() == Outcome::Unknown;
-        if error.outcome() == Outcome::NotSent && before { error.with_outcome_unknown() } else { error }
-    }
-
-    /// Goes on to the end.
-    pub(crate) async fn go(mut self: Box<Self>, mut next: Next) -> (Result<R::Result, Error>, Box<Self>) {
-        loop {
-            let mut request = match self.take(next).await {
-                Ok(Continuation::Request(request)) => request,
-                Ok(Continuation::Result(result)) => {
-                    let read = serde_json::from_value(result).map_err(|error| Error::decode(R::METHOD, error));
-                    return (read.and_then(|result| self.check(result)), self);
-                }
-                Err(error) => return (Err(error), self),
-            };
-            let ending = (&mut request).await;
-            self.take_back(&mut request);
-            let step = self.read(ending);
-            drop(request);
-            match step {
-                Step::Over(result) => return (result, self),
-                Step::On(more) => next = more,
+            result => {
+                Decision::End(result.and_then(complete::<R>).and_then(|result| self.check_and_store(text, result)))
             }
         }
     }
 
-    async fn take(&mut self, next: Next) -> Result<Continuation<R>, Error> {
-        match next {
-            Next::Retry(failed) => {
-                let known = if self.rounds.is_later() { Outcome::Unknown } else { self.attempts.known() };
-                let another = self.limits.during(known, self.client.inner.connection.another(failed)).await?;
-                self.live = another.map_err(|error| error.with_outcome(known))?;
+    /// The task is registered here, whether or not the returned step is ever polled: if it is dropped, the task is cancelled.
+    fn follow_task(&self, kind: TaskKind, task: Task) -> Decision<R> {
+        let follower = tasks::follow(self.client.clone(), kind, R::METHOD, task, self.settings.timeout);
+        Decision::Continue(NextStep::FollowTask(Box::pin(follower)))
+    }
+
+    /// Checks a result, and stores its response in the cache.
+    fn check_and_store(&mut self, text: &str, result: R::Result) -> Result<R::Result, Error> {
+        let ticket = self.cache_ticket.take();
+        ticket.map_or(Ok(()), |mut ticket| ticket.check_and_store::<R>(text, &result)).map(|()| result)
+    }
+
+    /// Decodes and checks the result of a task, which is never cached.
+    pub(crate) fn decode_task_result(&self, result: JsonObject) -> Result<R::Result, Error> {
+        let result = serde_json::from_value(Value::Object(result)).map_err(|error| Error::decode(R::METHOD, error))?;
+        self.cache_ticket.as_ref().map_or(Ok(()), |ticket| ticket.check::<R>(&result)).map(|()| result)
+    }
+
+    /// A request that was not sent may follow one of the same call that was: then the outcome of the call is unknown.
+    fn with_known_outcome(&self, error: Error) -> Error {
+        let sent_before = self.rounds.is_later_round() || self.attempts.outcome() == Outcome::Unknown;
+        if error.outcome() == Outcome::NotSent && sent_before { error.with_outcome_unknown() } else { error }
+    }
+
+    /// Runs one step, and sends the request that comes after it, if any.
+    pub(crate) async fn run_step(&mut self, step: NextStep) -> Result<StepResult<R>, Error> {
+        match step {
+            NextStep::Reconnect(lost) => {
+                let outcome = if self.rounds.is_later_round() { Outcome::Unknown } else { self.attempts.outcome() };
+                let replacement = self.client.inner.connection.replace(lost);
+                let replacement = self.limits.wait_for(replacement, outcome).await?;
+                self.live = replacement.map_err(|error| error.with_outcome(outcome))?;
             }
-            Next::Answer(asked) => {
-                // The server has not done it, and may have begun to before it asked.
-                let answering = self.rounds.answer(&self.client, asked);
-                let answered = self.limits.during(Outcome::Unknown, answering).await?;
-                answered.map_err(|error| self.with_what_is_known(error))?;
+            NextStep::AnswerInput(input) => {
+                // The server may have started the work before it asked for input.
+                let answer = self.rounds.answer(&self.client, input);
+                let answered = self.limits.wait_for(answer, Outcome::Unknown).await?;
+                answered.map_err(|error| self.with_known_outcome(error))?;
             }
-            Next::LookUp => self.limits.during(Outcome::Refused, look_up(self.client.clone())).await?,
-            Next::Follow(following) => {
-                let result = self.limits.during(Outcome::Unknown, following).await??;
-                return Ok(Continuation::Result(Value::Object(result)));
+            NextStep::ListTools => self.limits.wait_for(list_tools(self.client.clone()), Outcome::Refused).await?,
+            NextStep::FollowTask(follower) => {
+                let result = self.limits.wait_for(follower, Outcome::Unknown).await??;
+                return Ok(StepResult::TaskResult(result));
             }
-            Next::AwaitExitReason(error) => {
-                let error = self.with_what_is_known(error);
-                let exit_reason = self.client.inner.connection.obituary_of(&self.live);
-                let exit_reason = self.limits.during(error.outcome(), exit_reason).await.ok().flatten();
+            NextStep::AwaitExitReason(error) => {
+                let error = self.with_known_outcome(error);
+                let exit_reason = self.client.inner.connection.exit_reason(&self.live);
+                let exit_reason = self.limits.wait_for(exit_reason, error.outcome()).await.ok().flatten();
                 return Err(error.explained_by(exit_reason));
             }
         }
-        let request = self.request().map_err(|error| self.with_what_is_known(error))?;
-        Ok(Continuation::Request(request))
+        let request = self.send_request().map_err(|error| self.with_known_outcome(error))?;
+        Ok(StepResult::RequestSent(request))
     }
 
-    /// The same call, to be made once more.
+    /// The same call, to be started once more.
     pub(crate) fn into_call(self) -> Call<R> {
         let Self { client, params, settings, .. } = self;
         Call { client, params: Ok(params), settings }
     }
 }
 
-/// What ends a call while it waits for something else than an answer.
+/// What ends a call while it waits for something other than a response.
 struct WaitLimits {
     canceller: Canceller,
-    /// When the call has taken long enough, over all that it takes.
-    end: Option<Moment>,
-    /// Nothing is waited for any more when this is closed.
+    /// When the total timeout of the call is over.
+    deadline: Option<Moment>,
     connection: Arc<ReconnectingConnection>,
     runtime: Arc<dyn Runtime>,
 }
 
 impl WaitLimits {
-    /// What the work comes to, unless the call is ended before: then with an error that says this.
-    async fn during<T>(&self, known: Outcome, work: impl Future<Output = T>) -> Result<T, Error> {
-        let bounded = before(&*self.runtime, self.end.filter(|_| !mutant!(ForgetTotal)), work);
-        let open = unless(self.connection.wait_until_closing(), bounded);
-        match unless(self.canceller.cancelled(), open).await {
+    /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with `outcome`, which
+    /// is what is known of the call meanwhile.
+    async fn wait_for<T>(&self, work: impl Future<Output = T>, outcome: Outcome) -> Result<T, Error> {
+        let until_deadline = before(&*self.runtime, self.deadline.filter(|_| !mutant!(ForgetTotal)), work);
+        let until_close = unless(self.connection.wait_until_closing(), until_deadline);
+        match unless(self.canceller.cancelled(), until_close).await {
             Some(Some(Some(done))) => Ok(done),
-            Some(Some(None)) => Err(Error::timed_out(known).saying("the total time of the call was up")),
-            Some(None) => Err(Error::closed(known).saying("this client was closed")),
-            None => Err(Error::cancelled(known)),
+            Some(Some(None)) => Err(Error::timed_out(outcome).saying("the call exceeded its total timeout")),
+            Some(None) => Err(Error::closed(outcome).saying("the client was closed")),
+            None => Err(Error::cancelled(outcome)),
         }
     }
 }

@@ -1,4 +1,46 @@
-//! One call, before it is made.
+//! One call of a client: its settings before it starts, and its states until it ends.
+//!
+//! [`Call`] is a builder. [`Call::start`] returns a [`PendingResult`], which holds the state of the call from then on in one
+//! enum, `pending::CallState`. Polling the `PendingResult` is the only thing that changes the state:
+//!
+//! ```text
+//!                       the request cannot be sent
+//!   Call ---start---+--------------------------------------> Failed ----------------------+
+//!                   |   a fresh response is in the cache                                  |
+//!                   +-------------------> Cached -----------------+                       |
+//!                   |                                             | it is a result,       |
+//!                   |   request sent                              | or an error           v
+//!                   +-------------------> InFlight ---------------+-------------------> Ended
+//!                                         ^      |                                        ^
+//!                        another request  |      | the response does not end the call,    |
+//!                        is sent          |      | or was lost                            |
+//!                                         |      v                                        |
+//!                                        Continuing --------------------------------------+
+//!                                                        result of a task, or an error
+//! ```
+//!
+//! | state | contains | ends when |
+//! |---|---|---|
+//! | `Failed` | the error | it is polled |
+//! | `Cached` | the text of the response | it is polled |
+//! | `InFlight` | `request::InFlightRequest`: one request on one connection | the response has arrived, or cannot arrive any more |
+//! | `Continuing` | the future of one `flow::NextStep` | that step is done |
+//! | `Ended` | nothing | never |
+//!
+//! `Continuing` does one of these: wait for another connection and send the request again (`Reconnect`, as `attempts` allows);
+//! answer the server's input requests and send the next round (`AnswerInput`, see `rounds`); list the tools because the
+//! server misses a header (`ListTools`, see `header_lookup`); follow the task that the server made of the call (`FollowTask`,
+//! see `client::tasks`); wait for the exit reason of a server that has died (`AwaitExitReason`).
+//!
+//! The state goes together with a `flow::CallFlow`, which has the data that outlive a request (parameters, settings, the
+//! connection, attempts, rounds) and decides on the next step. These know parts of a call, and none of them decides anything:
+//!
+//! - `CallSlot` of the runtime: the end of one request, from when the driver has put it there until it is taken.
+//! - `tasks::registry::TaskEntry`: an entry for a call that may become a task, and for a task that is followed, so that the
+//!   client can cancel all tasks when it is closed.
+//! - [`Canceller`](canceller::Canceller): whether the call was cancelled, and which request to cancel.
+//!
+//! Dropping a `PendingResult` cancels the call in every state: the request that is in flight, or the task that is followed.
 
 pub(crate) mod attempts;
 pub(crate) mod canceller;
@@ -22,93 +64,95 @@ use flow::CallFlow;
 use outcome::CallOutcome;
 use pending::PendingResult;
 
-/// How long a call may take unless told: tools run for minutes.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// The default of [`Call::timeout`]: tools run for minutes.
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// How long a call may take in all unless told, however much progress is reported.
-const TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+/// The default of [`Call::total_timeout`].
+const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A call about to be made: await it, or [`start`](Call::start) it.
+/// A call that has not started: await it, or [`start`](Call::start) it.
 ///
-/// On a client that comes back (see [`Reconnect`](super::Reconnect)), a call that was not sent is made again by itself, and so
-/// is one that was sent and lost if it only asks, or is said to do no harm twice. Every other call that is lost ends with
-/// [`Outcome::Unknown`](crate::Outcome::Unknown).
-#[must_use = "nothing is called until this is awaited or started"]
+/// On a client that reconnects (see [`Reconnect`](super::Reconnect)), a call that was lost before it was sent is sent again. So is
+/// a call that was lost after it was sent, if its method only reads or the call is [idempotent](Call::idempotent). Every other
+/// call that is lost ends with [`Outcome::Unknown`](crate::Outcome::Unknown).
+#[must_use = "a call does nothing until it is awaited or started"]
 pub struct Call<R: Request> {
     pub(super) client: Client,
     pub(super) params: Result<R::Params, Error>,
-    pub(super) settings: Settings,
+    pub(super) settings: CallSettings,
 }
 
-/// How a call is to be made.
-pub(super) struct Settings {
+/// The settings of one call.
+pub(super) struct CallSettings {
     pub(super) timeout: Option<Duration>,
     pub(super) total_timeout: Option<Duration>,
     pub(super) on_progress: Option<OnProgress>,
     pub(super) idempotent: bool,
+    /// The response must not come from the cache.
     pub(super) fresh: bool,
 }
 
-impl Default for Settings {
+impl Default for CallSettings {
     fn default() -> Self {
-        let (timeout, total_timeout) = (Some(TIMEOUT), Some(TOTAL_TIMEOUT));
+        let (timeout, total_timeout) = (Some(DEFAULT_TIMEOUT), Some(DEFAULT_TOTAL_TIMEOUT));
         Self { timeout, total_timeout, on_progress: None, idempotent: false, fresh: false }
     }
 }
 
 impl<R: Request> Call<R> {
     pub(super) fn new(client: Client, params: R::Params) -> Self {
-        Self { client, params: Ok(params), settings: Settings::default() }
+        Self { client, params: Ok(params), settings: CallSettings::default() }
     }
 
+    /// A call that ends with this error when it is started.
     pub(super) fn failed(client: Client, error: Error) -> Self {
-        Self { client, params: Err(error), settings: Settings::default() }
+        Self { client, params: Err(error), settings: CallSettings::default() }
     }
 
-    /// How long to wait without an answer or progress. Five minutes unless told; with `None` only the
-    /// total time ends it.
+    /// How long to wait for a response or for progress; each report of progress starts the wait anew. The default is five
+    /// minutes. With `None`, only the [total timeout](Call::total_timeout) ends the call.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.settings.timeout = timeout.into();
         self
     }
 
-    /// How long to wait in all, whatever progress is reported and whatever has to be waited for: connections, questions,
-    /// tasks. A day unless told; `None` for ever.
+    /// How long the whole call may take, including progress, reconnecting, input requests and tasks. The default is one day;
+    /// with `None` there is no limit.
     pub fn total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.settings.total_timeout = timeout.into();
         self
     }
 
-    /// Asks for progress, and has `callback` called with it where the call is awaited. Where the server makes a task of the
-    /// call, progress ends with that: what is known of a task is its status.
+    /// Requests progress, and calls `callback` with each report, on the thread that polls the call. If the server makes a task
+    /// of the call, progress ends there: a task reports its status instead.
     pub fn on_progress(mut self, callback: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.settings.on_progress = Some(Box::new(callback));
         self
     }
 
-    /// Says that it does no harm if the server does this twice: if it is lost, it is made again.
+    /// Declares that the call may run twice without harm: if it is lost, it is sent again.
     pub fn idempotent(mut self) -> Self {
         self.settings.idempotent = true;
         self
     }
 
-    /// Asks the server, also if an answer is kept that has not expired. The new one takes its place.
+    /// Sends the request even if the cache has a fresh response. The new response replaces the cached one.
     pub fn fresh(mut self) -> Self {
         self.settings.fresh = true;
         self
     }
 
-    /// Makes the call. Dropping what this returns takes the call back.
+    /// Sends the request. Dropping the returned future cancels the call.
     pub fn start(mut self) -> PendingResult<R> {
-        let params = match std::mem::replace(&mut self.params, Err(Error::usage("the call was made"))) {
+        let params = match std::mem::replace(&mut self.params, Err(Error::usage("the call was already started"))) {
             Ok(params) => params,
             Err(error) => return PendingResult::failed(error),
         };
         let token = self.settings.on_progress.is_some().then(|| self.client.inner.next_token());
-        PendingResult::begin(Box::new(CallFlow::new(self, params, token)))
+        PendingResult::start(Box::new(CallFlow::new(self, params, token)))
     }
 
-    /// Makes the call, and says what became of it in a way that has to be looked at: see [`CallOutcome`].
+    /// Sends the request and waits for the end of the call, as a [`CallOutcome`]: an enum that has to be matched.
     pub async fn outcome(self) -> CallOutcome<R> {
         self.start().outcome().await
     }

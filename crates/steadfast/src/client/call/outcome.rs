@@ -1,11 +1,12 @@
-//! What became of a call, as something that a caller has to look at.
+//! The outcome of a call, as an enum that the caller has to match.
 
 use steadfast_model::request::Request;
 
 use super::Call;
 use crate::error::{Error, ErrorKind, Outcome};
 
-/// What became of a call (law L10). It has to be matched: there is no `?` that forgets the difference.
+/// How a call ended, and whether the server may have acted on it (law L10). It has to be matched: there is no `?` that would
+/// hide the difference.
 ///
 /// ```
 /// use serde_json::json;
@@ -16,39 +17,39 @@ use crate::error::{Error, ErrorKind, Outcome};
 ///     CallOutcome::Refused(error) | CallOutcome::Unusable(error) => return Err(error),
 ///     CallOutcome::NotSent(error) => println!("nothing was paid: {error}"),
 ///     CallOutcome::Cancelled(error) => println!("cancelled; {:?}", error.outcome()),
-///     // Nobody but the caller can say whether it may be made again.
+///     // Only the caller knows whether it may be sent again.
 ///     CallOutcome::Unknown(unknown) => println!("paid or not: {}", unknown.error()),
 /// }
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
-#[must_use = "whether the server did it is what this says"]
+#[must_use = "this says whether the server may have acted on the call"]
 pub enum CallOutcome<R: Request> {
-    /// The server did it, and this is its result.
+    /// The server processed the call, and this is its result.
     Answered(R::Result),
-    /// The server did it, and its answer cannot be used.
+    /// The server processed the call, but its result cannot be decoded or does not match the output schema of the tool.
     Unusable(Error),
-    /// The server answered with an error: see [`Outcome::Refused`].
+    /// The server responded with an error: see [`Outcome::Refused`].
     Refused(Error),
-    /// Nothing reached the server.
+    /// The call was not sent.
     NotSent(Error),
-    /// It was cancelled. The error's outcome says whether the server may have acted on it.
+    /// The call was cancelled. [`Error::outcome`] says whether the server may have acted on it.
     Cancelled(Error),
-    /// It was sent, and nobody knows what became of it. Also if the server asked back and was not answered: what it did before
-    /// that nobody knows.
+    /// The call was sent, and whether the server acted on it is not known. So it is if the server asked for input and got no
+    /// answer: it may have acted on the call before it asked.
     Unknown(UnknownOutcome<R>),
 }
 
-/// A call of which nobody knows what became of it.
-#[must_use = "the server may have done it, or not"]
+/// A call that was sent, and whose outcome is not known.
+#[must_use = "the server may or may not have acted on the call"]
 pub struct UnknownOutcome<R: Request> {
     error: Error,
     call: Call<R>,
 }
 
 impl<R: Request> CallOutcome<R> {
-    pub(crate) fn of(ended: Result<R::Result, Error>, call: Option<Call<R>>) -> Self {
-        let error = match ended {
+    pub(crate) fn new(result: Result<R::Result, Error>, call: Option<Call<R>>) -> Self {
+        let error = match result {
             Ok(result) => return Self::Answered(result),
             Err(error) => error,
         };
@@ -57,12 +58,12 @@ impl<R: Request> CallOutcome<R> {
             (Outcome::Unknown, Some(call)) => Self::Unknown(UnknownOutcome { error, call }),
             (Outcome::Refused, _) => Self::Refused(error),
             (Outcome::Answered, _) => Self::Unusable(error),
-            // Without a call there was nothing to send.
+            // Without a call, no request was sent.
             (Outcome::NotSent | Outcome::Unknown, _) => Self::NotSent(error),
         }
     }
 
-    /// The result, or the error that says what is known.
+    /// The result, or the error, whose [`outcome`](Error::outcome) says what is known.
     pub fn into_result(self) -> Result<R::Result, Error> {
         match self {
             Self::Answered(result) => Ok(result),
@@ -73,12 +74,12 @@ impl<R: Request> CallOutcome<R> {
 }
 
 impl<R: Request> UnknownOutcome<R> {
-    /// Why it is not known.
+    /// Why the outcome is not known.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// The same call, to be made again because the caller says so: the server may do it a second time.
+    /// The same call, to be started again. The server may then act on it a second time.
     pub fn call_again(self) -> Call<R> {
         self.call
     }

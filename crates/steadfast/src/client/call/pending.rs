@@ -1,4 +1,4 @@
-//! A call that was made, as a future.
+//! A started call, as a future. The states and their transitions are drawn in the docs of [`call`](super).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,110 +7,139 @@ use std::task::{Context, Poll};
 use steadfast_model::request::Request;
 
 use super::canceller::Canceller;
-use super::flow::{CallFlow, Step};
+use super::flow::{CallFlow, Decision, NextStep, StepResult};
 use super::outcome::CallOutcome;
 use super::request::InFlightRequest;
 use crate::error::Error;
 
-/// A call that was made, and waits for its end. What it takes beyond one request is done while it is polled.
-#[must_use = "dropping this takes the call back"]
+/// A started call that waits for its result. What it needs beyond the first request is done while it is polled.
+#[must_use = "dropping this cancels the call"]
 pub struct PendingResult<R: Request> {
-    state: State<R>,
+    state: CallState<R>,
     canceller: Canceller,
 }
 
-enum State<R: Request> {
-    /// For the first answer, which is all there is to most calls.
-    Waiting(InFlightRequest<R>, Box<CallFlow<R>>),
-    /// The answer was kept.
-    Kept(Arc<str>, Box<CallFlow<R>>),
-    /// It takes more than that.
-    Going(Pin<Box<dyn Future<Output = CallEnd<R>> + Send>>),
-    /// It was never made.
+enum CallState<R: Request> {
+    /// No request could be sent. Without a [`CallFlow`] if the caller's parameters were wrong: that call cannot be repeated.
     Failed(Error, Option<Box<CallFlow<R>>>),
-    Over,
+    /// The response was found in the cache.
+    Cached(Arc<str>, Box<CallFlow<R>>),
+    /// A request was sent and waits for its response: for most calls the only state before the end.
+    InFlight(InFlightRequest<R>, Box<CallFlow<R>>),
+    /// The call needs something else before it can end or send its next request.
+    Continuing(StepFuture<R>),
+    Ended,
 }
 
-/// What a call came to, and what it takes to make it again.
-type CallEnd<R> = (Result<<R as Request>::Result, Error>, Box<CallFlow<R>>);
+/// One step between two requests. Boxed: few calls need one, and the others need not be as large.
+type StepFuture<R> = Pin<Box<dyn Future<Output = (Result<StepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
 
-/// The same of one that may never have been made.
-pub(crate) type CallEndOrFailure<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
+/// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.
+pub(crate) type CallResult<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> PendingResult<R> {
-    pub(crate) fn begin(mut flow: Box<CallFlow<R>>) -> Self {
+    /// Takes the response from the cache, or sends the first request.
+    pub(crate) fn start(mut flow: Box<CallFlow<R>>) -> Self {
         let canceller = flow.canceller();
-        if let Some(cache) = flow.cache() {
-            return Self { state: State::Kept(cache, flow), canceller };
+        if let Some(response) = flow.cached_response() {
+            return Self { state: CallState::Cached(response, flow), canceller };
         }
-        let state = match flow.request() {
-            Ok(request) => State::Waiting(request, flow),
-            Err(error) => State::Failed(error, Some(flow)),
+        let state = match flow.send_request() {
+            Ok(request) => CallState::InFlight(request, flow),
+            Err(error) => CallState::Failed(error, Some(flow)),
         };
         Self { state, canceller }
     }
 
     pub(crate) fn failed(error: Error) -> Self {
-        Self { state: State::Failed(error, None), canceller: Canceller::default() }
+        Self { state: CallState::Failed(error, None), canceller: Canceller::default() }
     }
 
-    /// What cancels the call from elsewhere.
+    /// A handle that cancels this call from another task.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }
 
-    /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`CallOutcome`].
+    /// Waits for the end of the call, as a [`CallOutcome`]: an enum that has to be matched.
     pub async fn outcome(mut self) -> CallOutcome<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallEndOrFailure<R>> {
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResult<R>> {
         loop {
             match &mut self.state {
-                State::Waiting(request, _) => {
-                    let ending = std::task::ready!(Pin::new(request).poll(cx));
-                    let State::Waiting(mut request, mut flow) = self.end() else { return Poll::Pending };
-                    flow.take_back(&mut request);
-                    let step = flow.read(ending);
-                    drop(request);
-                    match step {
-                        Step::Over(result) => return Poll::Ready((result, Some(flow))),
-                        Step::On(next) => self.state = State::Going(Box::pin(flow.go(next))),
-                    }
-                }
-                State::Kept(..) => {
-                    let State::Kept(text, mut flow) = self.end() else { return Poll::Pending };
-                    match flow.take_answer(&text) {
-                        Step::Over(result) => return Poll::Ready((result, Some(flow))),
-                        Step::On(next) => self.state = State::Going(Box::pin(flow.go(next))),
-                    }
-                }
-                State::Going(going) => {
-                    let (result, flow) = std::task::ready!(going.as_mut().poll(cx));
-                    self.state = State::Over;
-                    return Poll::Ready((result, Some(flow)));
-                }
-                State::Failed(..) => {
-                    let State::Failed(error, flow) = self.end() else { return Poll::Pending };
+                CallState::Failed(..) => {
+                    let CallState::Failed(error, flow) = self.take_state() else { return Poll::Pending };
                     return Poll::Ready((Err(error), flow));
                 }
+                CallState::Cached(..) => {
+                    let CallState::Cached(text, mut flow) = self.take_state() else { return Poll::Pending };
+                    let decision = flow.handle_response(&text);
+                    if let Some(ended) = self.apply(decision, flow) {
+                        return Poll::Ready(ended);
+                    }
+                }
+                CallState::InFlight(request, _) => {
+                    let end = std::task::ready!(Pin::new(request).poll(cx));
+                    let CallState::InFlight(mut request, mut flow) = self.take_state() else { return Poll::Pending };
+                    flow.restore_progress_callback(&mut request);
+                    let decision = flow.handle_end(end);
+                    // Not before: until the flow has registered the task in the response, the request counts for it.
+                    drop(request);
+                    if let Some(ended) = self.apply(decision, flow) {
+                        return Poll::Ready(ended);
+                    }
+                }
+                CallState::Continuing(step) => {
+                    let (result, flow) = std::task::ready!(step.as_mut().poll(cx));
+                    match result {
+                        Ok(StepResult::RequestSent(request)) => self.state = CallState::InFlight(request, flow),
+                        Ok(StepResult::TaskResult(result)) => {
+                            self.state = CallState::Ended;
+                            return Poll::Ready((flow.decode_task_result(result), Some(flow)));
+                        }
+                        Err(error) => {
+                            self.state = CallState::Ended;
+                            return Poll::Ready((Err(error), Some(flow)));
+                        }
+                    }
+                }
                 // Polled after its end, as no future should be: it stays pending, rather than panic.
-                State::Over => return Poll::Pending,
+                CallState::Ended => return Poll::Pending,
             }
         }
     }
 
-    fn end(&mut self) -> State<R> {
-        std::mem::replace(&mut self.state, State::Over)
+    /// The end of the call, or `None` if it is `Continuing` now.
+    fn apply(&mut self, decision: Decision<R>, flow: Box<CallFlow<R>>) -> Option<CallResult<R>> {
+        match decision {
+            Decision::End(result) => Some((result, Some(flow))),
+            Decision::Continue(step) => {
+                self.state = CallState::Continuing(run(flow, step));
+                None
+            }
+        }
+    }
+
+    /// Takes the state, and leaves `Ended`.
+    fn take_state(&mut self) -> CallState<R> {
+        std::mem::replace(&mut self.state, CallState::Ended)
     }
 }
 
-/// What became of a call that has ended.
-pub(crate) fn outcome_of<R: Request>((ended, flow): CallEndOrFailure<R>) -> CallOutcome<R> {
-    CallOutcome::of(ended, flow.map(|flow| flow.into_call()))
+fn run<R: Request>(mut flow: Box<CallFlow<R>>, step: NextStep) -> StepFuture<R> {
+    Box::pin(async move {
+        let result = flow.run_step(step).await;
+        (result, flow)
+    })
 }
 
-// Nothing in it is pinned in place.
+/// The outcome of a call that has ended.
+pub(crate) fn outcome_of<R: Request>((result, flow): CallResult<R>) -> CallOutcome<R> {
+    CallOutcome::new(result, flow.map(|flow| flow.into_call()))
+}
+
+// No field is structurally pinned.
 impl<R: Request> Unpin for PendingResult<R> {}
 
 impl<R: Request> Future for PendingResult<R> {

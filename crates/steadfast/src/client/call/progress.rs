@@ -12,20 +12,19 @@ use tokio::sync::oneshot;
 use super::Call;
 use super::canceller::Canceller;
 use super::outcome::CallOutcome;
-use super::pending::{CallEndOrFailure, outcome_of};
+use super::pending::{CallResult, outcome_of};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Backlog, progress_bytes};
 
-/// Who leaves more than this unread, or more bytes of messages, loses the oldest.
-const UNSEEN: usize = 64;
-const UNSEEN_BYTES: usize = 1 << 20;
+/// If more reports than this are unread, or more bytes of them, the oldest are dropped.
+const MAX_UNREAD: usize = 64;
+const MAX_UNREAD_BYTES: usize = 1 << 20;
 
 impl<R: Request> Call<R> {
-    /// Makes the call and asks for progress, which comes as a stream beside the result.
+    /// Starts the call with progress: returns a stream of progress reports and a future of the result.
     ///
-    /// The stream ends when the call does, and each may be awaited without the other: the call goes on by itself. Dropping
-    /// the stream changes nothing; dropping the result takes the call back. It can be [cancelled](RunningCall::canceller) and
-    /// [settled](RunningCall::settle) as any call.
+    /// The call runs in a task of its own, so the stream and the result can be awaited in any order, or only one of them. The
+    /// stream ends when the call ends. Dropping the stream has no effect on the call; dropping the [`RunningCall`] cancels it.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
@@ -37,45 +36,46 @@ impl<R: Request> Call<R> {
     /// # Ok(()) }
     /// ```
     pub fn with_progress(self) -> (Progress, RunningCall<R>) {
-        let backlog = Arc::new(Backlog::new(UNSEEN, UNSEEN_BYTES));
-        let (told, end) = (Arc::clone(&backlog), Closing(Arc::clone(&backlog)));
+        let backlog = Arc::new(Backlog::new(MAX_UNREAD, MAX_UNREAD_BYTES));
+        let (reports, close_stream) = (Arc::clone(&backlog), CloseOnDrop(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
         let call = self.on_progress(move |progress: ProgressParams| {
             let bytes = progress_bytes(&progress);
-            told.push(progress, bytes);
+            reports.push(progress, bytes);
         });
         let mut call = call.start();
         let canceller = call.canceller();
-        let (mut done, result) = oneshot::channel();
+        let (mut sender, result) = oneshot::channel();
         runtime.spawn(Box::pin(async move {
-            let _end = end;
+            let _close_stream = close_stream;
             let ended = std::future::poll_fn(|cx| match call.poll_end(cx) {
                 Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                // Nobody waits for it any more: it is dropped, and so taken back.
-                Poll::Pending => done.poll_closed(cx).map(|()| None),
+                // The `RunningCall` was dropped: so is the call, which cancels it.
+                Poll::Pending => sender.poll_closed(cx).map(|()| None),
             })
             .await;
             drop(call);
             if let Some(ended) = ended {
-                // If nobody waits for it now, nobody is told.
-                let _ = done.send(ended);
+                // An error means that the `RunningCall` was dropped just now.
+                let _ = sender.send(ended);
             }
         }));
         (Progress(backlog), RunningCall { result, canceller })
     }
 }
 
-/// Ends the stream, however the call ends.
-struct Closing(Arc<Backlog<ProgressParams>>);
+/// Ends the progress stream, however the call ends.
+struct CloseOnDrop(Arc<Backlog<ProgressParams>>);
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-/// The progress of a call: see [`Call::with_progress`]. Who leaves more than 64 reports unread loses the oldest.
-#[must_use = "nothing is heard unless this is polled"]
+/// A stream of the progress reports of a call: see [`Call::with_progress`]. It holds at most 64 unread reports, and drops the
+/// oldest beyond that.
+#[must_use = "streams do nothing unless polled"]
 pub struct Progress(Arc<Backlog<ProgressParams>>);
 
 impl Progress {
@@ -93,28 +93,28 @@ impl Stream for Progress {
     }
 }
 
-/// A call that goes on by itself: await it for its result. Dropping it takes the call back.
-#[must_use = "dropping this takes the call back"]
+/// A call that runs in a task of its own: await it for the result. Dropping it cancels the call.
+#[must_use = "dropping this cancels the call"]
 pub struct RunningCall<R: Request> {
-    result: oneshot::Receiver<CallEndOrFailure<R>>,
+    result: oneshot::Receiver<CallResult<R>>,
     canceller: Canceller,
 }
 
 impl<R: Request> RunningCall<R> {
-    /// What cancels the call from elsewhere.
+    /// A handle that cancels this call from another task.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }
 
-    /// Waits for the end, and says what became of the call in a way that has to be looked at: see [`CallOutcome`].
+    /// Waits for the end of the call, as a [`CallOutcome`]: an enum that has to be matched.
     pub async fn outcome(mut self) -> CallOutcome<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallEndOrFailure<R>> {
-        // Its runtime may be gone, and with it the call.
-        let gone = || (Err(Error::cancelled(Outcome::Unknown)), None);
-        Pin::new(&mut self.result).poll(cx).map(|ended| ended.unwrap_or_else(|_| gone()))
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResult<R>> {
+        // If the runtime was shut down, its task and the call were dropped.
+        let dropped = || (Err(Error::cancelled(Outcome::Unknown)), None);
+        Pin::new(&mut self.result).poll(cx).map(|ended| ended.unwrap_or_else(|_| dropped()))
     }
 }
 
@@ -134,6 +134,6 @@ impl std::fmt::Debug for Progress {
 
 impl<R: Request> std::fmt::Debug for RunningCall<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Underway").field("method", &R::METHOD).finish_non_exhaustive()
+        formatter.debug_struct("RunningCall").field("method", &R::METHOD).finish_non_exhaustive()
     }
 }

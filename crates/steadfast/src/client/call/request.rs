@@ -1,8 +1,8 @@
-//! One request of a call, on its way.
+//! One request of a call, in flight.
 //!
-//! Whoever drops a call may do so when its answer has come and nobody has looked at it. If that answer is a task, the server
-//! works on it, and no cancellation of the request ends that any more: the task is cancelled. If the answer comes later, the
-//! driver sees to that.
+//! A caller may drop a call after its response has arrived and before it was read. If the response is a task, the server works on
+//! that task, and cancelling the request would not stop it: the task is cancelled instead. If the response arrives after the
+//! drop, the driver passes it to [`cancel_late`](cancel::cancel_late).
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -13,32 +13,33 @@ use steadfast_model::request::Request;
 use steadfast_proto::connection::CallEnd;
 
 use crate::client::Client;
-use crate::client::tasks::Tasks;
+use crate::client::tasks::TaskKind;
 use crate::client::tasks::cancel;
 use crate::client::tasks::registry::{PendingCancellation, TaskEntry};
 use crate::runtime::connection::call_result::text_of;
 use crate::runtime::{OnProgress, PendingCall};
 
-/// See the [module](self). Awaited for how it ends; to be dropped when that was looked at.
+/// See the [module](self). A future of how the request ends; keep it until that end was handled.
 pub(crate) struct InFlightRequest<R: Request> {
     client: Client,
     request: PendingCall,
-    /// What it may become, and its place among what has.
-    tasks: Option<(Tasks, TaskEntry)>,
-    /// Set when the answer has left its place and may not have found another.
-    reading: Option<PendingCancellation>,
-    of: PhantomData<fn() -> R>,
+    /// The kind of task that the request may become, and its entry in the registry.
+    task: Option<(TaskKind, TaskEntry)>,
+    /// Held from when the response was taken until this is dropped. In between, a task in the response is in no registry, and a
+    /// client that is being closed waits for this.
+    unread_task: Option<PendingCancellation>,
+    request_type: PhantomData<fn() -> R>,
 }
 
 impl<R: Request> InFlightRequest<R> {
-    /// `tasks`: what it may become.
-    pub(crate) fn new(client: Client, request: PendingCall, tasks: Option<Tasks>) -> Self {
-        let followed = &client.inner.connection.opener.followed;
-        let tasks = tasks.map(|tasks| (tasks, followed.enter_asking(Arc::clone(request.slot()), tasks)));
-        Self { client, request, tasks, reading: None, of: PhantomData }
+    /// `kind`: the kind of task that the request may become.
+    pub(crate) fn new(client: Client, request: PendingCall, kind: Option<TaskKind>) -> Self {
+        let registry = &client.inner.connection.opener.task_registry;
+        let task = kind.map(|kind| (kind, registry.register_call(Arc::clone(request.slot()), kind)));
+        Self { client, request, task, unread_task: None, request_type: PhantomData }
     }
 
-    /// What is called with progress, for the next request.
+    /// Takes the progress callback, for the next request of the call.
     pub(crate) fn take_on_progress(&mut self) -> Option<OnProgress> {
         self.request.take_on_progress()
     }
@@ -49,25 +50,24 @@ impl<R: Request> Future for InFlightRequest<R> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
         std::task::ready!(self.request.poll_ended(cx));
-        // Nobody finds the answer where it was from here on: whoever closes the client waits until this is dropped.
-        self.reading = self.tasks.as_ref().and_then(|(_, entry)| entry.leave());
+        self.unread_task = self.task.as_ref().and_then(|(_, entry)| entry.remove());
         self.request.take_ending()
     }
 }
 
-/// A task must not go on for nobody.
+/// Cancels the task that an unread response started.
 impl<R: Request> Drop for InFlightRequest<R> {
     fn drop(&mut self) {
         if self.request.has_ended() {
             return;
         }
-        let left = self.tasks.as_ref().and_then(|(tasks, entry)| Some((tasks, entry.leave()?)));
-        if let Some(ending) = self.request.abandon()
-            && let Some((tasks, cancelling)) = left
-            && let Ok(text) = text_of(ending, R::METHOD.name())
-            && let Some(task) = tasks.begun_by(&text)
+        let removed = self.task.as_ref().and_then(|(kind, entry)| Some((kind, entry.remove()?)));
+        if let Some(end) = self.request.abandon()
+            && let Some((kind, cancellation)) = removed
+            && let Ok(text) = text_of(end, R::METHOD.name())
+            && let Some(task) = kind.created_task(&text)
         {
-            cancel::cancel(&self.client, &task.task_id, cancelling);
+            cancel::cancel(&self.client, &task.task_id, cancellation);
         }
     }
 }

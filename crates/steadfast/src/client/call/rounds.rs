@@ -1,7 +1,8 @@
-//! A call in several rounds (2026-07-28): the server asks back, the client's handlers answer, and the call is made again.
+//! A call in several rounds (2026-07-28): the server asks for input, the client's handlers answer, and the request is sent again
+//! with the answers.
 //!
-//! Each round is a request of its own with an id of its own. The caller notices nothing but the time it takes: what was asked
-//! is answered by the handlers that answer servers of the older revisions as well.
+//! Each round is a request with an id of its own. The caller sees one call. The input requests go to the same handlers that
+//! answer the requests of servers of older revisions.
 
 use std::time::Duration;
 
@@ -9,78 +10,83 @@ use serde_json::Value;
 use steadfast_model::{InputRequiredResult, InputResponses, JsonObject, Revision};
 
 use crate::client::Client;
-use crate::client::handlers::questions::Questions;
+use crate::client::handlers::input::PendingInput;
 use crate::error::Error;
 use crate::runtime::timeout::{doubled, sleep};
 
-/// A server that asks more often than this goes on for ever.
-const MOST: u32 = 100;
+/// The most rounds of one call, against servers that ask without end.
+const MAX_ROUNDS: u32 = 100;
 
-/// How long to wait before a request is made again that was put off without a question. It doubles up to the ceiling.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The pause before the next round if the server returned a request state but no input request. It doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The rounds of a call.
 #[derive(Default)]
 pub(crate) struct Rounds {
-    /// How often the server has asked.
-    asked: u32,
-    put_off: u32,
-    /// What the next round says more than the first.
-    more: Option<JsonObject>,
+    /// How often the server has asked for input.
+    count: u32,
+    /// How often it has returned a request state without an input request.
+    pauses: u32,
+    /// The members that the next round adds to the parameters of the first.
+    added_members: Option<JsonObject>,
 }
 
 impl Rounds {
-    /// Whether this is not the first round.
-    pub(crate) fn is_later(&self) -> bool {
-        self.asked > 0
+    /// Whether the next request is not the first round.
+    pub(crate) fn is_later_round(&self) -> bool {
+        self.count > 0
     }
 
-    /// The server has asked: completes when there are answers for the next round.
-    pub(crate) async fn answer(&mut self, client: &Client, asked: InputRequiredResult) -> Result<(), Error> {
-        self.asked += 1;
-        if self.asked > MOST {
-            return Err(Error::unanswerable(format!("the server has asked back {MOST} times, and asks again")));
+    /// Answers the input requests of the server. Completes when the next round can be sent.
+    pub(crate) async fn answer(&mut self, client: &Client, input: InputRequiredResult) -> Result<(), Error> {
+        self.count += 1;
+        if self.count > MAX_ROUNDS {
+            return Err(Error::unanswerable(format!("the server asked for input more than {MAX_ROUNDS} times")));
         }
-        let requests = asked.input_requests.unwrap_or_default();
-        if requests.is_empty() && asked.request_state.is_none() {
-            return Err(Error::unanswerable("the server asked back without a question"));
+        let requests = input.input_requests.unwrap_or_default();
+        if requests.is_empty() && input.request_state.is_none() {
+            return Err(Error::unanswerable(
+                "the server asked for input, but its result has neither input requests nor a request state",
+            ));
         }
-        let questions = Questions::put(&client.inner.connection.opener.handlers, requests, client.revision())?;
-        if questions.is_empty() {
-            let pause = doubled(PAUSE, self.put_off, LONGEST_PAUSE);
-            self.put_off += 1;
+        let pending = PendingInput::start(&client.inner.connection.opener.handlers, requests)?;
+        if pending.is_empty() {
+            let pause = doubled(FIRST_PAUSE, self.pauses, LONGEST_PAUSE);
+            self.pauses += 1;
             sleep(&**client.inner.runtime(), pause).await;
         }
-        self.note(questions.await?, asked.request_state);
+        self.prepare_next(pending.await?, input.request_state);
         Ok(())
     }
 
-    fn note(&mut self, responses: InputResponses, state: Option<String>) {
-        let mut more = JsonObject::new();
+    fn prepare_next(&mut self, responses: InputResponses, state: Option<String>) {
+        let mut members = JsonObject::new();
         if !responses.0.is_empty() {
-            more.insert("inputResponses".to_owned(), Value::Object(responses.0));
+            members.insert("inputResponses".to_owned(), Value::Object(responses.0));
         }
         if let Some(state) = state {
-            more.insert("requestState".to_owned(), Value::String(state));
+            members.insert("requestState".to_owned(), Value::String(state));
         }
-        self.more = Some(more);
+        self.added_members = Some(members);
     }
 
-    /// The parameters of this round, from those of the first.
+    /// The parameters of the next round, from those of the first.
     pub(crate) fn add_input_responses(&self, params: Box<str>, revision: Revision) -> Result<Box<str>, Error> {
-        let Some(more) = &self.more else { return Ok(params) };
+        let Some(members) = &self.added_members else { return Ok(params) };
         if !revision.is_stateless() {
-            // Another server has taken the place of the one that asked.
-            return Err(Error::unsupported("the server that asked back speaks another revision now"));
+            // The client has reconnected, to another server.
+            return Err(Error::unsupported(format!(
+                "the server asked for input and now speaks {revision}, in which its request cannot be answered"
+            )));
         }
-        with_members(&params, more.clone())
+        add_members(&params, members.clone())
     }
 }
 
-/// Parameters that say more.
-pub(crate) fn with_members(params: &str, more: JsonObject) -> Result<Box<str>, Error> {
+/// Adds members to the JSON text of parameters.
+pub(crate) fn add_members(params: &str, members: JsonObject) -> Result<Box<str>, Error> {
     let mut params: JsonObject = serde_json::from_str(params).map_err(Error::encode)?;
-    params.extend(more);
+    params.extend(members);
     serde_json::to_string(&params).map(String::into_boxed_str).map_err(Error::encode)
 }

@@ -1,4 +1,4 @@
-//! A client about to connect: what it is, what it answers, and how it comes back.
+//! The settings of a client before it connects.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,30 +19,30 @@ use super::reconnecting::ReconnectingConnection;
 use super::target::{Connector, Target};
 use crate::client::cache::{ClientCache, ResponseCache};
 use crate::client::handlers::Handlers;
-use crate::client::handlers::capabilities::declared;
+use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerRequest;
 use crate::client::tasks::registry::TaskRegistry;
-use crate::client::{Client, Inner};
+use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Runtime, TokioRuntime};
 
-/// How long the server may take to open a connection.
-const OPENING: Duration = Duration::from_secs(20);
+/// The default of [`Connecting::opening_timeout`].
+const DEFAULT_OPENING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A client about to connect: await it. Nothing is opened before.
-#[must_use = "nothing is opened until this is awaited"]
+/// A client that is not connected yet: await it to connect.
+#[must_use = "a client does not connect until this is awaited"]
 pub struct Connecting {
     connector: Connector,
     info: Implementation,
     capabilities: ClientCapabilities,
-    /// What the handlers stand for, where `capabilities` says nothing.
+    /// The capabilities that the handlers imply, where `capabilities` has none.
     implied: ClientCapabilities,
     handlers: Handlers,
     era: Era,
     limits: Limits,
-    opening: Duration,
+    opening_timeout: Duration,
     keep_alive: Option<Duration>,
-    /// What is usual for the target, unless told.
+    /// `None` for the default of the target.
     reconnect: Option<Reconnect>,
     trust_annotations: bool,
     tasks: bool,
@@ -61,7 +61,7 @@ impl Connecting {
             handlers: Handlers::default(),
             era: Era::Any,
             limits: Limits::default(),
-            opening: OPENING,
+            opening_timeout: DEFAULT_OPENING_TIMEOUT,
             keep_alive: None,
             reconnect: None,
             trust_annotations: false,
@@ -72,22 +72,22 @@ impl Connecting {
         }
     }
 
-    /// What the client calls itself.
+    /// The name and version of the client. The default is that of this library.
     pub fn info(mut self, info: Implementation) -> Self {
         self.info = info;
         self
     }
 
-    /// What the client says that it can do. Roots, sampling and elicitation are declared only if there is a handler for
+    /// The capabilities that the client declares. Roots, sampling and elicitation are declared only if there is a handler for
     /// them.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Answers what a server asks for: on the older wires a request of its own, since 2026-07-28 a question that comes in
-    /// place of a result. The call that it came for goes on by itself. The client declares that it can be asked, in the way
-    /// that its [`capabilities`](Connecting::capabilities) say if they say something.
+    /// Adds a handler for a request of the server. Up to 2025-11-25 the server sends the request itself; since 2026-07-28 it sends
+    /// it in place of a result, and the call continues with the handler's result. The client declares the capability for the
+    /// request: as its [`capabilities`](Connecting::capabilities) have it, or with default options if they do not.
     ///
     /// ```
     /// # use steadfast::{prelude::*, request, ListRootsResult};
@@ -97,7 +97,7 @@ impl Connecting {
     /// # }
     /// ```
     ///
-    /// What servers do not ask for has no handler:
+    /// Only requests that servers send can have a handler:
     ///
     /// ```compile_fail,E0277
     /// # use steadfast::{prelude::*, request, CallToolResult};
@@ -114,13 +114,13 @@ impl Connecting {
     {
         self.implied = R::imply(self.implied);
         self.handlers.add::<R, _, _>(move |params| {
-            let (rest, answering) = (R::rest(&params), handler(params));
-            async move { Ok(R::complete(rest, answering.await?)) }
+            let (context, running) = (R::context(&params), handler(params));
+            async move { Ok(R::complete(context, running.await?)) }
         });
         self
     }
 
-    /// Answers when a server asks for the roots, and declares that it can be asked.
+    /// Adds a handler that returns the roots, and declares the capability.
     pub fn on_roots<F, A>(self, handler: F) -> Self
     where
         F: Fn() -> A + Send + Sync + 'static,
@@ -129,7 +129,7 @@ impl Connecting {
         self.on::<request::ListRoots, _, _>(move |_| handler())
     }
 
-    /// Answers when a server asks for the model, and declares that it can be asked.
+    /// Adds a handler for sampling, and declares the capability.
     pub fn on_sample<F, A>(self, handler: F) -> Self
     where
         F: Fn(CreateMessageParams) -> A + Send + Sync + 'static,
@@ -138,14 +138,14 @@ impl Connecting {
         self.on::<request::CreateMessage, _, _>(handler)
     }
 
-    /// Answers when a server asks the user, by a form or by a URL, and declares that it can be asked in both ways. What a
-    /// form has defaults for need not be in the answer.
+    /// Adds a handler for elicitation, and declares the capability for forms and URLs. The client adds the defaults of a form for
+    /// fields that the handler leaves out.
     ///
     /// ```
     /// # use steadfast::{prelude::*, ElicitParams, ElicitResult};
     /// # fn connect(server: Server) {
-    /// let connecting = Client::connect(server).on_elicit(|asked| async move {
-    ///     match asked {
+    /// let connecting = Client::connect(server).on_elicit(|request| async move {
+    ///     match request {
     ///         ElicitParams::Form(form) => Ok(ElicitResult::accept(steadfast::JsonObject::new())),
     ///         _ => Ok(ElicitResult::decline()),
     ///     }
@@ -160,91 +160,90 @@ impl Connecting {
         self.on::<request::Elicit, _, _>(handler)
     }
 
-    /// Which revisions to try.
+    /// The revisions to try. The default is [`Era::Any`].
     pub fn era(mut self, era: Era) -> Self {
         self.era = era;
         self
     }
 
-    /// With other limits.
+    /// The limits of each connection: see [`Limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How long it may take to open a connection: to reach the server, and to find out which revision it speaks. Twenty seconds
-    /// unless told. Where any revision will do ([`Era::Any`]), the newest is asked for in the first half of what is left once
-    /// the server is reached, because some older servers do not answer that; the rest is for their handshake.
+    /// The timeout for opening a connection: reaching the server and negotiating the revision. The default is 20 seconds. With
+    /// [`Era::Any`], `server/discover` has half of the time that is left once the server is reached, because some older servers
+    /// do not respond to it; the rest is for their handshake.
     ///
-    /// What was begun and came to nothing is over before the error is there: a process that was started is ended as
-    /// [`Client::close`] ends it, which may take as long as [`Command`](crate::transport::child::Command) says on top.
+    /// If this fails, the connection is closed before the error is returned. A process that was started is stopped as by
+    /// [`Client::close`], which may take longer by the time that [`Command`](crate::transport::child::Command) allows for it.
     pub fn opening_timeout(mut self, timeout: Duration) -> Self {
-        self.opening = timeout;
+        self.opening_timeout = timeout;
         self
     }
 
-    /// Asks the server that often whether it is there, in revisions that have pings (up to 2025-11-25), and closes the
-    /// connection when it does not answer until the next is due. Off unless told: a server that goes is noticed without it,
-    /// and one that hangs by the timeouts of calls.
-    pub fn keep_alive(mut self, every: Duration) -> Self {
-        self.keep_alive = Some(every);
+    /// Pings the server at this interval, in revisions that have `ping` (up to 2025-11-25), and closes the connection when it does
+    /// not respond before the next ping is due. Off by default: a server that exits is noticed without pings, and one that hangs is
+    /// noticed by the timeouts of calls.
+    pub fn keep_alive(mut self, interval: Duration) -> Self {
+        self.keep_alive = Some(interval);
         self
     }
 
-    /// How the client comes back when its connection is lost. Servers at a URL are come back to unless told; others are not
-    /// unless told.
+    /// How the client reconnects when its connection is lost. HTTP clients reconnect by default; other clients do not.
     pub fn reconnect(mut self, policy: Reconnect) -> Self {
         self.reconnect = Some(policy);
         self
     }
 
-    /// Believes a server that says of its tools that they only read, or may be called twice: a call of one of them that was
-    /// lost is made again by itself. It has to have been listed before. Do so only with servers that you trust.
+    /// Trusts the read-only and idempotent hints of the server's tools: a lost call of such a tool is sent again, if the tool was
+    /// listed before. Use this only with servers that you trust.
     pub fn trust_annotations(mut self) -> Self {
         self.trust_annotations = true;
         self
     }
 
-    /// Takes tasks in place of results (the tasks extension of 2026-07-28), and follows them: whoever calls has the result as
-    /// if there had been no task.
+    /// Declares the tasks extension (2026-07-28): a server may create a task for a call. The client polls the task, and the call
+    /// returns its result as if there had been no task.
     pub fn tasks(mut self) -> Self {
         self.tasks = true;
         self
     }
 
-    /// In other surroundings than the tokio runtime in which this is awaited: a simulator's.
+    /// Uses another runtime than the tokio runtime in which this is awaited, such as a simulator.
     pub fn with_runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
-    /// Keeps answers in that cache, which other clients of the same server may share. Every client has one of its own unless
-    /// told.
+    /// Uses this cache, which other clients of the same server may share. By default every client has a cache of its own.
     pub fn cache(mut self, cache: ResponseCache) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// Keeps no answers: every call asks the server.
+    /// Caches no responses: every call is sent to the server.
     pub fn no_cache(mut self) -> Self {
         self.cache = None;
         self
     }
 
-    /// Takes what tools answer as it is, although it does not fit their output schemas, or these cannot be read: for servers
-    /// that do not keep their word. Without this, a tool whose output schema is of an unknown dialect, refers to another
-    /// document or goes beyond the [limits](crate::server::schema_limits) is not called, and the error says why.
+    /// Does not check the results of tools against their output schemas, for servers whose results or schemas are wrong. Without
+    /// this, a tool whose output schema has an unknown dialect, refers to another document or exceeds the
+    /// [limits](crate::server::schema_limits) is not called, and the error says why.
     pub fn unchecked_output(mut self) -> Self {
         self.checks_output = false;
         self
     }
 
     async fn open(self) -> Result<Client, Error> {
-        let mut capabilities = declared(self.capabilities, self.implied, |method| self.handlers.has(method));
+        let mut capabilities =
+            capabilities_to_declare(self.capabilities, self.implied, |method| self.handlers.has(method));
         if self.tasks {
             capabilities = capabilities.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
-        let apart = self.runtime.is_none();
+        let use_io_thread = self.runtime.is_none();
         let runtime: Arc<dyn Runtime> = match self.runtime {
             Some(runtime) => runtime,
             None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
@@ -252,27 +251,27 @@ impl Connecting {
         let over_http = self.connector.is_http();
         let policy =
             self.reconnect.unwrap_or_else(|| if over_http { Reconnect::default() } else { Reconnect::never() });
-        let comes_back = policy.most() > 0 && self.connector.opens_again();
+        let reconnects = policy.max_attempts() > 0 && self.connector.can_reopen();
         let opener = Opener {
-            cache: ClientCache::new(self.cache, self.checks_output, comes_back),
+            cache: ClientCache::new(self.cache, self.checks_output, reconnects),
             connector: self.connector,
             decoration: Decoration::of_client(&self.info, &capabilities),
             info: self.info,
-            handlers: self.handlers.declaring(capabilities.clone()),
+            handlers: self.handlers.with_declared(capabilities.clone()),
             capabilities,
             era: self.era,
-            followed: TaskRegistry::new(self.limits.calls),
+            task_registry: TaskRegistry::new(self.limits.calls),
             limits: self.limits,
-            timeout: self.opening,
+            timeout: self.opening_timeout,
             keep_alive: self.keep_alive,
             runtime,
-            apart,
+            use_io_thread,
         };
         let live = opener.open(None, opener.deadline(), drop).await?;
         let (connection, trusts_annotations) =
             (ReconnectingConnection::new(opener, live, policy), self.trust_annotations);
         let next_token = AtomicI64::new(1);
-        Ok(Client { inner: Arc::new(Inner { connection, over_http, trusts_annotations, next_token }) })
+        Ok(Client { inner: Arc::new(ClientInner { connection, over_http, trusts_annotations, next_token }) })
     }
 }
 

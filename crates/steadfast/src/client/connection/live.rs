@@ -1,4 +1,4 @@
-//! One live connection. It does not come back: whoever needs another asks the [line](super::reconnecting) for it.
+//! One connection, from when it is opened until it is closed. [`reconnecting`](super::reconnecting) replaces it when it is lost.
 
 use std::io;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, Task};
 #[cfg(feature = "http-client")]
 use crate::transport::http::client::HttpDriver;
 
-/// How long somebody whose call was lost with the server waits to learn how it ended. A process that dies is reaped at once.
-const MOURNING: Duration = Duration::from_secs(1);
+/// How long to wait for the exit reason of a server after the connection is lost. A process that exits is reaped at once.
+const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection on which it is known what is spoken. Dropping it closes it.
+/// A connection whose revision is negotiated. Dropping it closes it.
 pub(crate) struct LiveConnection {
     driven: DrivenConnection,
     pub(crate) peer: Arc<Peer>,
@@ -33,8 +33,8 @@ pub(crate) struct LiveConnection {
 }
 
 impl LiveConnection {
-    pub(crate) fn new(driven: DrivenConnection, opened: Negotiation, since: Moment) -> Self {
-        Self { driven, peer: Arc::new(opened.peer), instructions: opened.instructions, since }
+    pub(crate) fn new(driven: DrivenConnection, negotiation: Negotiation, since: Moment) -> Self {
+        Self { driven, peer: Arc::new(negotiation.peer), instructions: negotiation.instructions, since }
     }
 }
 
@@ -46,98 +46,99 @@ impl std::ops::Deref for LiveConnection {
     }
 }
 
-/// A connection whose driver is at work. Dropping it closes it.
+/// A connection whose driver runs. Dropping it closes it.
 pub(crate) struct DrivenConnection {
     pub(crate) mailbox: Arc<Mailbox>,
-    /// Who hears what the server tells everyone.
-    pub(crate) told: ChangeListeners,
+    /// The listeners to notifications that the server sends to every client.
+    pub(crate) change_listeners: ChangeListeners,
     closed: watch::Receiver<bool>,
     refuses_calls: watch::Receiver<bool>,
-    audible: watch::Receiver<bool>,
+    receives_notifications: watch::Receiver<bool>,
     exit_reason: watch::Receiver<ExitReason>,
 }
 
 impl DrivenConnection {
-    /// Puts a driver to work: on that runtime, or on the workers.
-    #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP may fail to begin"))]
-    pub(crate) fn begin(opener: &Opener, carrier: OpenTransport, apart: Option<&Handle>) -> io::Result<Self> {
-        let told = ChangeListeners::new(opener.limits.calls);
+    /// Spawns the driver: on `io_handle`, or on the workers if there is none.
+    #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP can fail here"))]
+    pub(crate) fn spawn(opener: &Opener, transport: OpenTransport, io_handle: Option<&Handle>) -> io::Result<Self> {
+        let change_listeners = ChangeListeners::new(opener.limits.calls);
         let cache = Arc::clone(&opener.cache);
-        let serving = ClientService {
+        let service = ClientService {
             handlers: Arc::clone(&opener.handlers),
-            told: told.clone(),
+            change_listeners: change_listeners.clone(),
             cache: Arc::clone(&cache),
             decoration: opener.decoration.clone(),
-            followed: Arc::clone(&opener.followed),
+            task_registry: Arc::clone(&opener.task_registry),
         };
-        let (close, closed) = watch::channel(false);
-        let close = ClosedSignal { closed: close, told: told.clone(), cache: Arc::clone(&cache) };
+        let (sender, closed) = watch::channel(false);
+        let signal =
+            ClosedSignal { closed: sender, change_listeners: change_listeners.clone(), cache: Arc::clone(&cache) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
-        let (mailbox, refuses_calls, audible, exit_reason, driven): (_, _, _, _, Task) = match carrier {
+        let (mailbox, refuses_calls, receives_notifications, exit_reason, task): (_, _, _, _, Task) = match transport {
             OpenTransport::Bytes(transport) => {
-                let mut driver = Driver::new(transport, |_| serving, hello, limits, runtime);
-                let (_, audible) = watch::channel(true);
+                let mut driver = Driver::new(transport, |_| service, hello, limits, runtime);
+                let (_, receives_notifications) = watch::channel(true);
                 let refuses_calls = driver.refuses_calls();
                 let exit_reason = driver.exit_reason();
                 let mailbox = Arc::clone(driver.mailbox());
-                let driven: Task = match opener.runtime.tokio().filter(|_| apart.is_some()) {
+                let task: Task = match opener.runtime.tokio().filter(|_| io_handle.is_some()) {
                     Some(workers) => {
-                        let (apart, among) =
+                        let (io_thread_task, worker_task) =
                             driver_migration::tasks(driver, &mailbox, &opener.runtime, workers.handle());
-                        opener.runtime.spawn(Box::pin(among));
-                        Box::pin(drive(apart, close))
+                        opener.runtime.spawn(Box::pin(worker_task));
+                        Box::pin(drive(io_thread_task, signal))
                     }
-                    None => Box::pin(drive(driver, close)),
+                    None => Box::pin(drive(driver, signal)),
                 };
-                (mailbox, refuses_calls, audible, exit_reason, driven)
+                (mailbox, refuses_calls, receives_notifications, exit_reason, task)
             }
             #[cfg(feature = "http-client")]
             OpenTransport::Http(target) => {
-                let mut driver = HttpDriver::new(*target, cache, |_| serving, hello, limits, runtime)?;
+                let mut driver = HttpDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
                 let (_, exit_reason) = watch::channel(ExitReason::Written(None));
-                let (mailbox, refuses_calls, audible) =
+                let (mailbox, refuses_calls, receives_notifications) =
                     (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
-                (mailbox, refuses_calls, audible, exit_reason, Box::pin(drive(driver, close)))
+                (mailbox, refuses_calls, receives_notifications, exit_reason, Box::pin(drive(driver, signal)))
             }
         };
-        // From here on, dropping this closes the connection.
-        let begun = Self { mailbox, told, closed, refuses_calls, audible, exit_reason };
-        match apart {
-            Some(handle) => drop(handle.spawn(driven)),
-            None => opener.runtime.spawn(driven),
+        // From here on, dropping `driven` closes the connection.
+        let driven = Self { mailbox, change_listeners, closed, refuses_calls, receives_notifications, exit_reason };
+        match io_handle {
+            Some(handle) => drop(handle.spawn(task)),
+            None => opener.runtime.spawn(task),
         }
-        Ok(begun)
+        Ok(driven)
     }
 
-    /// Tells when it is closed, and nothing of it is left.
+    /// True when the connection is closed and its resources are released.
     pub(crate) fn closed(&self) -> watch::Receiver<bool> {
         self.closed.clone()
     }
 
-    /// Tells when it takes no more calls: either side may be slow to let go of it then.
+    /// True when the connection takes no more calls. It may take a while until it is closed.
     pub(crate) fn refuses_calls(&self) -> watch::Receiver<bool> {
         self.refuses_calls.clone()
     }
 
-    /// Tells when the server is heard whenever it speaks: over HTTP that takes a stream of its own.
-    pub(crate) fn audible(&self) -> watch::Receiver<bool> {
-        self.audible.clone()
+    /// True when the client receives notifications at any time: over HTTP, when the stream for them is open.
+    pub(crate) fn receives_notifications(&self) -> watch::Receiver<bool> {
+        self.receives_notifications.clone()
     }
 
-    /// How the server ended, if that is known, or will be before long.
+    /// Why the server exited, if that is known within a second.
     pub(crate) async fn exit_reason(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
         let mut exit_reason = self.exit_reason.clone();
         let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, ExitReason::Written(_)));
-        // An error means that nobody is left to write one.
-        match before(runtime, Some(runtime.now() + MOURNING), written).await?.ok()?.clone() {
+        // An error means that the driver has ended without an exit reason.
+        match before(runtime, Some(runtime.now() + EXIT_REASON_TIMEOUT), written).await?.ok()?.clone() {
             ExitReason::Written(exit_reason) => exit_reason,
             ExitReason::Unwritten => None,
         }
     }
 
-    /// Begins to close it.
+    /// Begins to close the connection.
     pub(crate) fn shut_down(&self) {
-        // If it is closed already, so much the better.
+        // An error means that it is closed already.
         let _ = self.mailbox.post(DriverCommand::ShutDown { at_once: true });
     }
 }
@@ -150,40 +151,40 @@ impl Drop for DrivenConnection {
 
 /// Waits until a connection is closed.
 pub(crate) async fn wait_until_closed(mut closed: watch::Receiver<bool>) {
-    // An error means that the driver is gone, and with it the connection.
+    // An error means that the driver was dropped, and with it the connection.
     let _ = closed.wait_for(|closed| *closed).await;
 }
 
 /// Waits until a connection takes no more calls.
 pub(crate) async fn wait_until_calls_are_refused(mut refuses_calls: watch::Receiver<bool>) {
-    // An error means that the driver is gone, and with it the connection.
+    // An error means that the driver was dropped, and with it the connection.
     let _ = refuses_calls.wait_for(|refuses_calls| *refuses_calls).await;
 }
 
-/// Waits until the server of a connection is heard.
-pub(crate) async fn wait_until_audible(mut audible: watch::Receiver<bool>) {
-    // An error means that nothing will be heard any more.
-    let _ = audible.wait_for(|audible| *audible).await;
+/// Waits until a connection receives notifications.
+pub(crate) async fn wait_until_notifications_arrive(mut receives_notifications: watch::Receiver<bool>) {
+    // An error means that the driver was dropped, and with it the connection.
+    let _ = receives_notifications.wait_for(|receives| *receives).await;
 }
 
-/// Drives a connection to its end, and says so.
-async fn drive(driver: impl Future, closing: ClosedSignal) {
+/// Runs the driver until the connection is closed.
+async fn drive(driver: impl Future, signal: ClosedSignal) {
     driver.await;
-    drop(closing);
+    drop(signal);
 }
 
-/// Says that the connection is closed, also when its driver is dropped.
+/// Dropped when the connection is closed or its driver is dropped: notifies everything that has to know.
 struct ClosedSignal {
     closed: watch::Sender<bool>,
-    told: ChangeListeners,
+    change_listeners: ChangeListeners,
     cache: Arc<ClientCache>,
 }
 
 impl Drop for ClosedSignal {
     fn drop(&mut self) {
-        // If nobody waits for it, nobody is told.
+        // An error means that there are no receivers.
         let _ = self.closed.send(true);
-        self.told.close();
-        self.cache.note_lost();
+        self.change_listeners.close();
+        self.cache.handle_disconnect();
     }
 }

@@ -1,4 +1,4 @@
-//! The connection of a client: what it connects to, how a connection is opened, and how a lost one is replaced.
+//! The connection of a client: its target, how a connection is opened, and how a lost one is replaced.
 
 pub(crate) mod connect;
 pub(crate) mod live;

@@ -1,8 +1,8 @@
-//! How a connection begins: it is opened, and it is found out which revision the server speaks.
+//! Opening a connection and negotiating its revision.
 //!
-//! 2026-07-28 is asked for first with `server/discover`, which older servers refuse or do not answer; then comes their
-//! handshake. Some hang up on it: they are opened once more, and have the handshake at once. A server that is come back to is
-//! asked first for what it spoke before.
+//! The client first sends `server/discover` (2026-07-28), which older servers refuse or do not respond to; then it sends their
+//! `initialize`. Some older servers close the connection on `server/discover`: the client opens another and sends `initialize`
+//! at once. When it reconnects, it first tries the revision that the server spoke before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,20 +28,20 @@ use crate::runtime::connection::heartbeat;
 use crate::runtime::timeout::{before, unless};
 use crate::runtime::{CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, io_handle};
 
-/// Which revisions a client tries.
+/// The revisions that a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Era {
-    /// 2026-07-28 first, then the handshake of the older ones.
+    /// 2026-07-28 first, then the `initialize` handshake of older revisions.
     #[default]
     Any,
     /// 2026-07-28 only.
     Modern,
-    /// The handshake, offering this revision.
+    /// Only the `initialize` handshake, offering this revision.
     Handshake(Revision),
 }
 
-/// What it takes to open a connection, as often as it is needed.
+/// Opens the connections of one client.
 pub(crate) struct Opener {
     pub(crate) connector: Connector,
     pub(crate) info: Implementation,
@@ -49,73 +49,72 @@ pub(crate) struct Opener {
     pub(crate) decoration: Decoration,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) cache: Arc<ClientCache>,
-    /// The tasks that are followed, over whichever connection.
-    pub(crate) followed: Arc<TaskRegistry>,
+    pub(crate) task_registry: Arc<TaskRegistry>,
     pub(crate) era: Era,
     pub(crate) limits: Limits,
-    /// For all that an opening takes.
+    /// The timeout for opening a connection, including the negotiation.
     pub(crate) timeout: Duration,
-    /// How often a server is asked whether it is there, where the revision has pings.
+    /// The interval of pings, in revisions that have them.
     pub(crate) keep_alive: Option<Duration>,
     pub(crate) runtime: Arc<dyn Runtime>,
-    /// Drivers run on a thread of their own.
-    pub(crate) apart: bool,
+    /// Drivers run on the I/O thread of the library, not on the workers.
+    pub(crate) use_io_thread: bool,
 }
 
 impl Opener {
-    /// When an opening that begins now has to be done.
+    /// The deadline of a connection that is opened now.
     pub(crate) fn deadline(&self) -> Moment {
         self.runtime.now() + self.timeout
     }
 
-    /// Opens a connection to a server, which spoke `known` before, until the deadline. `begun` is told how to learn of its end
-    /// as soon as there is something to end. If it comes to nothing, nothing of it is left when this returns. Dropping this
-    /// future begins its end.
+    /// Opens a connection before the deadline. `last_revision` is what the server spoke before, if it is known. `on_opened` is
+    /// called for each transport that is opened, with the signal of its close. If this fails, all of them are closed when it returns.
+    /// Dropping this future begins to close them.
     pub(crate) async fn open(
         &self,
-        known: Option<Revision>,
+        last_revision: Option<Revision>,
         deadline: Moment,
-        begun: impl Fn(watch::Receiver<bool>),
+        on_opened: impl Fn(watch::Receiver<bool>),
     ) -> Result<LiveConnection, Error> {
-        let unsent = |error| Error::transport(Outcome::NotSent, error);
-        // What may fail here fails before there is anything to end.
-        let apart = self.apart.then(io_handle).transpose().map_err(unsent)?;
-        let mut known = known;
+        let not_sent = |error| Error::transport(Outcome::NotSent, error);
+        // Before the transport is opened: if this fails, there is nothing to close.
+        let io_handle = self.use_io_thread.then(io_handle).transpose().map_err(not_sent)?;
+        let mut last_revision = last_revision;
         loop {
-            let carrier = before(&*self.runtime, Some(deadline), self.connector.open()).await;
-            let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
-            let driven = DrivenConnection::begin(self, carrier, apart).map_err(unsent)?;
-            begun(driven.closed());
-            let error = match self.greet(&driven.mailbox, known, deadline).await {
-                Ok(opened) => return Ok(self.join(driven, opened)),
+            let transport = before(&*self.runtime, Some(deadline), self.connector.open()).await;
+            let transport = transport.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(not_sent)?;
+            let driven = DrivenConnection::spawn(self, transport, io_handle).map_err(not_sent)?;
+            on_opened(driven.closed());
+            let error = match self.negotiate(&driven.mailbox, last_revision, deadline).await {
+                Ok(negotiation) => return Ok(self.finish(driven, negotiation)),
                 Err(error) => error,
             };
-            let once_more = known.is_none() && self.may_have_hung_up_on_the_probe(&error);
-            let error = self.give_up(driven, error).await;
-            if !once_more {
+            let retry = last_revision.is_none() && self.may_have_closed_on_discover(&error);
+            let error = self.abort(driven, error).await;
+            if !retry {
                 return Err(error);
             }
-            known = Some(Revision::LATEST_STATEFUL);
+            last_revision = Some(Revision::LATEST_STATEFUL);
         }
     }
 
-    /// Whether it may be a server of the older revisions that takes nothing before their handshake, and ends. Over HTTP those
-    /// refuse it.
-    fn may_have_hung_up_on_the_probe(&self, error: &Error) -> bool {
-        let hung_up = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
-        hung_up && self.era == Era::Any && self.connector.opens_again() && !self.connector.is_http()
+    /// Whether this may be an older server that closes the connection if the first request is not `initialize`. Over HTTP such
+    /// servers refuse the request.
+    fn may_have_closed_on_discover(&self, error: &Error) -> bool {
+        let closed = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
+        closed && self.era == Era::Any && self.connector.can_reopen() && !self.connector.is_http()
     }
 
-    fn join(&self, driven: DrivenConnection, opened: Negotiation) -> LiveConnection {
-        if let Some(every) = self.keep_alive.filter(|_| !opened.peer.revision.is_stateless()) {
+    fn finish(&self, driven: DrivenConnection, negotiation: Negotiation) -> LiveConnection {
+        if let Some(interval) = self.keep_alive.filter(|_| !negotiation.peer.revision.is_stateless()) {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
-            self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, every, driven.closed())));
+            self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, interval, driven.closed())));
         }
-        LiveConnection::new(driven, opened, self.runtime.now())
+        LiveConnection::new(driven, negotiation, self.runtime.now())
     }
 
-    /// Ends a connection that was begun in vain, and says what for.
-    async fn give_up(&self, driven: DrivenConnection, error: Error) -> Error {
+    /// Closes a connection whose negotiation failed, and adds the exit reason of the server to the error.
+    async fn abort(&self, driven: DrivenConnection, error: Error) -> Error {
         driven.shut_down();
         wait_until_closed(driven.closed()).await;
         if error.kind() == ErrorKind::TimedOut {
@@ -124,76 +123,81 @@ impl Opener {
         error.of_opening().explained_by(driven.exit_reason(&*self.runtime).await)
     }
 
-    /// Who the client is.
+    /// The identity of the client, for the handshake.
     pub(crate) fn hello(&self) -> Hello {
         Hello::Client(ClientHello::new(self.info.clone(), self.capabilities.clone()))
     }
 
-    async fn greet(
+    /// Tries the last revision of the server, then what the client's [`Era`] says.
+    async fn negotiate(
         &self,
         mailbox: &Arc<Mailbox>,
-        known: Option<Revision>,
+        last_revision: Option<Revision>,
         deadline: Moment,
     ) -> Result<Negotiation, Error> {
-        let known = known.filter(|known| self.era == Era::Any && !known.is_stateless());
-        if let Some(known) = known {
-            match self.handshake(mailbox, known, deadline).await {
-                // Another server has taken its place.
-                Err(error) if says_no(&error) => {}
-                opened => return opened,
+        let legacy = last_revision.filter(|revision| self.era == Era::Any && !revision.is_stateless());
+        if let Some(revision) = legacy {
+            match self.handshake(mailbox, revision, deadline).await {
+                // Another server has taken the place of the last one.
+                Err(error) if rejects_handshake(&error) => {}
+                result => return result,
             }
         }
-        self.find(mailbox, deadline).await
+        self.negotiate_by_era(mailbox, deadline).await
     }
 
-    async fn find(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Negotiation, Error> {
+    async fn negotiate_by_era(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Negotiation, Error> {
         match self.era {
             Era::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
-            Era::Modern => match self.negotiate(mailbox, deadline).await? {
-                Discovery::Opened(opened) => Ok(*opened),
-                Discovery::Older(revision) => Err(speaks_nothing_of_ours(revision)),
+            Era::Modern => match self.discover_with_retry(mailbox, deadline).await? {
+                Discovery::Modern(negotiation) => Ok(*negotiation),
+                Discovery::Legacy(revision) => Err(Error::incompatible(format!(
+                    "the newest revision of the server is {revision}, and `Era::Modern` allows only newer ones"
+                ))),
             },
-            Era::Any => match self.negotiate(mailbox, self.halfway_to(deadline)).await {
-                Ok(Discovery::Opened(opened)) => Ok(*opened),
-                Ok(Discovery::Older(revision)) => self.handshake(mailbox, revision, deadline).await,
-                Err(error) if is_of_an_older_server(&error) => {
+            Era::Any => match self.discover_with_retry(mailbox, self.halfway_to(deadline)).await {
+                Ok(Discovery::Modern(negotiation)) => Ok(*negotiation),
+                Ok(Discovery::Legacy(revision)) => self.handshake(mailbox, revision, deadline).await,
+                Err(error) if may_be_legacy_server(&error) => {
                     self.handshake(mailbox, Revision::LATEST_STATEFUL, deadline).await
                 }
-                Err(error) => match spoken(&error).into_iter().filter(|revision| !revision.is_stateless()).max() {
-                    Some(revision) => self.handshake(mailbox, revision, deadline).await,
-                    None => Err(error),
-                },
+                Err(error) => {
+                    match supported_revisions(&error).into_iter().filter(|revision| !revision.is_stateless()).max() {
+                        Some(revision) => self.handshake(mailbox, revision, deadline).await,
+                        None => Err(error),
+                    }
+                }
             },
         }
     }
 
-    /// Asks, and asks again if the server refuses the revision and names one that we speak too.
-    async fn negotiate(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Discovery, Error> {
-        let found = self.discover(mailbox, Revision::LATEST, deadline).await;
-        let Err(error) = &found else { return found };
-        match spoken(error).into_iter().filter(|revision| revision.is_stateless()).max() {
+    /// Sends `server/discover`, and once more if the server refuses the revision and lists one that this client supports.
+    async fn discover_with_retry(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Discovery, Error> {
+        let result = self.discover(mailbox, Revision::LATEST, deadline).await;
+        let Err(error) = &result else { return result };
+        match supported_revisions(error).into_iter().filter(|revision| revision.is_stateless()).max() {
             Some(revision) => self.discover(mailbox, revision, deadline).await,
-            None => found,
+            None => result,
         }
     }
 
     async fn discover(&self, mailbox: &Arc<Mailbox>, revision: Revision, deadline: Moment) -> Result<Discovery, Error> {
-        let ending = self.ask_who_is_there(mailbox, revision, deadline)?.await;
-        let result: DiscoverResult = result_of::<request::Discover>(ending)?;
+        let end = self.send_discover(mailbox, revision, deadline)?.await;
+        let result: DiscoverResult = result_of::<request::Discover>(end)?;
         let revision = match result.known_versions().max() {
             Some(revision) if revision.is_stateless() => revision,
-            Some(older) => return Ok(Discovery::Older(older)),
-            None => return Err(Error::incompatible("the server names no revision that this client speaks")),
+            Some(legacy) => return Ok(Discovery::Legacy(legacy)),
+            None => return Err(Error::incompatible("the server supports no revision that this client supports")),
         };
         let mut peer = Peer::new(revision);
         peer.info = result.meta.as_ref().and_then(steadfast_model::Meta::server_info);
         peer.server_capabilities = result.capabilities;
-        // If the connection is closed, the first call says so.
+        // If the connection is closed, the first call fails with that.
         let _ = mailbox.post(DriverCommand::SpeakModern(Box::new(peer.clone())));
-        Ok(Discovery::Opened(Box::new(Negotiation { peer, instructions: result.instructions })))
+        Ok(Discovery::Modern(Box::new(Negotiation { peer, instructions: result.instructions })))
     }
 
-    fn ask_who_is_there(
+    fn send_discover(
         &self,
         mailbox: &Arc<Mailbox>,
         revision: Revision,
@@ -210,28 +214,28 @@ impl Opener {
         offered: Revision,
         deadline: Moment,
     ) -> Result<Negotiation, Error> {
-        let ending = PendingCall::initialize(mailbox, offered, self.options(deadline)).await;
-        if let CallEnd::Unreadable(why) = ending {
+        let end = PendingCall::initialize(mailbox, offered, self.options(deadline)).await;
+        if let CallEnd::Unreadable(why) = end {
             return Err(Error::incompatible(why));
         }
-        let result: InitializeResult = result_of::<request::Initialize>(ending)?;
+        let result: InitializeResult = result_of::<request::Initialize>(end)?;
         let mut peer = Peer::new(Revision::parse(&result.protocol_version).unwrap_or(offered));
         peer.info = Some(result.server_info);
         peer.server_capabilities = result.capabilities;
         Ok(Negotiation { peer, instructions: result.instructions })
     }
 
-    /// Asks on a connection that is open whether the server is still there: any answer says so. Half of the time is left to open
-    /// another if it has forgotten this one.
+    /// Sends a request over an open connection to see whether the server still responds: any response will do. Half of the time is
+    /// left to open another connection, if the server has forgotten this one.
     pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
-        let asked = if live.peer.revision.is_stateless() {
-            self.ask_who_is_there(&live.mailbox, live.peer.revision, deadline)
+        let request = if live.peer.revision.is_stateless() {
+            self.send_discover(&live.mailbox, live.peer.revision, deadline)
         } else {
             Ok(PendingCall::new(&live.mailbox, Method::Ping, None, self.options(deadline)))
         };
-        match asked {
-            Ok(asked) => asked.await,
+        match request {
+            Ok(request) => request.await,
             Err(error) => CallEnd::Unsendable(error.to_string()),
         }
     }
@@ -241,85 +245,83 @@ impl Opener {
         CallOptions { timeout: Some(left), keep_when_given_up: true, ..CallOptions::default() }
     }
 
-    /// What is asked first may not be answered: a server of the older revisions does not know `server/discover`. Half of the
-    /// time is left for what comes then.
+    /// The deadline of the first request: a server may not respond to it, and half of the time is left for the second.
     fn halfway_to(&self, deadline: Moment) -> Moment {
         let now = self.runtime.now();
         now + deadline.since(now) / 2
     }
 }
 
-/// What a server says when it is asked which revisions it speaks.
+/// The result of `server/discover`.
 enum Discovery {
-    /// That of the question, so that is what is spoken.
-    Opened(Box<Negotiation>),
-    /// This, and nothing newer: it wants a handshake.
-    Older(Revision),
+    /// The server speaks 2026-07-28 or newer: the negotiation is complete.
+    Modern(Box<Negotiation>),
+    /// This is the newest revision of the server, which needs a handshake.
+    Legacy(Revision),
 }
 
-fn speaks_nothing_of_ours(revision: Revision) -> Error {
-    Error::incompatible(format!(
-        "the server speaks nothing newer than {revision}, which this client was told not to speak"
-    ))
-}
-
-/// What a server turned out to be.
+/// The result of a negotiation.
 pub(crate) struct Negotiation {
     pub(crate) peer: Peer,
     pub(crate) instructions: Option<String>,
 }
 
-/// Whether it is no use to try to come back: the server was reached, and will say the same again.
-pub(crate) fn is_final(error: &Error) -> bool {
+/// Whether another attempt to connect would fail in the same way.
+pub(crate) fn is_permanent(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Incompatible | ErrorKind::Unsendable | ErrorKind::Encode => true,
-        ErrorKind::Refused => matches!(error.refusal().and_then(status_of), Some(401 | 403)),
+        ErrorKind::Refused => matches!(error.refusal().and_then(http_status), Some(401 | 403)),
         _ => false,
     }
 }
 
-/// Whether the server was reached, and does not want this handshake.
-fn says_no(error: &Error) -> bool {
+/// Whether the server responded, and does not accept the handshake.
+fn rejects_handshake(error: &Error) -> bool {
     match error.kind() {
-        ErrorKind::Refused => !error.refusal().is_some_and(keeps_everyone_out),
+        ErrorKind::Refused => !error.refusal().is_some_and(is_auth_or_rate_limit),
         kind => matches!(kind, ErrorKind::Incompatible | ErrorKind::Decode),
     }
 }
 
-/// Ends a connection whose server does not answer pings any more.
-async fn keep_alive(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration, closed: watch::Receiver<bool>) {
-    let lost = heartbeat::lost(Arc::clone(&mailbox), runtime, every);
+/// Pings the server, and closes the connection when it does not respond.
+async fn keep_alive(
+    mailbox: Arc<Mailbox>,
+    runtime: Arc<dyn Runtime>,
+    interval: Duration,
+    closed: watch::Receiver<bool>,
+) {
+    let lost = heartbeat::lost(Arc::clone(&mailbox), runtime, interval);
     if unless(wait_until_closed(closed), lost).await.is_some() {
-        // If it is closed already, so much the better.
+        // An error means that it is closed already.
         let _ = mailbox.post(DriverCommand::ShutDown { at_once: true });
     }
 }
 
-/// The revisions that a server names that refuses ours.
-fn spoken(error: &Error) -> Vec<Revision> {
+/// The revisions that a server lists when it refuses that of the client.
+fn supported_revisions(error: &Error) -> Vec<Revision> {
     let refusal = error.refusal().filter(|refusal| refusal.code == code::UNSUPPORTED_VERSION);
-    let named = refusal.and_then(|refusal| refusal.data.as_ref()?.get("supported")?.as_array());
-    named.into_iter().flatten().filter_map(|name| Revision::parse(name.as_str()?)).collect()
+    let listed = refusal.and_then(|refusal| refusal.data.as_ref()?.get("supported")?.as_array());
+    listed.into_iter().flatten().filter_map(|name| Revision::parse(name.as_str()?)).collect()
 }
 
-/// Whether it was refused with a status that says nothing about the revision: who is not let in, or comes too often.
-fn keeps_everyone_out(refusal: &ErrorObject) -> bool {
-    matches!(status_of(refusal), Some(401 | 403 | 429))
+/// Whether the HTTP status says nothing about the revision: unauthorized, forbidden, or too many requests.
+fn is_auth_or_rate_limit(refusal: &ErrorObject) -> bool {
+    matches!(http_status(refusal), Some(401 | 403 | 429))
 }
 
-/// The bare status that a server refused something with.
-fn status_of(refusal: &ErrorObject) -> Option<u64> {
+/// The HTTP status of a refusal without a JSON-RPC error.
+fn http_status(refusal: &ErrorObject) -> Option<u64> {
     refusal.data.as_ref()?.get(HTTP_STATUS)?.as_u64()
 }
 
-/// Whether the answer to the probe is one that a server of the older revisions may give: any refusal but those that only
-/// a newer one knows, or none in time.
-fn is_of_an_older_server(error: &Error) -> bool {
-    let modern = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
+/// Whether an older server may respond to `server/discover` like this: with any error but those that only newer servers know, or not
+/// in time.
+fn may_be_legacy_server(error: &Error) -> bool {
+    let modern_codes = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
     match error.kind() {
-        ErrorKind::Refused => {
-            error.refusal().is_none_or(|refusal| !modern.contains(&refusal.code) && !keeps_everyone_out(refusal))
-        }
+        ErrorKind::Refused => error
+            .refusal()
+            .is_none_or(|refusal| !modern_codes.contains(&refusal.code) && !is_auth_or_rate_limit(refusal)),
         ErrorKind::TimedOut | ErrorKind::Decode => true,
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! How often a client comes back, and how long it waits in between.
+//! The reconnect policy of a client: how often it tries, and how long it waits in between.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use steadfast_proto::Moment;
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{doubled, jittered};
 
-/// No policy tries more often than this before it gives up.
-const MOST_ATTEMPTS: u32 = 100;
+/// The upper limit of [`Reconnect::attempts`].
+const MAX_ATTEMPTS: u32 = 100;
 
-/// No policy waits longer than this.
+/// The upper limit of [`Reconnect::longest_pause`].
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// What lasted this long was not made in vain.
-const LASTED: Duration = Duration::from_secs(10);
+/// The uptime after which the backoff resets.
+const STABLE_UPTIME: Duration = Duration::from_secs(10);
 
-/// How long a server is left alone after all attempts were in vain.
-const LEFT_ALONE: Duration = Duration::from_secs(10);
+/// The pause after all attempts have failed.
+const EXHAUSTED_PAUSE: Duration = Duration::from_secs(10);
 
-/// How a client comes back when its connection is lost.
+/// How a client reconnects when its connection is lost.
 ///
-/// It does so only when it is needed: when a call is made, or while changes are listened to. Pauses double, with some
-/// chance in them. When all attempts were in vain, each later call has one more, ten seconds after the last at the
-/// earliest. A connection that lasts less than ten seconds counts as an attempt in vain.
+/// It reconnects on demand: when a call is sent, or while a program listens to changes. The pause between attempts doubles, with
+/// jitter. When all attempts have failed, each later call makes one more, ten seconds after the last at the earliest. A
+/// connection that is lost within ten seconds counts as a failed attempt.
 ///
-/// Servers at a URL are come back to unless told; others are not unless told.
+/// HTTP clients reconnect by default. Other clients do not.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,12 +33,12 @@ const LEFT_ALONE: Duration = Duration::from_secs(10);
 /// use steadfast::prelude::*;
 /// use steadfast::transport::child::Command;
 ///
-/// // The process is started again if it dies.
+/// // Restart the process if it exits.
 /// let connecting = Client::connect(Command::new("my-server"))
 ///     .reconnect(Reconnect::default().attempts(3).longest_pause(Duration::from_secs(2)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "it says nothing until a client is given it"]
+#[must_use = "a policy does nothing until it is passed to `Connecting::reconnect`"]
 pub struct Reconnect {
     attempts: u32,
     first_pause: Duration,
@@ -46,82 +46,82 @@ pub struct Reconnect {
 }
 
 impl Default for Reconnect {
-    /// Five attempts, the first at once, with pauses from 200 milliseconds to 10 seconds.
+    /// Five attempts, the first without a pause, with pauses from 200 milliseconds to 10 seconds in between.
     fn default() -> Self {
         Self { attempts: 5, first_pause: Duration::from_millis(200), longest_pause: Duration::from_secs(10) }
     }
 }
 
 impl Reconnect {
-    /// What is lost stays lost, and nothing is sent twice.
+    /// Never reconnects, and never sends a call twice.
     pub fn never() -> Self {
         Self { attempts: 0, ..Self::default() }
     }
 
-    /// How often in a row, a hundred times at most.
+    /// The number of attempts in a row, at most 100.
     pub fn attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts.min(MOST_ATTEMPTS);
+        self.attempts = attempts.min(MAX_ATTEMPTS);
         self
     }
 
-    /// The pause before the second attempt. It doubles from there.
+    /// The pause before the second attempt. It doubles with each further attempt.
     pub fn first_pause(mut self, pause: Duration) -> Self {
         self.first_pause = pause;
         self
     }
 
-    /// The longest pause, five minutes at most.
+    /// The longest pause between two attempts, at most five minutes.
     pub fn longest_pause(mut self, pause: Duration) -> Self {
         self.longest_pause = pause.min(LONGEST_PAUSE);
         self
     }
 
-    /// How often in a row; none if it never comes back.
-    pub(crate) fn most(&self) -> u32 {
+    /// The number of attempts in a row; zero if the client does not reconnect.
+    pub(crate) fn max_attempts(&self) -> u32 {
         self.attempts
     }
 }
 
-/// Attempts in vain, in a row.
+/// The failed attempts in a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FailureStreak {
     failures: u32,
-    last: Option<Moment>,
+    last_failure: Option<Moment>,
 }
 
 impl FailureStreak {
-    /// What was there is lost, after it lasted for so long.
-    pub(crate) fn lost(&mut self, now: Moment, lasted: Duration) {
-        if lasted >= LASTED {
+    /// Records the loss of a connection: a failure if its uptime was short, the end of the streak otherwise.
+    pub(crate) fn record_loss(&mut self, now: Moment, uptime: Duration) {
+        if uptime >= STABLE_UPTIME {
             *self = Self::default();
         } else {
-            self.failed(now);
+            self.record_failure(now);
         }
     }
 
-    /// One more was in vain.
-    pub(crate) fn failed(&mut self, now: Moment) {
+    /// Records a failed attempt.
+    pub(crate) fn record_failure(&mut self, now: Moment) {
         self.failures = self.failures.saturating_add(1);
-        self.last = Some(now);
+        self.last_failure = Some(now);
     }
 
-    /// How many attempts there may be now.
-    pub(crate) fn allowance(&self, policy: &Reconnect) -> u32 {
+    /// How many attempts may be made now: at least one, if the policy allows any.
+    pub(crate) fn remaining_attempts(&self, policy: &Reconnect) -> u32 {
         let left = policy.attempts.saturating_sub(self.failures);
         if policy.attempts > 0 { left.max(1) } else { 0 }
     }
 
-    /// Whether all of them were in vain.
-    pub(crate) fn is_spent(&self, policy: &Reconnect) -> bool {
+    /// Whether all attempts have failed.
+    pub(crate) fn is_exhausted(&self, policy: &Reconnect) -> bool {
         self.failures >= policy.attempts
     }
 
-    /// When the next may be made.
-    pub(crate) fn next(&self, policy: &Reconnect, runtime: &dyn Runtime) -> Moment {
+    /// When the next attempt may be made.
+    pub(crate) fn next_attempt_at(&self, policy: &Reconnect, runtime: &dyn Runtime) -> Moment {
         let now = runtime.now();
-        match (self.failures.checked_sub(1), self.last) {
+        match (self.failures.checked_sub(1), self.last_failure) {
             (None, _) => now,
-            (Some(_), Some(last)) if self.is_spent(policy) => now.max(last + LEFT_ALONE),
+            (Some(_), Some(last)) if self.is_exhausted(policy) => now.max(last + EXHAUSTED_PAUSE),
             (Some(times), _) => now + jittered(runtime, doubled(policy.first_pause, times, policy.longest_pause)),
         }
     }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::runtime::frozen::FrozenRuntime;
 
-    fn still(millis: u64) -> FrozenRuntime {
+    fn frozen_at(millis: u64) -> FrozenRuntime {
         FrozenRuntime { now: at(millis), chance: 128 }
     }
 
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_the_ceiling_and_are_never_longer() {
+    fn pauses_double_up_to_the_longest() {
         let policy = Reconnect::default().attempts(50).longest_pause(Duration::from_secs(1));
         let mut streak = FailureStreak::default();
-        assert_eq!(streak.next(&policy, &still(0)), at(0));
-        for most in [200, 400, 800, 1_000, 1_000] {
-            streak.failed(at(0));
-            let pause = streak.next(&policy, &still(0));
-            assert!(pause >= at(most / 2) && pause <= at(most), "{pause:?} of {most}");
+        assert_eq!(streak.next_attempt_at(&policy, &frozen_at(0)), at(0));
+        for longest in [200, 400, 800, 1_000, 1_000] {
+            streak.record_failure(at(0));
+            let pause = streak.next_attempt_at(&policy, &frozen_at(0));
+            assert!(pause >= at(longest / 2) && pause <= at(longest), "{pause:?} of {longest}");
         }
     }
 
@@ -157,27 +157,27 @@ mod tests {
         let policy = Reconnect::default();
         let mut streak = FailureStreak::default();
         for failures in 0..5 {
-            assert_eq!(streak.allowance(&policy), 5 - failures);
-            streak.failed(at(1_000));
+            assert_eq!(streak.remaining_attempts(&policy), 5 - failures);
+            streak.record_failure(at(1_000));
         }
-        assert_eq!(streak.allowance(&policy), 1);
-        assert_eq!(streak.next(&policy, &still(2_000)), at(11_000));
-        assert_eq!(streak.next(&policy, &still(20_000)), at(20_000));
+        assert_eq!(streak.remaining_attempts(&policy), 1);
+        assert_eq!(streak.next_attempt_at(&policy, &frozen_at(2_000)), at(11_000));
+        assert_eq!(streak.next_attempt_at(&policy, &frozen_at(20_000)), at(20_000));
     }
 
     #[test]
-    fn what_lived_briefly_was_in_vain_and_what_lasted_was_not() {
+    fn a_short_uptime_is_a_failure_and_a_long_one_resets_the_backoff() {
         let mut streak = FailureStreak::default();
-        streak.lost(at(0), Duration::from_secs(9));
-        assert_eq!(streak.allowance(&Reconnect::default()), 4);
-        streak.lost(at(0), Duration::from_secs(10));
-        assert_eq!(streak.allowance(&Reconnect::default()), 5);
+        streak.record_loss(at(0), Duration::from_secs(9));
+        assert_eq!(streak.remaining_attempts(&Reconnect::default()), 4);
+        streak.record_loss(at(0), Duration::from_secs(10));
+        assert_eq!(streak.remaining_attempts(&Reconnect::default()), 5);
     }
 
     #[test]
-    fn never_is_never_and_ceilings_are_real() {
-        assert_eq!(FailureStreak::default().allowance(&Reconnect::never()), 0);
-        assert_eq!(Reconnect::default().attempts(u32::MAX).most(), MOST_ATTEMPTS);
+    fn never_has_no_attempts_and_upper_limits_apply() {
+        assert_eq!(FailureStreak::default().remaining_attempts(&Reconnect::never()), 0);
+        assert_eq!(Reconnect::default().attempts(u32::MAX).max_attempts(), MAX_ATTEMPTS);
         assert_eq!(Reconnect::default().longest_pause(Duration::MAX).longest_pause, LONGEST_PAUSE);
     }
 }

@@ -1,13 +1,13 @@
-//! The line of a client: the link that there is, and how there comes to be another.
+//! The connection of a client over its whole life: the current [`LiveConnection`], and its replacement when it is lost.
 //!
 //! ```text
-//!   a link --(a call on it fails)--> coming back --+--> a link: everyone who waits goes on with it
-//!                                         |        +--> in vain: everyone who waits is told
-//!                                         +--(closed, or nobody waits any more)--> nothing is opened
+//!   connected --(a call is lost)--> reconnecting --+--> connected: all waiting calls continue on the new connection
+//!                                        |         +--> failed: all waiting calls end with the error
+//!                                        +--(closed, or no call waits any more)--> nothing is opened
 //! ```
 //!
-//! However many need another link, one task comes back for all of them. It lives as long as somebody waits for it. The
-//! close of a line wins: what is being opened then is ended, and nothing is opened after it.
+//! However many calls need another connection, one task reconnects for all of them. It runs as long as a call waits for it. Closing
+//! takes precedence: a connection that is being opened then is closed, and none is opened afterwards.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,312 +16,314 @@ use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
 use super::live::{LiveConnection, wait_until_closed};
-use super::opening::{Opener, is_final};
+use super::opening::{Opener, is_permanent};
 use super::reconnect::{FailureStreak, Reconnect};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, text_of};
 use crate::runtime::timeout::sleep_until;
 
-/// The way from a client to its server, over as many links as it takes.
+/// See the [module](self).
 pub(crate) struct ReconnectingConnection {
     pub(crate) opener: Opener,
     policy: Reconnect,
-    state: Mutex<State>,
-    /// Rings when the line is closed.
+    state: Mutex<ReconnectState>,
+    /// True from when the close begins.
     closing: watch::Sender<bool>,
 }
 
-struct State {
-    /// The newest.
+struct ReconnectState {
+    /// The newest connection, which may be lost.
     live: Arc<LiveConnection>,
-    /// When it was found to work, until it fails somebody.
-    good_since: Option<Moment>,
-    /// Set while somebody comes back.
-    returning: Option<Arc<watch::Sender<Option<ReconnectResult>>>>,
+    /// When the connection was last known to work; `None` from its loss to its replacement.
+    working_since: Option<Moment>,
+    /// Set while a [`ReconnectTask`] runs.
+    reconnecting: Option<Arc<ResultSender>>,
     streak: FailureStreak,
     closed: bool,
-    /// The ends of links that were not over when it was last looked.
-    ends: Vec<watch::Receiver<bool>>,
+    /// The connections that were not closed when this was last looked through.
+    open_connections: Vec<watch::Receiver<bool>>,
 }
 
-/// What coming back came to.
 type ReconnectResult = Result<Arc<LiveConnection>, Arc<Error>>;
 
-/// A link that has failed somebody.
+/// Sends the result of a [`ReconnectTask`] to all calls that wait for it.
+type ResultSender = watch::Sender<Option<ReconnectResult>>;
+
+/// A connection on which a call was lost.
 pub(crate) struct LostConnection {
     pub(crate) live: Arc<LiveConnection>,
-    /// When it was asked for what it failed at.
+    /// When the lost call was sent.
     pub(crate) at: Moment,
-    pub(crate) lost: LossKind,
+    pub(crate) kind: LossKind,
 }
 
 impl ReconnectingConnection {
-    /// A line over a first link.
     pub(crate) fn new(opener: Opener, live: LiveConnection, policy: Reconnect) -> Arc<Self> {
-        let policy = if opener.connector.opens_again() { policy } else { Reconnect::never() };
-        let state = State {
-            good_since: Some(live.since),
-            ends: vec![live.closed()],
+        let policy = if opener.connector.can_reopen() { policy } else { Reconnect::never() };
+        let state = ReconnectState {
+            working_since: Some(live.since),
+            open_connections: vec![live.closed()],
             live: Arc::new(live),
-            returning: None,
+            reconnecting: None,
             streak: FailureStreak::default(),
             closed: false,
         };
         Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false) })
     }
 
-    /// The newest link, whether it lives or not.
+    /// The newest connection, which may be lost.
     pub(crate) fn live(&self) -> Arc<LiveConnection> {
         Arc::clone(&self.lock().live)
     }
 
-    /// How it comes back.
     pub(crate) fn policy(&self) -> &Reconnect {
         &self.policy
     }
 
-    /// A link in the place of one that has failed: the same, if it turns out to work.
-    pub(crate) async fn another(self: &Arc<Self>, failed: LostConnection) -> Result<Arc<LiveConnection>, Error> {
-        let mut returned = match self.begin_return(failed) {
+    /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost and the server still responds.
+    pub(crate) async fn replace(self: &Arc<Self>, lost: LostConnection) -> Result<Arc<LiveConnection>, Error> {
+        let mut result = match self.start_reconnecting(lost) {
             Ok(live) => return live,
-            Err(returned) => returned,
+            Err(receiver) => receiver,
         };
-        let returned = returned.wait_for(Option::is_some).await;
-        // Whoever comes back says how it went, whatever happens to it.
-        let returned = returned.ok().and_then(|returned| returned.clone());
-        returned.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::unreachable)
+        let result = result.wait_for(Option::is_some).await;
+        // Never an error: the task sends a result when it is dropped.
+        let result = result.ok().and_then(|result| result.clone());
+        result.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::unreachable)
     }
 
-    /// The link, if there is one already; or where to wait for it.
-    fn begin_return(
+    /// The connection, if the lost one was replaced already or must not be. Otherwise the receiver of the task that reconnects,
+    /// which is started here unless it runs.
+    fn start_reconnecting(
         self: &Arc<Self>,
-        failed: LostConnection,
+        lost: LostConnection,
     ) -> Result<Result<Arc<LiveConnection>, Error>, watch::Receiver<Option<ReconnectResult>>> {
         let now = self.opener.runtime.now();
         let mut state = self.lock();
-        if state.closed || self.policy.most() == 0 {
+        if state.closed || self.policy.max_attempts() == 0 {
             return Ok(Err(Error::closed(Outcome::NotSent)));
         }
-        if let Some(returning) = &state.returning {
-            return Err(returning.subscribe());
+        if let Some(reconnecting) = &state.reconnecting {
+            return Err(reconnecting.subscribe());
         }
-        // Somebody has been there since.
-        let good_again = failed.lost == LossKind::Call && state.good_since.is_some_and(|since| since > failed.at);
-        if !Arc::ptr_eq(&state.live, &failed.live) || good_again {
+        // Another call may have reconnected, or found the connection to work, since this one was sent.
+        let works_again = lost.kind == LossKind::Call && state.working_since.is_some_and(|since| since > lost.at);
+        if !Arc::ptr_eq(&state.live, &lost.live) || works_again {
             return Ok(Ok(Arc::clone(&state.live)));
         }
-        // It is lost once, however often it is found to be.
-        if let Some(since) = state.good_since.take() {
-            state.streak.lost(now, now.since(since));
+        // The loss counts once, however many calls report it.
+        if let Some(since) = state.working_since.take() {
+            state.streak.record_loss(now, now.since(since));
         }
         let (sender, receiver) = watch::channel(None);
         let sender = Arc::new(sender);
-        state.returning = Some(Arc::clone(&sender));
-        let left = state.streak.allowance(&self.policy);
+        state.reconnecting = Some(Arc::clone(&sender));
+        let attempts_left = state.streak.remaining_attempts(&self.policy);
         drop(state);
-        let returning =
-            ReconnectAttempt { connection: Arc::clone(self), sender, failed, left, trying: AtomicBool::new(false) };
-        self.opener.runtime.spawn(Box::pin(returning.run()));
+        let connection = Arc::clone(self);
+        let task = ReconnectTask { connection, sender, lost, attempts_left, attempting: AtomicBool::new(false) };
+        self.opener.runtime.spawn(Box::pin(task.run()));
         Err(receiver)
     }
 
-    /// Closes the line. Nothing is opened any more.
+    /// Closes the connection for good.
     pub(crate) fn close(&self) {
         drop(self.begin_close());
     }
 
-    /// Begins to close the line: nothing is opened any more, and nothing is waited for. The link ends when this is dropped.
-    pub(crate) fn begin_close(&self) -> LastConnection {
+    /// Begins to close: no connection is opened and no call is sent any more. The current connection is shut down when the returned
+    /// value is dropped.
+    pub(crate) fn begin_close(&self) -> ShutDownOnDrop {
         let mut state = self.lock();
         state.closed = true;
         let live = Arc::clone(&state.live);
         drop(state);
         self.closing.send_replace(true);
         self.opener.cache.close();
-        LastConnection(live)
+        ShutDownOnDrop(live)
     }
 
-    /// Whether it is being closed, or is.
+    /// Whether the close has begun.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }
 
-    /// Waits until the line is closed.
+    /// Waits until the close begins.
     pub(crate) async fn wait_until_closing(&self) {
         if mutant!(OutlastClose) {
             return std::future::pending().await;
         }
-        // The sender is ours, so there is one.
+        // Never an error: the sender is a field of this.
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
     }
 
-    /// Waits until nothing is left of a line that was closed.
-    pub(crate) async fn wait_until_over(&self) {
-        let returning = self.lock().returning.as_ref().map(|returning| returning.subscribe());
-        if let Some(mut returning) = returning {
-            // An error means that whoever came back has gone.
-            let _ = returning.wait_for(Option::is_some).await;
+    /// Waits until the close is complete: no task reconnects, and every connection is closed.
+    pub(crate) async fn wait_until_closed(&self) {
+        let reconnecting = self.lock().reconnecting.as_ref().map(|sender| sender.subscribe());
+        if let Some(mut result) = reconnecting {
+            // An error means that the task has ended.
+            let _ = result.wait_for(Option::is_some).await;
         }
-        self.wait_for_ends().await;
+        self.wait_for_open_connections().await;
     }
 
-    /// Waits until all links that were begun are over: they have to be ending.
-    async fn wait_for_ends(&self) {
-        let ends = self.lock().ends.clone();
-        for end in ends {
-            wait_until_closed(end).await;
+    /// Waits until every connection that was opened is closed. All of them have to be shutting down.
+    async fn wait_for_open_connections(&self) {
+        let open_connections = self.lock().open_connections.clone();
+        for closed in open_connections {
+            wait_until_closed(closed).await;
         }
     }
 
-    /// How the server at the end of a link ended. Whoever closes the line knows why a link ends.
-    pub(crate) async fn obituary_of(&self, live: &LiveConnection) -> Option<Arc<str>> {
+    /// Why the server of a connection exited. `None` if the client closed the connection: then the reason is known.
+    pub(crate) async fn exit_reason(&self, live: &LiveConnection) -> Option<Arc<str>> {
         if self.lock().closed { None } else { live.exit_reason(&*self.opener.runtime).await }
     }
 
-    fn note_begun(&self, end: watch::Receiver<bool>) {
+    fn add_open_connection(&self, closed: watch::Receiver<bool>) {
         let mut state = self.lock();
-        state.ends.retain(|end| !*end.borrow());
-        state.ends.push(end);
+        state.open_connections.retain(|closed| !*closed.borrow());
+        state.open_connections.push(closed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ReconnectState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The link of a line that is being closed. Dropping this closes it, whoever else has it.
-pub(crate) struct LastConnection(Arc<LiveConnection>);
+/// The last connection of a client that is being closed. Dropping this shuts it down, even if calls still hold the connection.
+pub(crate) struct ShutDownOnDrop(Arc<LiveConnection>);
 
-impl Drop for LastConnection {
+impl Drop for ShutDownOnDrop {
     fn drop(&mut self) {
         self.0.shut_down();
     }
 }
 
-/// Somebody on the way back. When it is dropped, everyone who waits is told.
-struct ReconnectAttempt {
+/// The task that reconnects. All calls that wait for it get a result, even if it is dropped.
+struct ReconnectTask {
     connection: Arc<ReconnectingConnection>,
-    sender: Arc<watch::Sender<Option<ReconnectResult>>>,
-    failed: LostConnection,
-    /// How many attempts there are.
-    left: u32,
-    /// One is past its pause, and counts.
-    trying: AtomicBool,
+    sender: Arc<ResultSender>,
+    lost: LostConnection,
+    attempts_left: u32,
+    /// The current attempt is past its pause, and counts as a failure if it is dropped.
+    attempting: AtomicBool,
 }
 
-impl ReconnectAttempt {
+impl ReconnectTask {
     async fn run(mut self) {
         let connection = Arc::clone(&self.connection);
         let mut closing = connection.closing.subscribe();
         loop {
-            let returned = tokio::select! {
+            let result = tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => Some(Err(Error::closed(Outcome::NotSent))),
-                () = self.wait_until_unwanted() => None,
-                returned = self.attempt() => Some(returned),
+                () = self.wait_until_no_call_waits() => None,
+                result = self.attempt() => Some(result),
             };
-            match returned {
+            match result {
                 None => {
-                    if self.trying.swap(false, Ordering::SeqCst) {
-                        // Impatience is no way around the pauses.
-                        connection.lock().streak.failed(connection.opener.runtime.now());
+                    if self.attempting.swap(false, Ordering::SeqCst) {
+                        // Otherwise calls with short timeouts would get around the pauses.
+                        connection.lock().streak.record_failure(connection.opener.runtime.now());
                     }
-                    // It begins again for whoever comes next.
-                    if self.leave_unwanted() {
+                    // If another call has begun to wait meanwhile, the next attempt is for that one.
+                    if self.stop_if_no_call_waits() {
                         return;
                     }
                 }
-                Some(Ok(live)) => return self.arrive(live),
+                Some(Ok(live)) => return self.succeed(live),
                 Some(Err(error)) => {
-                    self.trying.store(false, Ordering::SeqCst);
-                    connection.lock().streak.failed(connection.opener.runtime.now());
-                    self.left = self.left.saturating_sub(1);
-                    if self.left == 0 || is_final(&error) || *connection.closing.borrow() {
-                        return self.tell(Err(Arc::new(error)));
+                    self.attempting.store(false, Ordering::SeqCst);
+                    connection.lock().streak.record_failure(connection.opener.runtime.now());
+                    self.attempts_left = self.attempts_left.saturating_sub(1);
+                    if self.attempts_left == 0 || is_permanent(&error) || *connection.closing.borrow() {
+                        return self.finish(Err(Arc::new(error)));
                     }
                 }
             }
         }
     }
 
-    /// One attempt, when its time has come.
+    /// One attempt, after its pause.
     async fn attempt(&self) -> Result<Arc<LiveConnection>, Error> {
         let opener = &self.connection.opener;
-        let when = self.connection.lock().streak.next(&self.connection.policy, &*opener.runtime);
+        let when = self.connection.lock().streak.next_attempt_at(&self.connection.policy, &*opener.runtime);
         sleep_until(&*opener.runtime, when).await;
-        self.trying.store(true, Ordering::SeqCst);
-        let failed = &self.failed.live;
+        self.attempting.store(true, Ordering::SeqCst);
+        let lost = &self.lost.live;
         if !opener.connector.is_http() {
-            // One process at a time: the next may need what the last one holds, or one that was begun in vain.
-            failed.shut_down();
-            self.connection.wait_for_ends().await;
+            // One process at a time: the next may need a resource (a port, a lock) that the last one, or one of a failed attempt,
+            // still holds.
+            lost.shut_down();
+            self.connection.wait_for_open_connections().await;
         }
         let deadline = opener.deadline();
-        if self.failed.lost == LossKind::Call && opener.connector.is_http() {
-            let ending = opener.probe(failed, deadline).await;
-            let gone = CallLoss::of(&ending).is_some_and(|loss| loss.of != LossKind::Call);
-            match text_of(ending, "ping") {
-                _ if gone => {}
-                // Whatever it says, it is there.
+        if self.lost.kind == LossKind::Call && opener.connector.is_http() {
+            let end = opener.probe(lost, deadline).await;
+            let connection_lost = CallLoss::of(&end).is_some_and(|loss| loss.of != LossKind::Call);
+            match text_of(end, "ping") {
+                _ if connection_lost => {}
+                // Any response shows that the connection works, even an error.
                 Err(error) if error.kind() != ErrorKind::Refused => return Err(error),
-                _ => return Ok(Arc::clone(failed)),
+                _ => return Ok(Arc::clone(lost)),
             }
         }
-        failed.shut_down();
-        let revision = failed.peer.revision;
-        let opened = opener.open(Some(revision), deadline, |end| self.connection.note_begun(end)).await?;
-        opener.cache.begin_anew();
+        lost.shut_down();
+        let revision = lost.peer.revision;
+        let on_opened = |closed| self.connection.add_open_connection(closed);
+        let opened = opener.open(Some(revision), deadline, on_opened).await?;
+        opener.cache.reset();
         opener.cache.logs.restore(&opened, opener);
         Ok(Arc::new(opened))
     }
 
-    /// Completes when nobody waits any more.
-    async fn wait_until_unwanted(&self) {
+    async fn wait_until_no_call_waits(&self) {
         self.sender.closed().await;
     }
 
-    /// Ends it if nobody waits, and nobody can begin to.
-    fn leave_unwanted(&self) -> bool {
+    /// Unregisters the task if no call waits for it. Under the lock, so that none can begin to wait meanwhile.
+    fn stop_if_no_call_waits(&self) -> bool {
         let mut state = self.connection.lock();
-        let unwanted = self.sender.receiver_count() == 0;
-        if unwanted {
-            state.returning = None;
+        let stop = self.sender.receiver_count() == 0;
+        if stop {
+            state.reconnecting = None;
         }
-        unwanted
+        stop
     }
 
-    fn arrive(&self, live: Arc<LiveConnection>) {
+    fn succeed(&self, live: Arc<LiveConnection>) {
         let mut state = self.connection.lock();
         if state.closed {
             drop(state);
             live.shut_down();
-            return self.tell(Err(Arc::new(Error::closed(Outcome::NotSent))));
+            return self.finish(Err(Arc::new(Error::closed(Outcome::NotSent))));
         }
         state.live = Arc::clone(&live);
-        state.good_since = Some(self.connection.opener.runtime.now());
+        state.working_since = Some(self.connection.opener.runtime.now());
         drop(state);
-        self.tell(Ok(live));
+        self.finish(Ok(live));
     }
 
-    /// Tells everyone how it went, once.
-    fn tell(&self, returned: ReconnectResult) {
+    /// Unregisters the task and sends its result. Only the first result is sent.
+    fn finish(&self, result: ReconnectResult) {
         let mut state = self.connection.lock();
-        if state.returning.as_ref().is_some_and(|returning| Arc::ptr_eq(returning, &self.sender)) {
-            state.returning = None;
+        if state.reconnecting.as_ref().is_some_and(|sender| Arc::ptr_eq(sender, &self.sender)) {
+            state.reconnecting = None;
         }
         drop(state);
-        self.sender.send_if_modified(|told| {
-            let first = told.is_none();
+        self.sender.send_if_modified(|sent| {
+            let first = sent.is_none();
             if first {
-                *told = Some(returned);
+                *sent = Some(result);
             }
             first
         });
     }
 }
 
-impl Drop for ReconnectAttempt {
+impl Drop for ReconnectTask {
     fn drop(&mut self) {
-        self.tell(Err(Arc::new(Error::closed(Outcome::NotSent))));
+        self.finish(Err(Arc::new(Error::closed(Outcome::NotSent))));
     }
 }

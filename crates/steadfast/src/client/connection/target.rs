@@ -1,4 +1,4 @@
-//! What a client can connect to, and how it is opened: once, or as often as it is needed.
+//! What a client can connect to, and how it is opened: once, or any number of times.
 
 use std::io;
 use std::pin::Pin;
@@ -12,13 +12,13 @@ use crate::transport::child::Command;
 use crate::transport::http::client::HttpTarget;
 use crate::transport::{Transport, memory};
 
-/// How much may be on its way between a client and a server in one process.
-const MEMORY: usize = 256 * 1024;
+/// The buffer size, in bytes, of the transport between a client and a server in one process.
+const MEMORY_BUFFER: usize = 256 * 1024;
 
 /// What a client can connect to.
 ///
 /// Servers in this process, commands, URLs and functions that open a transport can be opened again when the connection is
-/// lost (see [`Reconnect`](crate::client::Reconnect)). A transport can be used once.
+/// lost (see [`Reconnect`](crate::client::Reconnect)). A transport can be used only once.
 ///
 /// ```
 /// # async fn example() -> Result<(), steadfast::Error> {
@@ -27,7 +27,7 @@ const MEMORY: usize = 256 * 1024;
 /// use steadfast::transport::stream::Stream;
 /// use tokio::net::TcpStream;
 ///
-/// // Anything that can be opened more than once.
+/// // A function can be called again for each new connection.
 /// let client = Client::connect(|| async { TcpStream::connect("127.0.0.1:9000").await.map(Stream::from) })
 ///     .reconnect(Reconnect::default())
 ///     .await?;
@@ -38,24 +38,25 @@ const MEMORY: usize = 256 * 1024;
     note = "connect to a server (a type with `#[server]`, a `Server`), a `transport::child::Command`, a `Transport`, a function that opens one, or the URL of a server (feature `http-client`)"
 )]
 pub trait Target<Via> {
-    /// The way to it. Nothing is opened yet.
+    /// Converts the target into a connector. Opens nothing yet.
     fn connector(self) -> Connector;
 }
 
-/// The way to a server.
-pub struct Connector(Kind);
+/// Opens transports to one server.
+pub struct Connector(ConnectorKind);
 
-enum Kind {
-    /// Until it is taken.
+enum ConnectorKind {
+    /// A transport, until it is taken.
     Once(Mutex<Option<Box<dyn Transport>>>),
-    Again(Box<dyn Fn() -> OpenFuture + Send + Sync>),
+    /// A function that opens a transport.
+    Function(Box<dyn Fn() -> OpenFuture + Send + Sync>),
     #[cfg(feature = "http-client")]
     Http(Box<HttpTarget>),
 }
 
 type OpenFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn Transport>>> + Send>>;
 
-/// What carries the messages of one connection.
+/// The open transport of one connection.
 pub(crate) enum OpenTransport {
     Bytes(Box<dyn Transport>),
     #[cfg(feature = "http-client")]
@@ -63,17 +64,17 @@ pub(crate) enum OpenTransport {
 }
 
 impl Connector {
-    /// A way that can be opened again and again.
-    pub fn again<F, A, T>(open: F) -> Self
+    /// A connector that calls `open` for each connection.
+    pub fn from_fn<F, A, T>(open: F) -> Self
     where
         F: Fn() -> A + Send + Sync + 'static,
         A: Future<Output = io::Result<T>> + Send + 'static,
         T: Transport,
     {
         let open = Arc::new(open);
-        Self(Kind::Again(Box::new(move || {
+        Self(ConnectorKind::Function(Box::new(move || {
             let open = Arc::clone(&open);
-            // The function itself is called where its panic is caught.
+            // The function is called inside of the future, where a panic is caught.
             Box::pin(async move {
                 let transport = open().await?;
                 Ok(Box::new(transport) as Box<dyn Transport>)
@@ -81,69 +82,70 @@ impl Connector {
         })))
     }
 
-    /// Whether each message travels on its own.
+    /// Whether the transport is HTTP: each message is a request of its own.
     pub(crate) fn is_http(&self) -> bool {
-        !matches!(self.0, Kind::Once(_) | Kind::Again(_))
+        !matches!(self.0, ConnectorKind::Once(_) | ConnectorKind::Function(_))
     }
 
-    /// Whether it can be opened more than once.
-    pub(crate) fn opens_again(&self) -> bool {
-        !matches!(self.0, Kind::Once(_))
+    /// Whether [`open`](Self::open) can succeed more than once.
+    pub(crate) fn can_reopen(&self) -> bool {
+        !matches!(self.0, ConnectorKind::Once(_))
     }
 
-    /// Opens it. What opens it is somebody else's code: its panic is its failure.
+    /// Opens a transport. A panic of the user's function is an error.
     pub(crate) async fn open(&self) -> io::Result<OpenTransport> {
         match &self.0 {
-            Kind::Once(transport) => {
+            ConnectorKind::Once(transport) => {
                 let transport = transport.lock().unwrap_or_else(PoisonError::into_inner).take();
                 transport
                     .map(OpenTransport::Bytes)
-                    .ok_or_else(|| io::Error::other("this transport can be used only once"))
+                    .ok_or_else(|| io::Error::other("a transport can be used for only one connection: connect with a function that opens one to reconnect"))
             }
-            Kind::Again(open) => {
+            ConnectorKind::Function(open) => {
                 let mut opening = open();
                 let opened = std::future::poll_fn(|cx| {
-                    let panicked = |_| Poll::Ready(Err(io::Error::other("what opens the connection has panicked")));
+                    let panicked =
+                        |_| Poll::Ready(Err(io::Error::other("the function that opens the transport panicked")));
                     poll_quietly(opening.as_mut(), cx).unwrap_or_else(panicked)
                 });
                 opened.await.map(OpenTransport::Bytes)
             }
             #[cfg(feature = "http-client")]
-            Kind::Http(target) => Ok(OpenTransport::Http(target.clone())),
+            ConnectorKind::Http(target) => Ok(OpenTransport::Http(target.clone())),
         }
     }
 }
 
 impl<T: Transport> From<T> for Connector {
     fn from(transport: T) -> Self {
-        Self(Kind::Once(Mutex::new(Some(Box::new(transport)))))
+        Self(ConnectorKind::Once(Mutex::new(Some(Box::new(transport)))))
     }
 }
 
 impl std::fmt::Debug for Connector {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match &self.0 {
-            Kind::Once(_) => "Way(a stream of bytes)",
-            Kind::Again(_) => "Way(streams of bytes)",
+            ConnectorKind::Once(_) => "Connector(transport)",
+            ConnectorKind::Function(_) => "Connector(function)",
             #[cfg(feature = "http-client")]
-            Kind::Http(_) => "Way(HTTP)",
+            ConnectorKind::Http(_) => "Connector(HTTP)",
         })
     }
 }
 
-/// A server in this process.
+/// Marks a [`Target`] that is a server in this process.
 #[derive(Debug)]
 pub struct ViaMemory;
-/// A transport.
+/// Marks a [`Target`] that is a transport.
 #[derive(Debug)]
 pub struct ViaTransport;
-/// A function that opens a transport.
+/// Marks a [`Target`] that is a function that opens a transport.
 #[derive(Debug)]
 pub struct ViaFunction;
-/// A child process.
+/// Marks a [`Target`] that is a child process.
 #[derive(Debug)]
 pub struct ViaChild;
-/// A URL.
+/// Marks a [`Target`] that is a URL.
 #[cfg(feature = "http-client")]
 #[derive(Debug)]
 pub struct ViaHttp;
@@ -151,15 +153,15 @@ pub struct ViaHttp;
 impl<T: IntoServer> Target<ViaMemory> for T {
     fn connector(self) -> Connector {
         let server = self.into_server();
-        Connector::again(move || {
+        Connector::from_fn(move || {
             let server = server.clone();
             async move {
-                let (here, there) = memory::pair(MEMORY);
+                let (client_end, server_end) = memory::pair(MEMORY_BUFFER);
                 let handle = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-                let serving = server.serve(there);
-                // How the server's side ends is seen by this side as the end of the connection.
+                let serving = server.serve(server_end);
+                // The client sees the end of the server as the end of the connection.
                 handle.spawn(async move { serving.run().await.map(drop) });
-                Ok(here)
+                Ok(client_end)
             }
         })
     }
@@ -178,25 +180,25 @@ where
     T: Transport,
 {
     fn connector(self) -> Connector {
-        Connector::again(self)
+        Connector::from_fn(self)
     }
 }
 
 impl Target<ViaChild> for Command {
     fn connector(self) -> Connector {
         let command = Arc::new(Mutex::new(self));
-        Connector::again(move || {
+        Connector::from_fn(move || {
             let command = Arc::clone(&command);
             async move { command.lock().unwrap_or_else(PoisonError::into_inner).spawn() }
         })
     }
 }
 
-/// One pool of connections, however often it is opened.
+/// All connections share one HTTP connection pool.
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for HttpTarget {
     fn connector(self) -> Connector {
-        Connector(Kind::Http(Box::new(self)))
+        Connector(ConnectorKind::Http(Box::new(self)))
     }
 }
 

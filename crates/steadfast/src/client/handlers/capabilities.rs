@@ -1,5 +1,5 @@
-//! What a client has declared, and what follows from it: what it is declared to do has a handler, what it did not declare is
-//! refused, and what its handlers answer is what was asked for.
+//! The declared capabilities of a client, and what follows from them: the client declares only what it has a handler for, refuses
+//! requests for what it has not declared, and checks that the results of its handlers fit the request.
 
 use serde_json::Value;
 use steadfast_model::{
@@ -10,37 +10,39 @@ use steadfast_model::{
 use crate::error::Error;
 use crate::server::{check_form, check_tool_uses};
 
-/// What to declare: what was said and what the handlers stand for, without what no handler answers.
-pub(crate) fn declared(
-    said: ClientCapabilities,
+/// The capabilities to declare: those that the program has set, completed by those that its handlers imply, without those that have
+/// no handler.
+pub(crate) fn capabilities_to_declare(
+    explicit: ClientCapabilities,
     implied: ClientCapabilities,
     has_handler: impl Fn(Method) -> bool,
 ) -> ClientCapabilities {
-    let mut declared = said;
+    let mut declared = explicit;
     declared.roots = declared.roots.or(implied.roots).filter(|_| has_handler(Method::ListRoots));
     declared.sampling = declared.sampling.or(implied.sampling).filter(|_| has_handler(Method::CreateMessage));
     declared.elicitation = declared.elicitation.or(implied.elicitation).filter(|_| has_handler(Method::Elicit));
     declared
 }
 
-/// What a server has asked, as far as it decides which answers fit.
-pub(crate) enum RequestedInput {
-    /// To fill in a form.
+/// How to check the result of a handler before it is sent.
+pub(crate) enum ResultCheck {
+    /// The content has to fit the form that the server requested.
     Form(FormSchema),
-    /// For the roots.
+    /// Every root has to be a `file://` URI.
     Roots,
-    /// For something whose answers are not looked at.
-    Anything,
+    /// No check.
+    None,
 }
 
-impl RequestedInput {
-    /// Reads a question. One that needs what was not declared is refused; so is a conversation that no model takes.
-    pub(crate) fn read(declared: &ClientCapabilities, method: Method, params: &str) -> Result<Self, Error> {
-        let unreadable = |error| Error::invalid_params(format!("{method}: {error}"));
+impl ResultCheck {
+    /// The check for a request. An error if the request needs a capability that was not declared, or its messages do not pair
+    /// each tool use with a tool result.
+    pub(crate) fn for_request(declared: &ClientCapabilities, method: Method, params: &str) -> Result<Self, Error> {
+        let malformed = |error| Error::invalid_params(format!("{method}: {error}"));
         let undeclared =
-            |what: &str| Err(Error::invalid_params(format!("{method}: this client did not declare {what}")));
+            |what: &str| Err(Error::invalid_params(format!("{method}: the client did not declare {what}")));
         match method {
-            Method::Elicit => match serde_json::from_str(params).map_err(unreadable)? {
+            Method::Elicit => match serde_json::from_str(params).map_err(malformed)? {
                 ElicitParams::Form(_) if declared.elicitation.as_ref().is_some_and(|modes| !modes.has_form()) => {
                     undeclared("elicitation by a form")
                 }
@@ -48,49 +50,52 @@ impl RequestedInput {
                     undeclared("elicitation by a URL")
                 }
                 ElicitParams::Form(form) => Ok(Self::Form(form.requested_schema)),
-                _ => Ok(Self::Anything),
+                _ => Ok(Self::None),
             },
             Method::CreateMessage => {
-                let asked: CreateMessageParams = serde_json::from_str(params).map_err(unreadable)?;
-                let takes_tools = declared.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some());
-                if !takes_tools && (!asked.tools.is_empty() || asked.tool_choice.is_some()) {
+                let request: CreateMessageParams = serde_json::from_str(params).map_err(malformed)?;
+                let allows_tools = declared.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some());
+                if !allows_tools && (!request.tools.is_empty() || request.tool_choice.is_some()) {
                     return undeclared("sampling with tools");
                 }
-                check_tool_uses(&asked.messages).map_err(unreadable_conversation)?;
-                Ok(Self::Anything)
+                check_tool_uses(&request.messages).map_err(invalid_messages)?;
+                Ok(Self::None)
             }
             Method::ListRoots => Ok(Self::Roots),
-            _ => Ok(Self::Anything),
+            _ => Ok(Self::None),
         }
     }
 
-    /// Looks at what a handler answered.
-    pub(crate) fn check(&self, written: &[u8]) -> Result<(), Error> {
+    /// Checks the encoded result of a handler.
+    pub(crate) fn check(&self, encoded: &[u8]) -> Result<(), Error> {
         match self {
             Self::Form(form) => {
-                let answer: ElicitResult = serde_json::from_slice(written).map_err(Error::encode)?;
-                if answer.action != ElicitAction::Accept {
+                let result: ElicitResult = serde_json::from_slice(encoded).map_err(Error::encode)?;
+                if result.action != ElicitAction::Accept {
                     return Ok(());
                 }
-                let mut content = answer.content.unwrap_or_default();
-                check_form(form, &mut content)
-                    .map_err(|why| Error::usage(format!("the answer does not fit the form: {why}")))
+                let mut content = result.content.unwrap_or_default();
+                check_form(form, &mut content).map_err(|why| {
+                    Error::usage(format!(
+                        "the content of the elicitation result does not match the requested schema: {why}"
+                    ))
+                })
             }
             Self::Roots => {
-                let answer: ListRootsResult = serde_json::from_slice(written).map_err(Error::encode)?;
-                match answer.roots.iter().find(|root| !root.uri.starts_with("file://")) {
+                let result: ListRootsResult = serde_json::from_slice(encoded).map_err(Error::encode)?;
+                match result.roots.iter().find(|root| !root.uri.starts_with("file://")) {
                     Some(root) => {
-                        Err(Error::usage(format!("a root is a file, and {} is none", Value::from(&*root.uri))))
+                        Err(Error::usage(format!("the root {} is not a `file://` URI", Value::from(&*root.uri))))
                     }
                     None => Ok(()),
                 }
             }
-            Self::Anything => Ok(()),
+            Self::None => Ok(()),
         }
     }
 }
 
-fn unreadable_conversation(why: Error) -> Error {
+fn invalid_messages(why: Error) -> Error {
     Error::invalid_params(format!("{}: {why}", Method::CreateMessage))
 }
 
@@ -100,14 +105,14 @@ mod tests {
 
     #[test]
     fn what_no_handler_answers_is_not_declared() {
-        let said = ClientCapabilities::new().with_roots(true).with_sampling_tools().with_elicitation_form();
+        let explicit = ClientCapabilities::new().with_roots(true).with_sampling_tools().with_elicitation_form();
         let implied = ClientCapabilities::new().with_roots(false).with_elicitation_url();
-        let none = declared(said.clone(), implied.clone(), |_| false);
+        let none = capabilities_to_declare(explicit.clone(), implied.clone(), |_| false);
         assert_eq!(none, ClientCapabilities::new());
-        let roots = declared(said.clone(), implied.clone(), |method| method == Method::ListRoots);
+        let roots = capabilities_to_declare(explicit.clone(), implied.clone(), |method| method == Method::ListRoots);
         assert_eq!(roots, ClientCapabilities::new().with_roots(true));
-        // What is said goes before what the handlers stand for.
-        assert_eq!(declared(said.clone(), implied.clone(), |_| true), said);
-        assert_eq!(declared(ClientCapabilities::new(), implied.clone(), |_| true), implied);
+        // Explicit capabilities take precedence over implied ones.
+        assert_eq!(capabilities_to_declare(explicit.clone(), implied.clone(), |_| true), explicit);
+        assert_eq!(capabilities_to_declare(ClientCapabilities::new(), implied.clone(), |_| true), implied);
     }
 }

@@ -1,8 +1,8 @@
-//! What a client answers when a server asks: roots, sampling, elicitation. On the older wires that is a request of the
-//! server's; since 2026-07-28 it comes with the answer to a call (see `rounds`).
+//! The client's handlers for what a server asks of it: roots, sampling, elicitation. Up to 2025-11-25 a server sends requests for
+//! these; since 2026-07-28 it sends input requests in the response to a call (see `call::rounds`).
 
 pub(crate) mod capabilities;
-pub(crate) mod questions;
+pub(crate) mod input;
 pub(crate) mod server_request;
 
 use std::collections::BTreeMap;
@@ -22,32 +22,32 @@ use super::tasks::cancel;
 use super::tasks::registry::TaskRegistry;
 use crate::error::Error;
 use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PreparedHandler, Route, Runtime, Service, Start};
-use capabilities::RequestedInput;
+use capabilities::ResultCheck;
 
-/// What a handler comes to: the result, written for the peer's revision, or an error.
+/// The output of a handler: the result, encoded for the server's revision, or an error.
 pub(crate) type EncodedResult = Result<Vec<u8>, Error>;
 
-/// An answer in the making.
-pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
+/// A running handler.
+pub(crate) type ResultFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
 
-/// Takes the text of the parameters, and the revision to answer in.
-type Handler = Arc<dyn Fn(&str, Revision) -> AnswerFuture + Send + Sync>;
+/// A function of the text of the parameters and the revision in which to encode the result.
+type Handler = Arc<dyn Fn(&str, Revision) -> ResultFuture + Send + Sync>;
 
-/// The handlers of a client, and what it has declared.
+/// The handlers of a client, and the capabilities that it has declared.
 #[derive(Default)]
 pub(crate) struct Handlers {
     by_method: BTreeMap<Method, Handler>,
     declared: ClientCapabilities,
 }
 
-/// What a client does when a server asks or tells something by itself.
+/// Handles the requests and notifications of the server on one connection.
 pub(crate) struct ClientService {
     pub(crate) handlers: Arc<Handlers>,
-    pub(crate) told: ChangeListeners,
+    pub(crate) change_listeners: ChangeListeners,
     pub(crate) cache: Arc<ClientCache>,
-    /// Of what the client says by itself.
+    /// Added to the requests that this service sends: `tasks/cancel`.
     pub(crate) decoration: Decoration,
-    pub(crate) followed: Arc<TaskRegistry>,
+    pub(crate) task_registry: Arc<TaskRegistry>,
 }
 
 impl Handlers {
@@ -65,7 +65,7 @@ impl Handlers {
             Box::pin(async move {
                 let result = handler(params?).await?;
                 let mut out = Vec::new();
-                // Where results say what they are, these are not results but members of a request.
+                // Without a `resultType`: since 2026-07-28 this is not a result but a member of a request.
                 era::write(revision, &result, &mut out).map_err(Error::encode)?;
                 Ok(out)
             })
@@ -73,8 +73,8 @@ impl Handlers {
         self.by_method.insert(R::METHOD, boxed);
     }
 
-    /// Holds servers to what was declared.
-    pub(crate) fn declaring(mut self, declared: ClientCapabilities) -> Arc<Self> {
+    /// Sets the declared capabilities: requests that need others are refused.
+    pub(crate) fn with_declared(mut self, declared: ClientCapabilities) -> Arc<Self> {
         self.declared = declared;
         Arc::new(self)
     }
@@ -83,18 +83,18 @@ impl Handlers {
         self.by_method.contains_key(&method)
     }
 
-    /// The answer to a request with these parameters; `None`: there is no handler for it.
-    pub(crate) fn answer(&self, method: Method, params: &str, revision: Revision) -> Option<AnswerFuture> {
+    /// Starts the handler of a method; `None` if it has none.
+    pub(crate) fn handle(&self, method: Method, params: &str, revision: Revision) -> Option<ResultFuture> {
         let handler = self.by_method.get(&method)?;
-        let asked = match RequestedInput::read(&self.declared, method, params) {
-            Ok(asked) => asked,
+        let check = match ResultCheck::for_request(&self.declared, method, params) {
+            Ok(check) => check,
             Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
         };
-        let answering = handler(params, revision);
+        let running = handler(params, revision);
         Some(Box::pin(async move {
-            let written = answering.await?;
-            asked.check(&written)?;
-            Ok(written)
+            let encoded = running.await?;
+            check.check(&encoded)?;
+            Ok(encoded)
         }))
     }
 }
@@ -112,10 +112,10 @@ impl Service for ClientService {
         }
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let handlers = Arc::clone(&self.handlers);
-        // The handler itself is called where it may block or panic, not here.
+        // The handler is called inside of the job, where it may block or panic, and not on this thread.
         let job = Job::Future(Box::pin(async move {
-            match handlers.answer(request.method, request.params.text(), request.peer.revision) {
-                Some(answering) => answering.await,
+            match handlers.handle(request.method, request.params.text(), request.peer.revision) {
+                Some(running) => running.await,
                 None => Err(Error::refused(request.method, not_found)),
             }
         }));
@@ -123,20 +123,20 @@ impl Service for ClientService {
     }
 
     fn notified(&mut self, method: Method, params: OwnedParams) {
-        self.told.tell(method, &params);
+        self.change_listeners.deliver(method, &params);
     }
 
     fn answered_late(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
-        cancel::cancel_late(result, peer, &self.decoration, mailbox, runtime, &self.followed);
+        cancel::cancel_late(result, peer, &self.decoration, mailbox, runtime, &self.task_registry);
     }
 
     fn overheard(&mut self, method: Method, params: &OwnedParams) {
-        self.cache.overhear(method, params);
+        self.cache.handle_notification(method, params);
     }
 }
 
-fn encode(written: EncodedResult, execution: &Execution) -> Answer {
-    match written {
+fn encode(encoded: EncodedResult, execution: &Execution) -> Answer {
+    match encoded {
         Ok(bytes) => Answer::result(&execution.id, |out| {
             out.extend_from_slice(&bytes);
             Ok::<_, std::convert::Infallible>(())

@@ -1,15 +1,16 @@
-//! What a server may ask its client: the requests that a client can have a handler for.
+//! The requests of a server that a client can have a handler for.
 
 use steadfast_model::request::{self, Request};
 
-/// A request that servers make of their clients, and that a handler answers: [`Connecting::on`](crate::client::Connecting::on).
+/// A request that servers send to clients, for which a client can have a handler: see
+/// [`Connecting::on`](crate::client::Connecting::on).
 ///
-/// Pings are not among them: every client answers those by itself.
+/// `ping` is not one of them: the client responds to it without a handler.
 #[diagnostic::on_unimplemented(
-    message = "no server asks its client for `{Self}`",
-    label = "a handler for this would never be called",
-    note = "servers ask for `request::ListRoots`, `request::CreateMessage` and `request::Elicit`; pings are answered without a handler",
-    note = "to ask the server for something, connect and use `Client::call`"
+    message = "servers never send `{Self}` to a client",
+    label = "a handler for this request would never be called",
+    note = "servers send `request::ListRoots`, `request::CreateMessage` and `request::Elicit`; the client responds to pings without a handler",
+    note = "to send a request to the server, connect and use `Client::call`"
 )]
 pub trait ServerRequest: Request + sealed::Sealed {}
 
@@ -21,68 +22,68 @@ pub(crate) mod sealed {
     use steadfast_model::request::{self, Request};
     use steadfast_model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResult, FormSchema};
 
-    /// What follows from a handler for it, and what its answers are completed by.
+    /// What a handler for this request implies, and how its results are completed.
     pub trait Sealed: Request {
-        /// What of the question is needed to complete an answer.
-        type Rest: Send + 'static;
+        /// The part of the request that is needed to complete the result.
+        type Context: Send + 'static;
 
-        /// What a client declares that has a handler for it and says nothing itself.
+        /// Adds the capabilities that a client with a handler for this request declares by default.
         fn imply(capabilities: ClientCapabilities) -> ClientCapabilities;
 
-        fn rest(params: &Self::Params) -> Self::Rest;
+        fn context(params: &Self::Params) -> Self::Context;
 
-        /// Completes an answer.
-        fn complete(rest: Self::Rest, answer: Self::Result) -> Self::Result;
+        /// Completes the result of a handler.
+        fn complete(context: Self::Context, result: Self::Result) -> Self::Result;
     }
 
     impl Sealed for request::ListRoots {
-        type Rest = ();
+        type Context = ();
 
         fn imply(capabilities: ClientCapabilities) -> ClientCapabilities {
             capabilities.with_roots(false)
         }
 
-        fn rest(_: &Self::Params) {}
+        fn context(_: &Self::Params) {}
 
-        fn complete((): (), answer: Self::Result) -> Self::Result {
-            answer
+        fn complete((): (), result: Self::Result) -> Self::Result {
+            result
         }
     }
 
     impl Sealed for request::CreateMessage {
-        type Rest = ();
+        type Context = ();
 
         fn imply(capabilities: ClientCapabilities) -> ClientCapabilities {
             capabilities.with_sampling()
         }
 
-        fn rest(_: &Self::Params) {}
+        fn context(_: &Self::Params) {}
 
-        fn complete((): (), answer: Self::Result) -> Self::Result {
-            answer
+        fn complete((): (), result: Self::Result) -> Self::Result {
+            result
         }
     }
 
     impl Sealed for request::Elicit {
-        type Rest = Option<FormSchema>;
+        type Context = Option<FormSchema>;
 
         fn imply(capabilities: ClientCapabilities) -> ClientCapabilities {
             capabilities.with_elicitation_form().with_elicitation_url()
         }
 
-        fn rest(params: &ElicitParams) -> Option<FormSchema> {
+        fn context(params: &ElicitParams) -> Option<FormSchema> {
             match params {
                 ElicitParams::Form(form) => Some(form.requested_schema.clone()),
                 _ => None,
             }
         }
 
-        /// What the form has defaults for need not be in the answer.
-        fn complete(form: Option<FormSchema>, mut answer: ElicitResult) -> ElicitResult {
-            if let (Some(form), ElicitAction::Accept) = (form, answer.action) {
-                form.fill_in_defaults(answer.content.get_or_insert_default());
+        /// Adds the defaults of the form for the fields that the handler left out.
+        fn complete(form: Option<FormSchema>, mut result: ElicitResult) -> ElicitResult {
+            if let (Some(form), ElicitAction::Accept) = (form, result.action) {
+                form.fill_in_defaults(result.content.get_or_insert_default());
             }
-            answer
+            result
         }
     }
 }

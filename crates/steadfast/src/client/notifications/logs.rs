@@ -1,7 +1,7 @@
-//! What a server writes to its log for its client, as a stream, in every revision.
+//! The log messages of a server, as a stream, in every revision.
 //!
-//! Before 2026-07-28 a client sets a level once, for the connection. Since then each request says what it wants to hear
-//! about itself, and every request does as long as somebody listens.
+//! Up to 2025-11-25 a client sets the log level of the connection with `logging/setLevel`. Since 2026-07-28 each request carries
+//! the level for its own log messages; the client adds it to every request while there is a listener.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -21,20 +21,20 @@ use crate::client::connection::opening::Opener;
 use crate::error::Error;
 use crate::runtime::{Backlog, CallOptions, PendingCall};
 
-/// Who leaves more messages than this unread, or more bytes of them, loses the oldest.
-const UNSEEN: usize = 1_024;
-const UNSEEN_BYTES: usize = 4 << 20;
+/// If more messages than this are unread, or more bytes of them, the oldest are dropped.
+const MAX_UNREAD: usize = 1_024;
+const MAX_UNREAD_BYTES: usize = 4 << 20;
 
 impl Client {
-    /// Listens to the server's log messages of that severity and above.
+    /// Listens to the server's log messages of this level and above.
     ///
-    /// A server of the older revisions is told the level, and tells of all that it does. Since 2026-07-28 it tells of the
-    /// requests that are made while somebody listens. If the server has no log for its clients, or refuses the level, the stream
-    /// ends with an error. Several streams with levels of their own hear what each wants.
+    /// Up to 2025-11-25 the server sends all its log messages; since 2026-07-28 it sends those about requests that the client sends
+    /// while it listens. If the server has no logging capability, or refuses the level, the stream ends with an error. A client can
+    /// have several streams with different levels.
     ///
-    /// Whoever listens does so beside the calls, and for as long as it likes: dropping the stream ends the listening, and closing
-    /// the client ends the stream. So does the end of the connection, unless the client comes back
-    /// ([`Connecting::reconnect`](crate::client::Connecting::reconnect)): then the stream goes on with the next one.
+    /// Dropping the stream ends the listening. Closing the client ends the stream. So does the loss of the connection, unless the
+    /// client reconnects ([`Connecting::reconnect`](crate::client::Connecting::reconnect)): then the stream continues on the next
+    /// connection.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -42,65 +42,67 @@ impl Client {
     /// # let deploy = Tool::new("deploy").handler(|ctx: Context| async move { ctx.log(LoggingLevel::Info, "begun") });
     /// # let client = Client::connect(Server::builder("ships", "1.0.0").tool(deploy).build()).await?;
     /// let mut logs = client.logs(LoggingLevel::Info);
-    /// let listening = tokio::spawn(async move {
-    ///     let mut heard = 0;
+    /// let listener = tokio::spawn(async move {
+    ///     let mut count = 0;
     ///     while let Some(message) = logs.next().await {
     ///         let message = message?;
     ///         println!("{}: {}", message.level, message.data);
-    ///         heard += 1;
+    ///         count += 1;
     ///     }
-    ///     Ok::<_, steadfast::Error>(heard)
+    ///     Ok::<_, steadfast::Error>(count)
     /// });
     /// client.call_tool("deploy", ()).await?;
     /// client.close().await;
-    /// assert_eq!(listening.await.unwrap()?, 1);
+    /// assert_eq!(listener.await.unwrap()?, 1);
     /// # Ok::<_, steadfast::Error>(()) }).unwrap();
     /// ```
     pub fn logs(&self, level: LoggingLevel) -> Logs {
         if self.server().server_capabilities.logging.is_none() {
-            let error = Error::unsupported("the server did not declare that it has a log for its clients");
+            let error = Error::unsupported("the server did not declare the logging capability");
             return Logs {
                 client: self.clone(),
-                hearer: LogListener::new(level),
-                asking: None,
-                failed: Some(error),
-                over: false,
+                listener: LogListener::new(level),
+                set_level: None,
+                error: Some(error),
+                ended: false,
             };
         }
-        let (hearer, lowest) = self.inner.cache().logs.add(level);
-        let asking = (!self.revision().is_stateless()).then(|| self.set_log_level(lowest).start());
-        Logs { client: self.clone(), hearer, asking, failed: None, over: false }
+        let (listener, lowest) = self.inner.cache().logs.add(level);
+        let set_level = (!self.revision().is_stateless()).then(|| self.set_log_level(lowest).start());
+        Logs { client: self.clone(), listener, set_level, error: None, ended: false }
     }
 }
 
-/// A server's log messages: see [`Client::logs`]. Who leaves more than a thousand unread loses the oldest.
-#[must_use = "nothing is heard unless this is polled"]
+/// A stream of the server's log messages: see [`Client::logs`]. It holds at most 1,024 unread messages, and drops the oldest beyond
+/// that.
+#[must_use = "streams do nothing unless polled"]
 pub struct Logs {
-    /// Keeps the connection open while somebody listens.
+    /// Keeps the connection open.
     client: Client,
-    hearer: Arc<LogListener>,
-    /// The level is being set.
-    asking: Option<PendingResult<request::SetLevel>>,
-    failed: Option<Error>,
-    over: bool,
+    listener: Arc<LogListener>,
+    /// The `logging/setLevel` that is in flight.
+    set_level: Option<PendingResult<request::SetLevel>>,
+    /// The error that the stream ends with.
+    error: Option<Error>,
+    ended: bool,
 }
 
 impl Logs {
-    /// Waits until the server has taken the level: one of the older revisions may tell of what it is asked before that as
-    /// it did until then. Since 2026-07-28 there is nothing to wait for. An error is the end of the stream.
+    /// Waits until the server has set the level: up to 2025-11-25, log messages before that may be missing. Since 2026-07-28 there is
+    /// nothing to wait for. An error is the end of the stream.
     pub async fn ready(&mut self) -> Result<(), Error> {
         std::future::poll_fn(|cx| self.poll_ready(cx)).await
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        if let Some(asking) = &mut self.asking {
-            let Poll::Ready(asked) = Pin::new(asking).poll(cx) else { return Poll::Pending };
-            self.asking = None;
-            self.failed = asked.err();
+        if let Some(set_level) = &mut self.set_level {
+            let Poll::Ready(result) = Pin::new(set_level).poll(cx) else { return Poll::Pending };
+            self.set_level = None;
+            self.error = result.err();
         }
-        match self.failed.take() {
+        match self.error.take() {
             Some(error) => {
-                self.over = true;
+                self.ended = true;
                 Poll::Ready(Err(error))
             }
             None => Poll::Ready(Ok(())),
@@ -118,14 +120,14 @@ impl Stream for Logs {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let logs = &mut *self;
-        if logs.over {
+        if logs.ended {
             return Poll::Ready(None);
         }
-        // What the server says meanwhile is heard.
+        // Messages that arrive while the level is being set are delivered as well.
         if let Poll::Ready(Err(error)) = logs.poll_ready(cx) {
             return Poll::Ready(Some(Err(error)));
         }
-        logs.hearer.backlog.poll(cx).map(|message| message.map(Ok))
+        logs.listener.backlog.poll(cx).map(|message| message.map(Ok))
     }
 }
 
@@ -134,22 +136,22 @@ impl std::fmt::Debug for Logs {
         formatter
             .debug_struct("Logs")
             .field("client", &self.client)
-            .field("level", &self.hearer.level)
+            .field("level", &self.listener.level)
             .finish_non_exhaustive()
     }
 }
 
-/// Who hears the server's log.
+/// The listeners to the log messages of one client's server.
 pub(crate) struct LogListeners {
-    /// A connection that is lost is made again, and there is more to hear.
-    comes_back: bool,
-    hearers: Mutex<ListenerTable>,
+    /// The client replaces a lost connection, so the streams do not end with it.
+    reconnects: bool,
+    table: Mutex<LogListenerTable>,
 }
 
 #[derive(Default)]
-struct ListenerTable {
-    listening: Vec<Weak<LogListener>>,
-    /// The connection is gone: there is nothing more to hear.
+struct LogListenerTable {
+    listeners: Vec<Weak<LogListener>>,
+    /// No more messages will arrive.
     closed: bool,
 }
 
@@ -160,41 +162,41 @@ struct LogListener {
 
 impl LogListener {
     fn new(level: LoggingLevel) -> Arc<Self> {
-        Arc::new(Self { level, backlog: Backlog::new(UNSEEN, UNSEEN_BYTES) })
+        Arc::new(Self { level, backlog: Backlog::new(MAX_UNREAD, MAX_UNREAD_BYTES) })
     }
 }
 
 impl LogListeners {
-    /// `comes_back`: a connection that is lost is made again.
-    pub(crate) fn new(comes_back: bool) -> Self {
-        Self { comes_back, hearers: Mutex::default() }
+    /// `reconnects`: the client replaces a lost connection.
+    pub(crate) fn new(reconnects: bool) -> Self {
+        Self { reconnects, table: Mutex::default() }
     }
 
-    /// One more, and the least severe messages that anybody wants.
+    /// Adds a listener. Returns it, and the lowest level of all listeners.
     fn add(&self, level: LoggingLevel) -> (Arc<LogListener>, LoggingLevel) {
-        let hearer = LogListener::new(level);
-        let mut hearers = self.lock();
-        if hearers.closed {
-            hearer.backlog.close();
+        let listener = LogListener::new(level);
+        let mut table = self.lock();
+        if table.closed {
+            listener.backlog.close();
         }
-        hearers.listening.retain(|known| known.strong_count() > 0);
-        hearers.listening.push(Arc::downgrade(&hearer));
-        let lowest = hearers.each().map(|hearer| hearer.level).min().unwrap_or(level);
-        (hearer, lowest)
+        table.listeners.retain(|listener| listener.strong_count() > 0);
+        table.listeners.push(Arc::downgrade(&listener));
+        let lowest = table.each().map(|listener| listener.level).min().unwrap_or(level);
+        (listener, lowest)
     }
 
-    /// The decoration of a request: since 2026-07-28 it says which messages are wanted about it.
+    /// Adds the log level to the decoration of a request, if there is a listener.
     pub(crate) fn decorate<'a>(&self, decoration: &'a Decoration) -> Cow<'a, Decoration> {
-        match self.lowest() {
+        match self.lowest_level() {
             Some(level) => Cow::Owned(decoration.clone().with_meta(key::LOG_LEVEL, &level)),
             None => Cow::Borrowed(decoration),
         }
     }
 
-    /// A client has come back to a server that was told a level before: it is told again. Nobody waits for that: those who
-    /// listen hear what the server has to say, or nothing.
+    /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive what the server
+    /// sends by default.
     pub(crate) fn restore(&self, live: &LiveConnection, opener: &Opener) {
-        let Some(level) = self.lowest().filter(|_| !live.peer.revision.is_stateless()) else { return };
+        let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
         let params = SetLevelParams::new(level);
         let Ok(text) = era::params_text(live.peer.revision, &params, &Decoration::none()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
@@ -202,44 +204,44 @@ impl LogListeners {
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
 
-    /// The least severe messages that anybody wants.
-    fn lowest(&self) -> Option<LoggingLevel> {
-        self.lock().each().map(|hearer| hearer.level).min()
+    /// The lowest level of all listeners.
+    fn lowest_level(&self) -> Option<LoggingLevel> {
+        self.lock().each().map(|listener| listener.level).min()
     }
 
-    /// The server has written a message. One that cannot be read is nobody's.
-    pub(crate) fn tell(&self, params: &OwnedParams) {
-        let hearers: Vec<_> = self.lock().each().collect();
-        if hearers.is_empty() {
+    /// Delivers a log message to the listeners. A malformed message is dropped.
+    pub(crate) fn deliver(&self, params: &OwnedParams) {
+        let listeners: Vec<_> = self.lock().each().collect();
+        if listeners.is_empty() {
             return;
         }
         let Ok(message) = serde_json::from_str::<LoggingMessageParams>(params.text()) else { return };
-        for hearer in hearers.iter().filter(|hearer| message.level >= hearer.level) {
-            hearer.backlog.push(message.clone(), params.text().len());
+        for listener in listeners.iter().filter(|listener| message.level >= listener.level) {
+            listener.backlog.push(message.clone(), params.text().len());
         }
     }
 
-    /// The connection has ended.
-    pub(crate) fn note_lost(&self) {
-        if !self.comes_back {
+    /// Ends the streams when a connection is closed, unless the client reconnects.
+    pub(crate) fn handle_disconnect(&self) {
+        if !self.reconnects {
             self.close();
         }
     }
 
-    /// There will be nothing more to hear.
+    /// Ends the streams.
     pub(crate) fn close(&self) {
-        let mut hearers = self.lock();
-        hearers.closed = true;
-        hearers.each().for_each(|hearer| hearer.backlog.close());
+        let mut table = self.lock();
+        table.closed = true;
+        table.each().for_each(|listener| listener.backlog.close());
     }
 
-    fn lock(&self) -> MutexGuard<'_, ListenerTable> {
-        self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, LogListenerTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ListenerTable {
+impl LogListenerTable {
     fn each(&self) -> impl Iterator<Item = Arc<LogListener>> + '_ {
-        self.listening.iter().filter_map(Weak::upgrade)
+        self.listeners.iter().filter_map(Weak::upgrade)
     }
 }

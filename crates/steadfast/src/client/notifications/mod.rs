@@ -1,4 +1,4 @@
-//! What a server sends without being asked, as streams: changes and log messages.
+//! The notifications of a server, as streams: changes and log messages.
 
 pub(crate) mod changes;
 pub(crate) mod logs;

@@ -1,7 +1,7 @@
-//! Tasks that nobody waits for any more: their servers are told, or they would go on for nobody.
+//! Cancels tasks whose results are no longer awaited: without a `tasks/cancel`, their servers would go on working.
 //!
-//! A task is unwanted when whoever follows it goes away, when the call that it belongs to was given up before it was heard of,
-//! and when its client is closed.
+//! That is the case when the caller that follows a task drops it, when a call was cancelled before the response that created its
+//! task was read, and when the client is closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,82 +12,82 @@ use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
 
 use super::registry::{PendingCancellation, TaskRegistry};
-use super::{Tasks, are_fetched};
+use super::{TaskKind, has_result_request};
 use crate::client::Client;
-use crate::client::connection::reconnecting::LastConnection;
+use crate::client::connection::reconnecting::ShutDownOnDrop;
 use crate::runtime::timeout::before;
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
-/// How long the server may take to hear of it.
-const CANCELLING: Duration = Duration::from_secs(10);
+/// The timeout of one cancellation.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long it may take if its client waits for that.
-const LEAVING: Duration = Duration::from_secs(2);
+/// How long the close of a client waits for cancellations.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Has a task cancelled, over whichever connection there is.
-pub(crate) fn cancel(client: &Client, task_id: &str, cancelling: PendingCancellation) {
-    if !takes_cancellations(&client.inner.connection.live().peer) {
+/// Cancels a task, over the current connection of the client.
+pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: PendingCancellation) {
+    if !supports_task_cancel(&client.inner.connection.live().peer) {
         return;
     }
     let call = client.call::<request::CancelTask>(TaskParams::new(task_id));
-    let call = call.timeout(CANCELLING).total_timeout(CANCELLING);
-    in_turn(client.inner.runtime(), cancelling, || call.start());
+    let call = call.timeout(CANCEL_TIMEOUT).total_timeout(CANCEL_TIMEOUT);
+    send_when_permitted(client.inner.runtime(), cancellation, || call.start());
 }
 
-/// Has the task cancelled that a call which was given up turns out to have begun, if it has. Called on the driver's thread, which
-/// does not wait until the result is read.
+/// Cancels the task that the response to a cancelled call has created, if it has. Called on the driver's thread, which does not
+/// wait until the response is decoded.
 pub(crate) fn cancel_late(
-    result: String,
+    response: String,
     peer: &Arc<Peer>,
     decoration: &Decoration,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
-    followed: &Arc<TaskRegistry>,
+    registry: &Arc<TaskRegistry>,
 ) {
-    if !takes_cancellations(peer) {
+    if !supports_task_cancel(peer) {
         return;
     }
-    let connector =
+    let canceller =
         TaskCanceller { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), decoration: decoration.clone() };
-    let (cancelling, workers) = (followed.begin_cancelling(), Arc::clone(runtime));
+    let (cancellation, workers) = (registry.begin_cancellation(), Arc::clone(runtime));
     runtime.spawn(Box::pin(async move {
-        let tasks = if are_fetched(&connector.peer) { Tasks::Experiment } else { Tasks::Extension };
-        if let Some(task) = tasks.begun_by(&result) {
-            in_turn(&workers, cancelling, move || connector.cancel(&task.task_id));
+        let kind = if has_result_request(&canceller.peer) { TaskKind::Experimental } else { TaskKind::Extension };
+        if let Some(task) = kind.created_task(&response) {
+            send_when_permitted(&workers, cancellation, move || canceller.cancel(&task.task_id));
         }
     }));
 }
 
-/// Has all tasks cancelled that there are, as their client is about to leave. Its last link is let go when the server has heard
-/// of these, and of those before them, or has had the time to, whether anybody waits for that or not.
-pub(crate) fn cancel_all(client: &Client, last: LastConnection) {
+/// Cancels all tasks of a client that is being closed. The last connection is shut down when the server has responded to these
+/// and all earlier cancellations, or the timeout is over, also if the future of the close is dropped.
+pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
     let connection = Arc::clone(&client.inner.connection);
     let runtime = Arc::clone(client.inner.runtime());
-    let followed = Arc::clone(&connection.opener.followed);
+    let registry = Arc::clone(&connection.opener.task_registry);
     if mutant!(LeaveTasks) {
         return;
     }
     let live = connection.live();
-    for (task_id, cancelling) in followed.take_all() {
+    for (task_id, cancellation) in registry.claim_all() {
         let (mailbox, peer) = (Arc::clone(&live.mailbox), Arc::clone(&live.peer));
-        let connector = TaskCanceller { mailbox, peer, decoration: connection.opener.decoration.clone() };
-        if takes_cancellations(&connector.peer) {
-            in_turn(&runtime, cancelling, move || connector.cancel(&task_id));
+        let canceller = TaskCanceller { mailbox, peer, decoration: connection.opener.decoration.clone() };
+        if supports_task_cancel(&canceller.peer) {
+            send_when_permitted(&runtime, cancellation, move || canceller.cancel(&task_id));
         }
     }
-    if !followed.is_cancelling() {
+    if !registry.is_cancelling() {
         return;
     }
-    let until = runtime.now() + LEAVING;
+    let deadline = runtime.now() + CLOSE_TIMEOUT;
     let clock = Arc::clone(&runtime);
     runtime.spawn_beside_drivers(Box::pin(async move {
-        // If it is not heard, the server is not to be helped.
-        let _ = before(&*clock, Some(until), followed.wait_until_cancelled()).await;
-        drop(last);
+        // After the timeout the server has to notice the close itself.
+        let _ = before(&*clock, Some(deadline), registry.wait_until_cancelled()).await;
+        drop(last_connection);
     }));
 }
 
-/// One connection, as the way to cancel tasks.
+/// Sends `tasks/cancel` over one connection.
 struct TaskCanceller {
     mailbox: Arc<Mailbox>,
     peer: Arc<Peer>,
@@ -95,47 +95,47 @@ struct TaskCanceller {
 }
 
 impl TaskCanceller {
-    /// Begins to cancel a task. Nothing is left to be done if the name of it cannot be written.
+    /// Sends the request; the returned future waits for the response. Does nothing if the task id cannot be encoded.
     fn cancel(&self, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
         let text = era::params_text(self.peer.revision, &TaskParams::new(task_id), &self.decoration);
-        let options = CallOptions { timeout: Some(CANCELLING), ..CallOptions::default() };
-        let cancel = text.map(|text| PendingCall::new(&self.mailbox, Method::CancelTask, Some(text), options));
+        let options = CallOptions { timeout: Some(CANCEL_TIMEOUT), ..CallOptions::default() };
+        let request = text.map(|text| PendingCall::new(&self.mailbox, Method::CancelTask, Some(text), options));
         async move {
-            if let Ok(cancel) = cancel {
-                drop(cancel.await);
+            if let Ok(request) = request {
+                drop(request.await);
             }
         }
     }
 }
 
-/// Begins a cancellation when it is its turn: at once, unless very many are on their way. There is room for so many calls that
-/// take something back, and one more would be refused.
-fn in_turn<F: Future<Output: Send> + Send + 'static>(
+/// Sends a cancellation at once, or, if as many as may be are in flight, when one of those has finished: one request more would
+/// be refused for the limit of concurrent calls.
+fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
-    cancelling: PendingCancellation,
-    begin: impl FnOnce() -> F + Send + 'static,
+    cancellation: PendingCancellation,
+    send: impl FnOnce() -> F + Send + 'static,
 ) {
-    let begun = match cancelling.turn() {
-        Some(turn) => Ok((turn, begin())),
-        None => Err(begin),
+    let sent = match cancellation.try_permit() {
+        Some(permit) => Ok((permit, send())),
+        None => Err(send),
     };
-    let (clock, until) = (Arc::clone(runtime), runtime.now() + CANCELLING);
+    let (clock, deadline) = (Arc::clone(runtime), runtime.now() + CANCEL_TIMEOUT);
     runtime.spawn(Box::pin(async move {
-        let heard = async {
-            let (turn, cancel) = match begun {
-                Ok((turn, cancel)) => (Some(turn), cancel),
-                Err(begin) => (cancelling.wait_for_turn().await, begin()),
+        let responded = async {
+            let (permit, response) = match sent {
+                Ok((permit, response)) => (Some(permit), response),
+                Err(send) => (cancellation.permit().await, send()),
             };
-            // Nobody is left to be told how it went.
-            drop(cancel.await);
-            drop(turn);
+            // Neither a result nor an error is of use to anything.
+            drop(response.await);
+            drop(permit);
         };
-        let _ = before(&*clock, Some(until), heard).await;
-        drop(cancelling);
+        let _ = before(&*clock, Some(deadline), responded).await;
+        drop(cancellation);
     }));
 }
 
-/// In 2025-11-25 a server says so if it does.
-pub(crate) fn takes_cancellations(peer: &Peer) -> bool {
-    !are_fetched(peer) || peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.cancel.is_some())
+/// Whether the server handles `tasks/cancel`: in 2025-11-25 it is a capability.
+pub(crate) fn supports_task_cancel(peer: &Peer) -> bool {
+    !has_result_request(peer) || peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.cancel.is_some())
 }

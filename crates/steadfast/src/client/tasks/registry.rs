@@ -1,151 +1,153 @@
-//! The tasks that a client follows, and those that it has cancelled: a client that is closed does not leave before their server
-//! has heard of it.
+//! The tasks that a client follows, and the cancellations that it has not finished sending. A client that is closed cancels the
+//! former and waits for the latter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::Tasks;
+use super::TaskKind;
 use crate::runtime::CallSlot;
 
 /// The tasks of one client.
 pub(crate) struct TaskRegistry {
-    state: Mutex<State>,
-    /// How many cancellations are on their way, or wait for their turn.
-    cancelling: watch::Sender<usize>,
-    /// How many more may be on their way.
-    turns: Arc<Semaphore>,
+    state: Mutex<RegistryState>,
+    /// How many [`PendingCancellation`]s there are.
+    cancellations: watch::Sender<usize>,
+    /// One permit for each `tasks/cancel` request that may be in flight.
+    permits: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct State {
-    next: u64,
-    places: BTreeMap<u64, RegisteredWork>,
-    /// Those that were taken by who closes the client. Nobody else has to see to their end.
-    taken: BTreeSet<String>,
+struct RegistryState {
+    last_number: u64,
+    entries: BTreeMap<u64, RegisteredWork>,
+    /// The ids of tasks that [`TaskRegistry::claim_all`] has returned: their followers must not cancel them as well.
+    claimed: BTreeSet<String>,
 }
 
-/// What has a place.
 enum RegisteredWork {
-    /// A call that may become a task, and may have without anybody's having looked.
-    Asking(Arc<CallSlot>, Tasks),
-    /// A task of that name.
+    /// A request that may become a task. Its response may have arrived without being read.
+    Request(Arc<CallSlot>, TaskKind),
+    /// A task with this id.
     Task(String),
 }
 
 impl RegisteredWork {
-    /// The name of the task that it is known to be.
-    fn task(&self) -> Option<String> {
+    /// The id of the task, if the work is one by now.
+    fn task_id(&self) -> Option<String> {
         match self {
-            Self::Asking(slot, tasks) => slot.look(|answer| tasks.begun_by(answer)).flatten().map(|task| task.task_id),
-            Self::Task(name) => Some(name.clone()),
+            Self::Request(slot, kind) => {
+                slot.look(|response| kind.created_task(response)).flatten().map(|task| task.task_id)
+            }
+            Self::Task(id) => Some(id.clone()),
         }
     }
 }
 
-/// One that is followed. Whoever holds this has to see to its end.
+/// The entry of a request or task. Its holder removes it, and is then responsible for cancelling the task.
 pub(crate) struct TaskEntry {
-    followed: Arc<TaskRegistry>,
+    registry: Arc<TaskRegistry>,
     number: u64,
 }
 
-/// A cancellation on its way, until this is dropped.
+/// A cancellation that is not finished. Dropping this ends the count for it.
 pub(crate) struct PendingCancellation(Arc<TaskRegistry>);
 
 impl TaskRegistry {
-    /// So many cancellations may be on their way at once.
-    pub(crate) fn new(at_once: usize) -> Arc<Self> {
+    /// `max_cancellations`: how many `tasks/cancel` requests may be in flight at once.
+    pub(crate) fn new(max_cancellations: usize) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
-            cancelling: watch::Sender::default(),
-            turns: Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS))),
+            cancellations: watch::Sender::default(),
+            permits: Arc::new(Semaphore::new(max_cancellations.clamp(1, Semaphore::MAX_PERMITS))),
         })
     }
 
-    /// A task is followed from here on.
-    pub(crate) fn enter(self: &Arc<Self>, task_id: &str) -> TaskEntry {
+    /// Adds an entry for a task that is followed from now on.
+    pub(crate) fn register_task(self: &Arc<Self>, task_id: &str) -> TaskEntry {
         let mut state = self.lock();
-        let known = state.taken.contains(task_id);
-        self.entry(&mut state, (!known).then(|| RegisteredWork::Task(task_id.to_owned())))
+        let claimed = state.claimed.contains(task_id);
+        self.register(&mut state, (!claimed).then(|| RegisteredWork::Task(task_id.to_owned())))
     }
 
-    /// A call is made that may become a task.
-    pub(crate) fn enter_asking(self: &Arc<Self>, slot: Arc<CallSlot>, tasks: Tasks) -> TaskEntry {
-        self.entry(&mut self.lock(), Some(RegisteredWork::Asking(slot, tasks)))
+    /// Adds an entry for a request that may become a task.
+    pub(crate) fn register_call(self: &Arc<Self>, slot: Arc<CallSlot>, kind: TaskKind) -> TaskEntry {
+        self.register(&mut self.lock(), Some(RegisteredWork::Request(slot, kind)))
     }
 
-    fn entry(self: &Arc<Self>, state: &mut State, what: Option<RegisteredWork>) -> TaskEntry {
-        state.next = state.next.wrapping_add(1);
-        let number = state.next;
-        if let Some(what) = what {
-            state.places.insert(number, what);
+    fn register(self: &Arc<Self>, state: &mut RegistryState, work: Option<RegisteredWork>) -> TaskEntry {
+        state.last_number = state.last_number.wrapping_add(1);
+        let number = state.last_number;
+        if let Some(work) = work {
+            state.entries.insert(number, work);
         }
-        TaskEntry { followed: Arc::clone(self), number }
+        TaskEntry { registry: Arc::clone(self), number }
     }
 
-    /// All tasks that there are. Whoever takes them sees to their end in the place of those who follow them.
-    pub(crate) fn take_all(self: &Arc<Self>) -> Vec<(String, PendingCancellation)> {
+    /// Removes and returns all tasks. The caller cancels them, in place of those that follow them.
+    pub(crate) fn claim_all(self: &Arc<Self>) -> Vec<(String, PendingCancellation)> {
         let mut state = self.lock();
-        let State { places, taken, .. } = &mut *state;
-        let mut all = Vec::new();
-        places.retain(|_, what| match what.task() {
-            Some(name) => {
-                taken.insert(name.clone());
-                all.push((name, self.begin_cancelling()));
+        let RegistryState { entries, claimed, .. } = &mut *state;
+        let mut tasks = Vec::new();
+        entries.retain(|_, work| match work.task_id() {
+            Some(id) => {
+                claimed.insert(id.clone());
+                tasks.push((id, self.begin_cancellation()));
                 false
             }
             None => true,
         });
-        all
+        tasks
     }
 
-    /// A cancellation is about to be sent.
-    pub(crate) fn begin_cancelling(self: &Arc<Self>) -> PendingCancellation {
-        self.cancelling.send_modify(|count| *count += 1);
+    /// Counts a cancellation that is about to be sent, until the returned value is dropped.
+    pub(crate) fn begin_cancellation(self: &Arc<Self>) -> PendingCancellation {
+        self.cancellations.send_modify(|count| *count += 1);
         PendingCancellation(Arc::clone(self))
     }
 
-    /// Whether one is.
+    /// Whether a cancellation is not finished.
     pub(crate) fn is_cancelling(&self) -> bool {
-        *self.cancelling.borrow() > 0
+        *self.cancellations.borrow() > 0
     }
 
-    /// Waits until no cancellation is on its way.
+    /// Waits until all cancellations are finished.
     pub(crate) async fn wait_until_cancelled(&self) {
-        // The sender is here, so there is one.
-        let _ = self.cancelling.subscribe().wait_for(|count| *count == 0).await;
+        // Never an error: the sender is a field of this.
+        let _ = self.cancellations.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RegistryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl TaskEntry {
-    /// It is followed no more. `None` if somebody else sees to its end. Otherwise it counts as being cancelled, without an
-    /// instant in which it is neither, until it turns out that it need not be.
-    pub(crate) fn leave(&self) -> Option<PendingCancellation> {
-        let mut state = self.followed.lock();
-        state.places.remove(&self.number).map(|_| self.followed.begin_cancelling())
+    /// Removes the entry. `None` if it was claimed, and the task is cancelled by the close of the client. Otherwise the task
+    /// counts as being cancelled from the same instant, until the returned value is dropped: the caller decides whether the
+    /// cancellation is needed.
+    pub(crate) fn remove(&self) -> Option<PendingCancellation> {
+        let mut state = self.registry.lock();
+        state.entries.remove(&self.number).map(|_| self.registry.begin_cancellation())
     }
 }
 
 impl PendingCancellation {
-    /// Its turn, if it has come.
-    pub(crate) fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0.turns).try_acquire_owned().ok()
+    /// A permit to send the cancellation, if one is free.
+    pub(crate) fn try_permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.permits).try_acquire_owned().ok()
     }
 
-    /// Waits for its turn.
-    pub(crate) async fn wait_for_turn(&self) -> Option<OwnedSemaphorePermit> {
-        // It is never closed.
-        Arc::clone(&self.0.turns).acquire_owned().await.ok()
+    /// Waits for a permit to send the cancellation.
+    pub(crate) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        // Never an error: the semaphore is never closed.
+        Arc::clone(&self.0.permits).acquire_owned().await.ok()
     }
 }
 
 impl Drop for PendingCancellation {
     fn drop(&mut self) {
-        self.0.cancelling.send_modify(|count| *count = count.saturating_sub(1));
+        self.0.cancellations.send_modify(|count| *count = count.saturating_sub(1));
     }
 }

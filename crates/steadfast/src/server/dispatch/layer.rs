@@ -46,7 +46,10 @@ impl Layer for RequireTasksExtension {
     fn on_request(&self, request: &RequestInfo<'_>) -> Result<(), ErrorObject> {
         let about_tasks = matches!(request.method(), Method::GetTask | Method::UpdateTask | Method::CancelTask);
         let client = request.client();
-        if about_tasks && client.revision.is_modern() && !client.client_capabilities.has_extension(TASKS_EXTENSION) {
+        if about_tasks
+            && client.revision.has_tasks_extension()
+            && !client.client_capabilities.has_extension(TASKS_EXTENSION)
+        {
             return Err(without_tasks(request.method().name()));
         }
         Ok(())

@@ -142,7 +142,9 @@ impl Service for ServerService {
             Method::Unsubscribe => self.run(request, |request| self.subscribe(&request, Subscriptions::unsubscribe)),
             Method::Listen => self.run(request, |request| subscriptions::listen(scope, &request)),
             Method::Complete => self.run(request, |request| routes::complete(scope, &request)),
-            Method::GetTask | Method::UpdateTask | Method::CancelTask if request.peer.revision.is_modern() => {
+            Method::GetTask | Method::UpdateTask | Method::CancelTask
+                if request.peer.revision.has_tasks_extension() =>
+            {
                 self.run(request, |request| tasks::serve(scope, &request))
             }
             _ => self.run(request, |request| method_not_found(&request)),

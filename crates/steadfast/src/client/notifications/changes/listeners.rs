@@ -1,4 +1,5 @@
-//! Who hears what a server of the older revisions tells everyone, on one connection.
+//! The listeners to changes on one connection, up to 2025-11-25: the server sends its notifications to every client, and the client
+//! passes them on to the listeners that want them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,107 +15,107 @@ use crate::error::Error;
 use crate::runtime::Backlog;
 use crate::runtime::connection::call_result::CallLoss;
 
-/// Those who hear it.
+/// See the [module](self).
 #[derive(Clone)]
 pub(crate) struct ChangeListeners {
-    hearers: Arc<Mutex<ListenerTable>>,
+    table: Arc<Mutex<ChangeListenerTable>>,
     pub(crate) subscribed: Arc<SubscribedResources>,
 }
 
 #[derive(Default)]
-struct ListenerTable {
-    listeners: Vec<Weak<Listener>>,
-    /// The connection is gone: there is nothing more to hear.
+struct ChangeListenerTable {
+    listeners: Vec<Weak<ChangeListener>>,
+    /// The connection is closed: no more changes will arrive.
     closed: bool,
 }
 
-/// Changes beyond this many, or told in more bytes than these, that nobody has looked at are dropped, the oldest first.
-const UNSEEN: usize = 1_024;
-const UNSEEN_BYTES: usize = 4 << 20;
+/// If more changes than this are unread, or more bytes of them, the oldest are dropped.
+const MAX_UNREAD: usize = 1_024;
+const MAX_UNREAD_BYTES: usize = 4 << 20;
 
-pub(crate) struct Listener {
+pub(crate) struct ChangeListener {
     pub(crate) filter: SubscriptionFilter,
-    backlog: Backlog<Result<Change, Failure>>,
-    /// It has been said that it listens.
-    begun: AtomicBool,
-    /// Dropping it takes the subscriptions back.
-    _listening: oneshot::Sender<()>,
+    backlog: Backlog<Result<Change, ListenFailure>>,
+    /// The subscriptions are in place, and changes are delivered.
+    active: AtomicBool,
+    /// Never sent to. Its drop, with the listener, starts the unsubscribing.
+    _drop_signal: oneshot::Sender<()>,
 }
 
-/// Why it cannot be heard.
-pub(crate) struct Failure {
+/// Why a listener cannot listen.
+pub(crate) struct ListenFailure {
     pub(crate) error: Error,
-    /// Set if it was the way to the server.
+    /// Set if the connection failed, and a reconnect may help.
     pub(crate) loss: Option<CallLoss>,
 }
 
 impl ChangeListeners {
-    /// On a connection with room for as many calls.
-    pub(crate) fn new(calls: usize) -> Self {
-        Self { hearers: Arc::default(), subscribed: Arc::new(SubscribedResources::new(calls)) }
+    /// `max_calls`: how many calls the connection may have in flight.
+    pub(crate) fn new(max_calls: usize) -> Self {
+        Self { table: Arc::default(), subscribed: Arc::new(SubscribedResources::new(max_calls)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, ListenerTable> {
-        self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ChangeListenerTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, listener: &Arc<Listener>) {
-        let mut hearers = self.lock();
-        hearers.listeners.retain(|known| known.strong_count() > 0);
-        hearers.listeners.push(Arc::downgrade(listener));
-        if hearers.closed {
+    pub(crate) fn add(&self, listener: &Arc<ChangeListener>) {
+        let mut table = self.lock();
+        table.listeners.retain(|listener| listener.strong_count() > 0);
+        table.listeners.push(Arc::downgrade(listener));
+        if table.closed {
             listener.backlog.close();
         }
     }
 
-    /// Whether somebody wants to hear of a resource.
-    pub(crate) fn wants(&self, uri: &str) -> bool {
-        let hearers = self.lock();
-        let mut listeners = hearers.listeners.iter().filter_map(Weak::upgrade);
-        listeners.any(|known| known.filter.resource_subscriptions.iter().any(|wanted| wanted == uri))
+    /// Whether a listener has subscribed to this resource.
+    pub(crate) fn has_listener_for(&self, uri: &str) -> bool {
+        let table = self.lock();
+        let mut listeners = table.listeners.iter().filter_map(Weak::upgrade);
+        listeners.any(|listener| listener.filter.resource_subscriptions.iter().any(|wanted| wanted == uri))
     }
 
-    /// The server says something.
-    pub(crate) fn tell(&self, method: Method, params: &OwnedParams) {
-        let Some(change) = Change::read(method, params) else { return };
+    /// Delivers a notification to the listeners that want it.
+    pub(crate) fn deliver(&self, method: Method, params: &OwnedParams) {
+        let Some(change) = Change::from_notification(method, params) else { return };
         let bytes = params.text().len();
         for listener in self.lock().listeners.iter().filter_map(Weak::upgrade) {
-            // What changes before it listens is not told.
-            if change.is_wanted(&listener.filter) && listener.begun.load(Ordering::SeqCst) {
+            // `Change::Listening` comes before all other changes.
+            if change.matches(&listener.filter) && listener.active.load(Ordering::SeqCst) {
                 listener.backlog.push(Ok(change.clone()), bytes);
             }
         }
     }
 
-    /// There will be nothing more to hear.
+    /// Ends all listeners: the connection is closed.
     pub(crate) fn close(&self) {
-        let mut hearers = self.lock();
-        hearers.closed = true;
-        hearers.listeners.iter().filter_map(Weak::upgrade).for_each(|listener| listener.backlog.close());
+        let mut table = self.lock();
+        table.closed = true;
+        table.listeners.iter().filter_map(Weak::upgrade).for_each(|listener| listener.backlog.close());
     }
 }
 
-impl Listener {
-    /// One who wants to hear this, and what tells that it does not any more.
+impl ChangeListener {
+    /// A listener, and a receiver that completes, with an error, when the listener is dropped.
     pub(crate) fn new(filter: SubscriptionFilter) -> (Arc<Self>, oneshot::Receiver<()>) {
-        let (listening, gone) = oneshot::channel();
-        let backlog = Backlog::new(UNSEEN, UNSEEN_BYTES);
-        (Arc::new(Self { filter, backlog, begun: AtomicBool::new(false), _listening: listening }), gone)
+        let (sender, dropped) = oneshot::channel();
+        let backlog = Backlog::new(MAX_UNREAD, MAX_UNREAD_BYTES);
+        (Arc::new(Self { filter, backlog, active: AtomicBool::new(false), _drop_signal: sender }), dropped)
     }
 
-    /// It listens from here on.
-    pub(crate) fn begin(&self) {
-        self.begun.store(true, Ordering::SeqCst);
+    /// Delivers [`Change::Listening`], and all changes from now on.
+    pub(crate) fn activate(&self) {
+        self.active.store(true, Ordering::SeqCst);
         self.backlog.push(Ok(Change::Listening(self.filter.clone())), 0);
     }
 
-    /// It cannot listen.
-    pub(crate) fn fail(&self, failure: Failure) {
+    /// Ends the listener with an error.
+    pub(crate) fn fail(&self, failure: ListenFailure) {
         self.backlog.push(Err(failure), 0);
     }
 
-    /// The next change; `None` when there will be none.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, Failure>>> {
+    /// The next change; `None` when the connection is closed.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, ListenFailure>>> {
         self.backlog.poll(cx)
     }
 }

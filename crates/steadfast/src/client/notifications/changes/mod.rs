@@ -1,9 +1,9 @@
-//! What a server tells of its changes, as a stream, in every revision.
+//! The changes at a server, as a stream, in every revision.
 //!
-//! Since 2026-07-28 a client asks for it with `subscriptions/listen`, and each such request is a stream of its own. Before,
-//! a server tells every client of changes of its lists, and of resources that were subscribed to.
+//! Since 2026-07-28 a client sends `subscriptions/listen`, and the notifications of each such request are a stream. Up to
+//! 2025-11-25 a server notifies every client of changes to its lists, and of changes to the resources that it has subscribed to.
 //!
-//! On a client that comes back, a stream whose connection is lost begins again on the next one.
+//! On a client that reconnects, a stream whose connection is lost continues on the next one.
 
 mod listeners;
 mod subscribe;
@@ -27,33 +27,34 @@ use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, result_of};
 use crate::runtime::timeout::{sleep_until, unless};
 use crate::runtime::{CallOptions, PendingCall};
-use listeners::{Failure, Listener};
-use subscribe::hear;
+use listeners::{ChangeListener, ListenFailure};
+use subscribe::listen;
 
 pub(crate) use listeners::ChangeListeners;
 
-/// Something that has changed at the server.
+/// A change at the server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// The server tells of changes from here on: of these, which may be less than was asked for. Look once at what you
-    /// want to keep up with. It comes again when the connection was lost: what changed in between was not told.
+    /// The server sends notifications from now on, for this filter, which may be less than was requested. Changes before this are not
+    /// reported, so read the current state now. This is sent again after each reconnect, because changes in between are not
+    /// reported.
     Listening(SubscriptionFilter),
-    /// The list of tools.
+    /// The list of tools has changed.
     Tools,
-    /// The list of prompts.
+    /// The list of prompts has changed.
     Prompts,
-    /// The list of resources or of templates.
+    /// The list of resources or of resource templates has changed.
     Resources,
-    /// The resource at this URI.
+    /// The resource at this URI has changed.
     Resource(String),
-    /// A task.
+    /// The status of a task has changed.
     Task(Box<DetailedTask>),
 }
 
 impl Change {
-    /// What a notification says; `None` if it says something else.
-    fn read(method: Method, params: &OwnedParams) -> Option<Self> {
+    /// The change that a notification reports; `None` if it reports none.
+    fn from_notification(method: Method, params: &OwnedParams) -> Option<Self> {
         let text = params.text();
         match method {
             Method::SubscriptionAcknowledged => {
@@ -72,69 +73,70 @@ impl Change {
         }
     }
 
-    /// Whether somebody who asked for `filter` wants to hear it.
-    fn is_wanted(&self, filter: &SubscriptionFilter) -> bool {
+    /// Whether a listener with this filter wants the change.
+    fn matches(&self, filter: &SubscriptionFilter) -> bool {
         match self {
             Self::Listening(_) => true,
             Self::Tools => filter.tools(),
             Self::Prompts => filter.prompts(),
             Self::Resources => filter.resources(),
-            Self::Resource(uri) => filter.resource_subscriptions.iter().any(|of| is_part(uri, of)),
+            Self::Resource(uri) => filter.resource_subscriptions.iter().any(|resource| is_part_of(uri, resource)),
             Self::Task(task) => filter.task_ids.contains(&task.task.task_id),
         }
     }
 }
 
-/// Whether a URI is that of a resource, or of something below it: who subscribes to a folder may be told of its files.
-fn is_part(uri: &str, of: &str) -> bool {
-    let below = |rest: &str| rest.is_empty() || of.ends_with('/') || rest.starts_with(['/', '?', '#']);
-    uri.strip_prefix(of).is_some_and(below)
+/// Whether a URI is that of a resource or of a part of it: a server may notify the subscriber of a folder of changes to its files.
+fn is_part_of(uri: &str, resource: &str) -> bool {
+    let is_part = |rest: &str| rest.is_empty() || resource.ends_with('/') || rest.starts_with(['/', '?', '#']);
+    uri.strip_prefix(resource).is_some_and(is_part)
 }
 
-/// What a server tells of its changes: see [`Client::changes`]. Dropping it ends the subscription.
-#[must_use = "nothing is heard unless this is polled"]
+/// A stream of the changes at a server: see [`Client::changes`]. Dropping it ends the subscription.
+#[must_use = "streams do nothing unless polled"]
 pub struct Changes {
     client: Client,
     filter: SubscriptionFilter,
-    /// What is listened to, over what, and since when.
-    source: Source,
+    source: ChangeSource,
+    /// The connection of the source.
     live: Arc<LiveConnection>,
+    /// When the source was created.
     since: Moment,
-    /// It was said that the server tells of changes.
+    /// [`Change::Listening`] was sent on this connection.
     listening: bool,
-    /// How often in a row it was listened to in vain.
+    /// The failures to listen in a row.
     streak: FailureStreak,
 }
 
-enum Source {
-    /// A subscription of 2026-07-28.
-    Call(Box<PendingCall>),
-    /// What the server tells everyone.
-    Told(Arc<Listener>),
-    /// The connection was lost, and there will be another.
-    Returning(Pin<Box<dyn Future<Output = Result<Arc<LiveConnection>, Error>> + Send>>),
-    /// It could not begin.
+/// Where the changes come from.
+enum ChangeSource {
+    /// A `subscriptions/listen` in flight (since 2026-07-28).
+    Subscription(Box<PendingCall>),
+    /// The notifications that the server sends to every client (up to 2025-11-25).
+    Broadcast(Arc<ChangeListener>),
+    /// The connection was lost: waits for the next one.
+    Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<LiveConnection>, Error>> + Send>>),
+    /// The request could not be encoded.
     Failed(Error),
-    Over,
+    Ended,
 }
 
-/// What comes of a source.
-enum ChangeEvent {
+/// What a [`ChangeSource`] yields.
+enum SourceEvent {
     Change(Change),
-    /// Nothing of interest.
-    Nothing,
-    /// Another link.
-    Back(Arc<LiveConnection>),
-    /// It has ended: by itself, or because the way to the server was lost.
+    /// A notification that reports no change.
+    Ignored,
+    Reconnected(Arc<LiveConnection>),
+    /// The source has ended, with an error or without. With a loss if the connection failed.
     Ended(Option<Error>, Option<CallLoss>),
 }
 
 impl Client {
-    /// Listens to the server's changes.
+    /// Listens to changes at the server.
     ///
-    /// The first thing to come is [`Change::Listening`]: what was changed before is not told. It comes again when the
-    /// connection was lost and the client has come back. The stream ends when the server ends it or cannot be reached any
-    /// more, with an error if that is why. Who leaves more than a thousand changes unread loses the oldest.
+    /// The first item is [`Change::Listening`]; changes before it are not reported. It is sent again after each reconnect. The stream
+    /// ends when the server ends it, or with an error when the connection is lost for good. It holds at most 1,024 unread changes, and
+    /// drops the oldest beyond that.
     ///
     /// ```
     /// # use steadfast::{Client, SubscriptionFilter, client::Change};
@@ -155,9 +157,9 @@ impl Client {
     pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
         let live = self.inner.connection.live();
         let since = self.inner.runtime().now();
-        let (source, streak) = (Source::Over, FailureStreak::default());
+        let (source, streak) = (ChangeSource::Ended, FailureStreak::default());
         let mut changes = Changes { client: self.clone(), filter, source, live, since, listening: false, streak };
-        changes.begin();
+        changes.start();
         changes
     }
 }
@@ -168,80 +170,81 @@ impl Changes {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Listens on the link that there is.
-    fn begin(&mut self) {
+    /// Starts to listen on the current connection.
+    fn start(&mut self) {
         self.since = self.client.inner.runtime().now();
         self.listening = false;
         self.source = if self.live.peer.revision.is_stateless() {
-            self.listen().map_or_else(Source::Failed, |call| Source::Call(Box::new(call)))
+            self.send_listen().map_or_else(ChangeSource::Failed, |call| ChangeSource::Subscription(Box::new(call)))
         } else {
-            Source::Told(hear(&self.client, &self.live, self.filter.clone()))
+            ChangeSource::Broadcast(listen(&self.client, &self.live, self.filter.clone()))
         };
     }
 
-    fn listen(&self) -> Result<PendingCall, Error> {
+    fn send_listen(&self) -> Result<PendingCall, Error> {
         let params = SubscriptionParams::new(self.filter.clone());
         let decoration = &self.client.inner.connection.opener.decoration;
         let text = era::params_text(self.live.peer.revision, &params, decoration).map_err(Error::encode)?;
-        // It lasts as long as it is wanted.
+        // Without a timeout: the server responds when the subscription ends.
         Ok(PendingCall::new(&self.live.mailbox, Method::Listen, Some(text), CallOptions::default()))
     }
 
-    /// What is to be listened to after a loss: another link, if the client comes back and this was not in vain too often.
-    fn after(&mut self, loss: Option<CallLoss>) -> Option<Source> {
+    /// The source after a loss: the next connection, if the client reconnects and has attempts left.
+    fn source_after(&mut self, loss: Option<CallLoss>) -> Option<ChangeSource> {
         let (loss, connection) = (loss?, Arc::clone(&self.client.inner.connection));
         let runtime = Arc::clone(self.client.inner.runtime());
         let now = runtime.now();
-        self.streak.lost(now, now.since(self.since));
-        if self.streak.is_spent(connection.policy()) {
+        self.streak.record_loss(now, now.since(self.since));
+        if self.streak.is_exhausted(connection.policy()) {
             return None;
         }
-        // A link that is lost has the line wait; one that lives is not to be asked again and again.
-        let when = if loss.of == LossKind::Call { self.streak.next(connection.policy(), &*runtime) } else { now };
-        let failed = LostConnection { live: Arc::clone(&self.live), at: self.since, lost: loss.of };
-        Some(Source::Returning(Box::pin(async move {
-            // A line that is closed says so at once.
+        // `ReconnectingConnection` waits before it replaces a lost connection. If only the request was lost, this has to wait itself.
+        let when =
+            if loss.of == LossKind::Call { self.streak.next_attempt_at(connection.policy(), &*runtime) } else { now };
+        let lost = LostConnection { live: Arc::clone(&self.live), at: self.since, kind: loss.of };
+        Some(ChangeSource::Reconnecting(Box::pin(async move {
+            // If the client is closed, `replace` fails at once.
             unless(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
-            connection.another(failed).await
+            connection.replace(lost).await
         })))
     }
 }
 
-impl Source {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ChangeEvent> {
+impl ChangeSource {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SourceEvent> {
         Poll::Ready(match self {
-            Self::Call(call) => match std::task::ready!(call.poll_notice(cx)) {
-                Ok((method, params)) => match Change::read(method, &params) {
-                    Some(change) => ChangeEvent::Change(change),
-                    // Nothing that comes behind it would be told.
+            Self::Subscription(call) => match std::task::ready!(call.poll_notice(cx)) {
+                Ok((method, params)) => match Change::from_notification(method, &params) {
+                    Some(change) => SourceEvent::Change(change),
+                    // Without a `Change::Listening` all later changes would be withheld.
                     None if method == Method::SubscriptionAcknowledged => {
-                        let why = "it is not said what is listened to";
-                        ChangeEvent::Ended(Some(Error::unreadable(Method::Listen, why)), None)
+                        let why = "the acknowledgement of the subscription is malformed";
+                        SourceEvent::Ended(Some(Error::unreadable(Method::Listen, why)), None)
                     }
-                    None => ChangeEvent::Nothing,
+                    None => SourceEvent::Ignored,
                 },
-                Err(ending) => {
-                    let loss = CallLoss::of(&ending);
-                    ChangeEvent::Ended(result_of::<request::Listen>(ending).err(), loss)
+                Err(end) => {
+                    let loss = CallLoss::of(&end);
+                    SourceEvent::Ended(result_of::<request::Listen>(end).err(), loss)
                 }
             },
-            Self::Told(listener) => match std::task::ready!(listener.poll(cx)) {
-                Some(Ok(change)) => ChangeEvent::Change(change),
-                Some(Err(Failure { error, loss })) => ChangeEvent::Ended(Some(error), loss),
-                None => ChangeEvent::Ended(
+            Self::Broadcast(listener) => match std::task::ready!(listener.poll(cx)) {
+                Some(Ok(change)) => SourceEvent::Change(change),
+                Some(Err(ListenFailure { error, loss })) => SourceEvent::Ended(Some(error), loss),
+                None => SourceEvent::Ended(
                     Some(Error::closed(Outcome::Unknown)),
                     Some(CallLoss { sent: true, of: LossKind::Connection }),
                 ),
             },
-            Self::Returning(returning) => match std::task::ready!(returning.as_mut().poll(cx)) {
-                Ok(live) => ChangeEvent::Back(live),
-                Err(error) => ChangeEvent::Ended(Some(error), None),
+            Self::Reconnecting(connection) => match std::task::ready!(connection.as_mut().poll(cx)) {
+                Ok(live) => SourceEvent::Reconnected(live),
+                Err(error) => SourceEvent::Ended(Some(error), None),
             },
-            Self::Failed(_) => match std::mem::replace(self, Self::Over) {
-                Self::Failed(error) => ChangeEvent::Ended(Some(error), None),
-                _ => ChangeEvent::Ended(None, None),
+            Self::Failed(_) => match std::mem::replace(self, Self::Ended) {
+                Self::Failed(error) => SourceEvent::Ended(Some(error), None),
+                _ => SourceEvent::Ended(None, None),
             },
-            Self::Over => ChangeEvent::Ended(None, None),
+            Self::Ended => SourceEvent::Ended(None, None),
         })
     }
 }
@@ -253,23 +256,24 @@ impl Stream for Changes {
         let changes = &mut *self;
         loop {
             match std::task::ready!(changes.source.poll(cx)) {
-                ChangeEvent::Change(change) => {
+                SourceEvent::Change(change) => {
                     changes.listening |= matches!(change, Change::Listening(_));
-                    // A server may tell of changes before it has said of which: who looks then has not seen them all.
+                    // A server may send some changes before its acknowledgement, and not others: the early ones are withheld, and the
+                    // program reads the current state after the acknowledgement.
                     if changes.listening || mutant!(TellEarly) {
                         return Poll::Ready(Some(Ok(change)));
                     }
                 }
-                ChangeEvent::Nothing => {}
-                ChangeEvent::Back(live) => {
+                SourceEvent::Ignored => {}
+                SourceEvent::Reconnected(live) => {
                     changes.live = live;
-                    changes.begin();
+                    changes.start();
                 }
-                ChangeEvent::Ended(error, loss) => {
-                    let next = changes.after(loss);
-                    let over = next.is_none();
-                    changes.source = next.unwrap_or(Source::Over);
-                    if over {
+                SourceEvent::Ended(error, loss) => {
+                    let next = changes.source_after(loss);
+                    let ended = next.is_none();
+                    changes.source = next.unwrap_or(ChangeSource::Ended);
+                    if ended {
                         return Poll::Ready(error.map(Err));
                     }
                 }
@@ -289,10 +293,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_wants_to_hear_of_a_resource_hears_of_what_is_below_it_and_of_no_other() {
+    fn a_subscription_to_a_resource_covers_its_parts_and_no_other_resource() {
         let filter = SubscriptionFilter::new().with_resource_subscriptions(vec!["file:///log".to_owned()]);
-        let wanted = |uri: &str| Change::Resource(uri.to_owned()).is_wanted(&filter);
-        assert!(wanted("file:///log") && wanted("file:///log/today") && wanted("file:///log#end"));
-        assert!(!wanted("file:///logs") && !wanted("file:///"));
+        let matches = |uri: &str| Change::Resource(uri.to_owned()).matches(&filter);
+        assert!(matches("file:///log") && matches("file:///log/today") && matches("file:///log#end"));
+        assert!(!matches("file:///logs") && !matches("file:///"));
     }
 }

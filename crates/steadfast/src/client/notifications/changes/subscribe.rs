@@ -1,5 +1,5 @@
-//! Subscriptions of the older revisions: each resource is subscribed to, and taken back when nobody listens any more. They
-//! belong to their connection, and are never made on another.
+//! Resource subscriptions up to 2025-11-25: one `resources/subscribe` per resource, and one `resources/unsubscribe` when the last
+//! listener is dropped. Subscriptions belong to their connection.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,90 +9,91 @@ use steadfast_model::{ResourceParams, Revision, SubscriptionFilter, era};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
-use super::listeners::{ChangeListeners, Failure, Listener};
-use crate::client::connection::live::{LiveConnection, wait_until_audible};
-use crate::client::{Client, Inner};
+use super::listeners::{ChangeListener, ChangeListeners, ListenFailure};
+use crate::client::connection::live::{LiveConnection, wait_until_notifications_arrive};
+use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, result_of};
 use crate::runtime::timeout::{before, unless};
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
-/// How long the server may take for each.
-const SUBSCRIBING: Duration = Duration::from_secs(60);
+/// The timeout of `resources/subscribe`.
+const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the server may take for one that nobody waits for any more, and to take it back. Others may wait behind it.
-const TAKING_BACK: Duration = Duration::from_secs(10);
+/// The timeout of `resources/unsubscribe`, and of a `resources/subscribe` whose listener was dropped. Other listeners may wait for it.
+const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the server may take for the stream on which it tells of changes.
-const OPENING: Duration = Duration::from_secs(5);
+/// How long to wait for the HTTP stream on which the server sends notifications.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Begins to listen on a connection.
-pub(crate) fn hear(client: &Client, live: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<Listener> {
-    let (listener, gone) = Listener::new(filter);
-    live.told.add(&listener);
+/// Adds a listener to a connection, and spawns the task that subscribes for it.
+pub(crate) fn listen(client: &Client, live: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<ChangeListener> {
+    let (listener, dropped) = ChangeListener::new(filter);
+    live.change_listeners.add(&listener);
     let subscriptions = ResourceSubscriptions {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
-        told: live.told.clone(),
+        listeners: live.change_listeners.clone(),
         mailbox: Arc::clone(&live.mailbox),
-        audible: live.audible(),
+        receives_notifications: live.receives_notifications(),
         revision: live.peer.revision,
-        gone: NoListeners { listening: gone, said: false },
+        listener_dropped: DropSignal { receiver: dropped, received: false },
     };
     let filter = listener.filter.clone();
-    client.inner.runtime().spawn(Box::pin(subscriptions.keep(Arc::downgrade(&listener), filter)));
+    client.inner.runtime().spawn(Box::pin(subscriptions.run(Arc::downgrade(&listener), filter)));
     listener
 }
 
-/// It keeps nothing open: what nobody has any more ends, whatever the server is still to be told.
+/// The subscriptions of one listener. It keeps neither the client nor the connection open.
 struct ResourceSubscriptions {
-    /// Never held while something is waited for: the last client ends all of this.
-    client: Weak<Inner>,
+    /// Never upgraded across an await: dropping the last `Client` has to close the connection.
+    client: Weak<ClientInner>,
     runtime: Arc<dyn Runtime>,
-    told: ChangeListeners,
+    listeners: ChangeListeners,
     mailbox: Arc<Mailbox>,
-    audible: watch::Receiver<bool>,
+    receives_notifications: watch::Receiver<bool>,
     revision: Revision,
-    gone: NoListeners,
+    listener_dropped: DropSignal,
 }
 
-/// Tells when nobody listens any more.
-struct NoListeners {
-    listening: oneshot::Receiver<()>,
-    said: bool,
+/// Completes when the listener is dropped, any number of times.
+struct DropSignal {
+    receiver: oneshot::Receiver<()>,
+    received: bool,
 }
 
-impl NoListeners {
+impl DropSignal {
     async fn wait(&mut self) {
-        if !self.said {
-            // Nothing is ever sent: that it is dropped says so.
-            let _ = (&mut self.listening).await;
-            self.said = true;
+        if !self.received {
+            // Nothing is ever sent: the drop of the sender is the signal.
+            let _ = (&mut self.receiver).await;
+            self.received = true;
         }
     }
 }
 
 impl ResourceSubscriptions {
-    /// Makes them, says so, and takes them back when nobody listens any more, also while they are being made.
-    async fn keep(mut self, listener: Weak<Listener>, filter: SubscriptionFilter) {
-        if let Some(made) = self.make(&filter).await {
+    /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while subscribing.
+    async fn run(mut self, listener: Weak<ChangeListener>, filter: SubscriptionFilter) {
+        if let Some(result) = self.subscribe_all(&filter).await {
             if let Some(listener) = listener.upgrade() {
-                match made {
-                    Ok(()) => listener.begin(),
+                match result {
+                    Ok(()) => listener.activate(),
                     Err(failure) => listener.fail(failure),
                 }
             }
-            self.gone.wait().await;
+            self.listener_dropped.wait().await;
         }
-        self.take_back(&filter).await;
+        self.unsubscribe_all(&filter).await;
     }
 
-    /// `None` if nobody listens any more.
-    async fn make(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), Failure>> {
-        // What the server tells before its stream is open may be lost. Some say nothing of it before there is something to tell.
-        let opening =
-            before(&*self.runtime, Some(self.runtime.now() + OPENING), wait_until_audible(self.audible.clone()));
-        unless(self.gone.wait(), opening).await?;
+    /// `None` if the listener was dropped.
+    async fn subscribe_all(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), ListenFailure>> {
+        // A notification that the server sends before its stream is open may be lost. After a while this subscribes all the same:
+        // some servers send no response headers before the first notification.
+        let stream_open = wait_until_notifications_arrive(self.receives_notifications.clone());
+        let opening = before(&*self.runtime, Some(self.runtime.now() + STREAM_TIMEOUT), stream_open);
+        unless(self.listener_dropped.wait(), opening).await?;
         for uri in &filter.resource_subscriptions {
             if let Err(failure) = self.subscribe(uri).await? {
                 return Some(Err(failure));
@@ -101,48 +102,49 @@ impl ResourceSubscriptions {
         Some(Ok(()))
     }
 
-    /// `None` if nobody listens any more. What is under way then is waited for, for a while: it is not to arrive behind what takes it
-    /// back.
-    async fn subscribe(&mut self, uri: &str) -> Option<Result<(), Failure>> {
-        let mut turn = unless(self.gone.wait(), self.told.subscribed.turn(uri)).await?;
-        let mut call = match self.ask::<request::Subscribe>(uri, SUBSCRIBING) {
+    /// `None` if the listener was dropped. A request that is in flight then is awaited for a while: it must not reach the server
+    /// after the `resources/unsubscribe`.
+    async fn subscribe(&mut self, uri: &str) -> Option<Result<(), ListenFailure>> {
+        let mut subscribed = unless(self.listener_dropped.wait(), self.listeners.subscribed.lock(uri)).await?;
+        let mut call = match self.send::<request::Subscribe>(uri, SUBSCRIBE_TIMEOUT) {
             Ok(call) => call,
-            Err(error) => return Some(Err(Failure { error, loss: None })),
+            Err(error) => return Some(Err(ListenFailure { error, loss: None })),
         };
-        let told_before = std::mem::replace(&mut *turn, true);
-        let Some(ending) = unless(self.gone.wait(), &mut call).await else {
-            let _ = before(&*self.runtime, Some(self.runtime.now() + TAKING_BACK), call).await;
+        let was_subscribed = std::mem::replace(&mut *subscribed, true);
+        let Some(end) = unless(self.listener_dropped.wait(), &mut call).await else {
+            let _ = before(&*self.runtime, Some(self.runtime.now() + UNSUBSCRIBE_TIMEOUT), call).await;
             return None;
         };
-        let loss = CallLoss::of(&ending);
-        Some(result_of::<request::Subscribe>(ending).map(drop).map_err(|error| {
-            // What was lost on the way back is there all the same.
+        let loss = CallLoss::of(&end);
+        Some(result_of::<request::Subscribe>(end).map(drop).map_err(|error| {
+            // If the request was sent, the server may have subscribed although the response was lost.
             if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) || mutant!(ForgetLostSubscriptions) {
-                *turn = told_before;
+                *subscribed = was_subscribed;
             }
-            Failure { error, loss }
+            ListenFailure { error, loss }
         }))
     }
 
-    async fn take_back(self, filter: &SubscriptionFilter) {
+    /// Unsubscribes from the resources that no other listener has subscribed to.
+    async fn unsubscribe_all(self, filter: &SubscriptionFilter) {
         for uri in &filter.resource_subscriptions {
-            let mut turn = self.told.subscribed.turn(uri).await;
-            // Others may still want to hear of it. If the server cannot be told, it tells for nothing.
-            if *turn && !self.told.wants(uri) {
-                let room = self.told.subscribed.room_to_unsubscribe();
-                let _room = if mutant!(UnsubscribeWithoutRoom) { None } else { room.await };
+            let mut subscribed = self.listeners.subscribed.lock(uri).await;
+            if *subscribed && !self.listeners.has_listener_for(uri) {
+                let permit = self.listeners.subscribed.unsubscribe_permit();
+                let _permit = if mutant!(UnsubscribeWithoutRoom) { None } else { permit.await };
                 let holding = mutant!(HoldWhileUnsubscribing);
                 let _held = holding.then(|| self.client.upgrade());
-                let time = if holding { SUBSCRIBING } else { TAKING_BACK };
-                if let Ok(call) = self.ask::<request::Unsubscribe>(uri, time) {
-                    let ending = result_of::<request::Unsubscribe>(call.await);
-                    *turn = ending.is_err_and(|error| error.outcome() == Outcome::NotSent);
+                let timeout = if holding { SUBSCRIBE_TIMEOUT } else { UNSUBSCRIBE_TIMEOUT };
+                // If this fails, the server sends notifications that no listener wants.
+                if let Ok(call) = self.send::<request::Unsubscribe>(uri, timeout) {
+                    let result = result_of::<request::Unsubscribe>(call.await);
+                    *subscribed = result.is_err_and(|error| error.outcome() == Outcome::NotSent);
                 }
             }
         }
     }
 
-    fn ask<R: Request<Params = ResourceParams>>(&self, uri: &str, timeout: Duration) -> Result<PendingCall, Error> {
+    fn send<R: Request<Params = ResourceParams>>(&self, uri: &str, timeout: Duration) -> Result<PendingCall, Error> {
         let Some(client) = self.client.upgrade() else {
             return Err(Error::closed(Outcome::NotSent));
         };

@@ -1,48 +1,51 @@
-//! Which resources a server of the older revisions may tell of, on one connection, and whose turn it is to change that.
+//! The resources that the server of one connection may send notifications about (up to 2025-11-25), each with a lock.
 //!
-//! Over HTTP requests overtake each other. If one that takes a subscription back arrives behind one that makes it again, whoever
-//! made it hears nothing (L9). So there is one at a time for each resource, from when it is decided what to ask until the
-//! server has answered.
+//! Over HTTP, requests overtake each other. If an unsubscribe reached the server after a later subscribe, the new subscriber would
+//! get no notifications (L9). So there is one request at a time for each resource: its lock is held from the decision to send one
+//! until the server has responded.
 //!
-//! Those that take something back also wait for each other when there are as many as the connection has room for: to be refused
-//! for want of room would leave the subscription on the server (L5).
+//! The number of unsubscribe requests in flight is limited to the number of calls that the connection allows: if one were refused
+//! for that limit, the subscription would remain on the server (L5).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
-/// The resources of one connection.
+/// See the [module](self).
 pub(crate) struct SubscribedResources {
-    resources: Mutex<BTreeMap<String, Resource>>,
+    resources: Mutex<BTreeMap<String, ResourceState>>,
     /// One permit for each request to unsubscribe that may be in flight.
-    unsubscribing: Semaphore,
+    unsubscribe_permits: Semaphore,
 }
 
-type Resource = Arc<tokio::sync::Mutex<bool>>;
+/// True if the server may send notifications about the resource.
+type ResourceState = Arc<tokio::sync::Mutex<bool>>;
 
-/// The turn of whoever holds it with one resource: true if the server may tell of it.
-pub(crate) type SubscriptionTurn = OwnedMutexGuard<bool>;
+/// The lock of one [`ResourceState`].
+pub(crate) type SubscriptionLock = OwnedMutexGuard<bool>;
 
 impl SubscribedResources {
-    /// With room for as many requests to unsubscribe at a time.
-    pub(crate) fn new(room: usize) -> Self {
-        let unsubscribing = Semaphore::new(room.clamp(1, Semaphore::MAX_PERMITS));
-        Self { resources: Mutex::default(), unsubscribing }
+    /// `max_unsubscribes`: how many requests to unsubscribe may be in flight.
+    pub(crate) fn new(max_unsubscribes: usize) -> Self {
+        let unsubscribe_permits = Semaphore::new(max_unsubscribes.clamp(1, Semaphore::MAX_PERMITS));
+        Self { resources: Mutex::default(), unsubscribe_permits }
     }
 
-    /// Waits for room for another request to unsubscribe, in the order in which it is asked for.
-    pub(crate) async fn room_to_unsubscribe(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.unsubscribing.acquire().await.ok()
+    /// Waits for a permit to send a request to unsubscribe. Permits are given in the order of the calls.
+    pub(crate) async fn unsubscribe_permit(&self) -> Option<SemaphorePermit<'_>> {
+        // Never an error: the semaphore is never closed.
+        self.unsubscribe_permits.acquire().await.ok()
     }
 
-    /// Waits for a turn with a resource, in the order in which they are asked for.
-    pub(crate) async fn turn(&self, uri: &str) -> SubscriptionTurn {
+    /// Locks a resource. Locks are given in the order of the calls.
+    pub(crate) async fn lock(&self, uri: &str) -> SubscriptionLock {
         let resource = {
             let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody is at, and that the server does not tell of, are as if they had never been.
-            resources.retain(|_, known| Arc::strong_count(known) > 1 || known.try_lock().is_ok_and(|has| *has));
+            // Resources that are neither locked nor subscribed to are removed.
+            resources.retain(|_, resource| {
+                Arc::strong_count(resource) > 1 || resource.try_lock().is_ok_and(|subscribed| *subscribed)
+            });
             Arc::clone(resources.entry(uri.to_owned()).or_default())
         };
         resource.lock_owned().await
@@ -54,26 +57,26 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_has_its_turn_at_a_time_and_in_order() {
+    async fn locks_of_one_resource_are_given_one_at_a_time_and_in_order() {
         let subscribed = SubscribedResources::new(1);
-        let mut first = subscribed.turn("a:1").await;
+        let mut first = subscribed.lock("a:1").await;
         *first = true;
-        let mut second = Box::pin(subscribed.turn("a:1"));
+        let mut second = Box::pin(subscribed.lock("a:1"));
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(second.as_mut().poll(&mut cx).is_pending());
-        assert!(!*subscribed.turn("a:2").await, "another resource is nobody's concern");
+        assert!(!*subscribed.lock("a:2").await, "another resource has a lock of its own");
         drop(first);
-        assert!(*second.await, "what the first has done is known");
+        assert!(*second.await, "the second holder sees the value of the first");
     }
 
     #[tokio::test]
-    async fn what_nobody_subscribes_to_is_forgotten() {
+    async fn resources_without_a_subscription_are_removed() {
         let subscribed = SubscribedResources::new(1);
-        *subscribed.turn("kept").await = true;
+        *subscribed.lock("subscribed").await = true;
         for number in 0..100 {
-            *subscribed.turn(&number.to_string()).await = false;
+            *subscribed.lock(&number.to_string()).await = false;
         }
-        drop(subscribed.turn("kept").await);
-        assert_eq!(subscribed.resources.lock().unwrap().keys().collect::<Vec<_>>(), ["kept"]);
+        drop(subscribed.lock("subscribed").await);
+        assert_eq!(subscribed.resources.lock().unwrap().keys().collect::<Vec<_>>(), ["subscribed"]);
     }
 }

@@ -67,7 +67,7 @@ async fn an_input_request_without_a_handler_ends_the_call_and_is_named() {
     let client = connecting.capabilities(everything()).await.unwrap();
     let error = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-    assert!(error.to_string().contains("elicitation/create under `name`"), "{error}");
+    assert!(error.to_string().contains("`name` (elicitation/create)"), "{error}");
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn the_number_of_concurrent_input_handlers_is_bounded() {
         assert_eq!(put.load(Ordering::SeqCst), if answered { asked } else { 0 });
         if let Err(error) = ended {
             assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-            assert!(error.to_string().contains("65 questions at once"), "{error}");
+            assert!(error.to_string().contains("65 input requests at once"), "{error}");
             assert_eq!(error.fault(), Fault::Peer);
         }
     }
@@ -230,7 +230,7 @@ async fn a_call_that_waits_for_input_reports_that_this_client_was_closed() {
     let (ended, ()) = soon(async { tokio::join!(call, client.close()) }).await;
     let error = ended.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
-    assert_eq!(error.to_string(), "this client was closed");
+    assert_eq!(error.to_string(), "the client was closed");
 }
 
 #[tokio::test]
@@ -299,7 +299,7 @@ async fn the_number_of_rounds_of_a_call_is_bounded() {
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
     assert_eq!(error.fault(), Fault::Peer);
     // All of its hundred questions were answered, and not the one after them.
-    assert_eq!(error.to_string(), "the server has asked back 100 times, and asks again");
+    assert_eq!(error.to_string(), "the server asked for input more than 100 times");
     assert_eq!(requests.lock().unwrap().len(), 101);
 }
 

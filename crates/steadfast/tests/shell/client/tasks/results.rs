@@ -280,7 +280,7 @@ async fn the_number_of_input_requests_of_a_task_is_bounded() {
     let client = connecting.capabilities(capabilities()).on_roots(roots).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-    assert!(error.to_string().contains("1000 questions"), "{error}");
+    assert!(error.to_string().contains("1000 input requests"), "{error}");
     until_it_was_asked(&requests, "tasks/cancel").await;
     let requests = requests.lock().unwrap();
     let updates = requests.iter().filter(|request| request["method"] == "tasks/update");

@@ -1,0 +1,103 @@
+//! One client's view of a [`ResponseCache`], which it may share with other clients.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use steadfast_model::{Cache, CacheScope, Method};
+use steadfast_proto::Moment;
+
+use super::credentials::CredentialScope;
+use super::key::{Invalidation, RequestKey};
+use super::responses::{PendingFetch, ResponseCache};
+
+/// See the [module](self).
+pub(crate) struct CacheView {
+    cache: ResponseCache,
+    scope: CredentialScope,
+    /// The lists of which a page was private: then the whole list is.
+    private_lists: Mutex<BTreeSet<Method>>,
+    closed: AtomicBool,
+}
+
+impl CacheView {
+    pub(crate) fn new(cache: ResponseCache) -> Self {
+        Self { cache, scope: CredentialScope::new(), private_lists: Mutex::default(), closed: AtomicBool::new(false) }
+    }
+
+    /// The cached response, if it is fresh. A closed client finds nothing; other clients that share the cache still do.
+    pub(crate) fn find(&self, request: RequestKey, now: Moment) -> Option<Arc<str>> {
+        if self.closed.load(Ordering::SeqCst) {
+            return None;
+        }
+        self.cache.find(&Arc::new(request), self.scope.id(), now)
+    }
+
+    /// Registers a request that is sent now, and whose response may be cached.
+    pub(crate) fn begin_fetch(&self, request: RequestKey, now: Moment) -> PendingFetch {
+        self.cache.begin_fetch(Arc::new(request), self.scope.id(), now)
+    }
+
+    /// Stores a response with the time to live and the scope that the server gave it.
+    pub(crate) fn store(&self, fetch: &PendingFetch, text: &str, policy: Cache) {
+        let policy = Cache::new(policy.ttl_ms, self.effective_scope(fetch.request(), policy.scope));
+        let same_credentials = fetch.scope_id() == self.scope.id();
+        // If the credentials have changed since the request was sent, it is not known to which a private response belongs.
+        if same_credentials || policy.scope == CacheScope::Public {
+            fetch.store(text, policy);
+        }
+    }
+
+    /// Removes the responses that a change has made stale.
+    pub(crate) fn invalidate(&self, change: &Invalidation) {
+        self.cache.invalidate(|request| change.affects(request));
+    }
+
+    /// Removes all pages of a list: they do not belong together any more. Returns whether there were any.
+    pub(crate) fn remove_pages(&self, method: Method) -> bool {
+        self.cache.invalidate(|request| request.method == method) > 0
+    }
+
+    /// Removes all responses.
+    pub(crate) fn clear(&self) {
+        self.cache.clear();
+    }
+
+    /// A request is sent with these credentials. If they have changed, the private responses of the old ones are removed.
+    pub(crate) fn set_credentials<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) {
+        if let Some(old_id) = self.scope.update(credentials) {
+            self.cache.remove_private(old_id);
+        }
+    }
+
+    /// From now on this client finds nothing.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// All pages of a list have one scope. If a server sends both, the list is private.
+    fn effective_scope(&self, request: &RequestKey, scope: CacheScope) -> CacheScope {
+        let mut private = self.private_lists.lock().unwrap_or_else(PoisonError::into_inner);
+        match (scope, request.has_cursor()) {
+            (CacheScope::Public, true) if private.contains(&request.method) => CacheScope::Private,
+            (CacheScope::Public, _) => {
+                private.remove(&request.method);
+                CacheScope::Public
+            }
+            (CacheScope::Private, has_cursor) => {
+                private.insert(request.method);
+                if has_cursor {
+                    self.cache.remove_public(request.method);
+                }
+                CacheScope::Private
+            }
+        }
+    }
+}
+
+/// Removes the private responses of the client.
+impl Drop for CacheView {
+    fn drop(&mut self) {
+        self.cache.remove_private(self.scope.id());
+    }
+}

@@ -1,0 +1,101 @@
+//! The input requests of a server, answered by the client's handlers. Since 2026-07-28 a server sends them in place of a result.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use serde_json::Value;
+use steadfast_model::{InputRequest, InputRequests, InputResponses, JsonObject, Method, Revision};
+
+use super::{EncodedResult, Handlers, ResultFuture};
+use crate::error::Error;
+use crate::runtime::poll_quietly;
+
+/// The most input requests of one result: a handler runs for each, and each may show a dialog to the user.
+const MAX_REQUESTS: usize = 64;
+
+/// Input requests whose handlers run, all at the same time: a future of their responses. If one handler fails, this ends with that
+/// error and the others are dropped.
+pub(crate) struct PendingInput(Vec<InputEntry>);
+
+struct InputEntry {
+    key: String,
+    method: Method,
+    state: InputState,
+}
+
+enum InputState {
+    Running(ResultFuture),
+    Done(Value),
+}
+
+impl PendingInput {
+    /// Starts the handlers. If there are too many requests, no handler is started.
+    pub(crate) fn start(handlers: &Handlers, requests: InputRequests) -> Result<Self, Error> {
+        let count = requests.len();
+        if count > MAX_REQUESTS {
+            let message = format!("the server sent {count} input requests at once, the limit is {MAX_REQUESTS}");
+            return Err(Error::unanswerable(message));
+        }
+        let entries = requests.into_iter().map(|(key, request)| InputEntry::start(handlers, key, &request));
+        entries.collect::<Result<_, _>>().map(Self)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Future for PendingInput {
+    type Output = Result<InputResponses, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut pending = false;
+        for entry in &mut self.0 {
+            let InputState::Running(future) = &mut entry.state else { continue };
+            let encoded = match poll_quietly(future.as_mut(), cx) {
+                Ok(Poll::Pending) => {
+                    pending = true;
+                    continue;
+                }
+                Ok(Poll::Ready(encoded)) => encoded,
+                Err(_) => Err(Error::internal("the handler failed unexpectedly")),
+            };
+            match entry.decode(encoded) {
+                Ok(value) => entry.state = InputState::Done(value),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        if pending {
+            return Poll::Pending;
+        }
+        let mut responses = InputResponses::new();
+        for entry in self.0.drain(..) {
+            if let InputState::Done(value) = entry.state {
+                responses.0.insert(entry.key, value);
+            }
+        }
+        Poll::Ready(Ok(responses))
+    }
+}
+
+impl InputEntry {
+    fn start(handlers: &Handlers, key: String, request: &InputRequest) -> Result<Self, Error> {
+        let method = request.method();
+        let request: JsonObject =
+            serde_json::to_value(request).and_then(serde_json::from_value).map_err(Error::encode)?;
+        let params = request.get("params").map_or_else(|| "{}".to_owned(), Value::to_string);
+        let Some(future) = handlers.handle(method, &params, Revision::LATEST) else {
+            let message = format!("the client has no handler for the input request `{key}` ({method})");
+            return Err(Error::unanswered(message));
+        };
+        Ok(Self { key, method, state: InputState::Running(future) })
+    }
+
+    fn decode(&self, encoded: EncodedResult) -> Result<Value, Error> {
+        let Self { key, method, .. } = self;
+        let failed = |error| {
+            Error::unanswered(format!("the handler for the input request `{key}` ({method}) failed")).with_source(error)
+        };
+        serde_json::from_slice(&encoded.map_err(failed)?).map_err(Error::encode)
+    }
+}
