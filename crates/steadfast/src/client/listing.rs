@@ -145,7 +145,10 @@ impl<R: Listing> Items<R> {
         while let Some(item) = self.next().await {
             match item {
                 Ok(_) if self.bytes > MOST_BYTES => {
-                    return Err(Error::endless(format!("the list of {} has more than {MOST_BYTES} bytes", R::METHOD)));
+                    return Err(Error::endless_list(format!(
+                        "the list of {} has more than {MOST_BYTES} bytes",
+                        R::METHOD
+                    )));
                 }
                 Ok(item) => items.push(item),
                 Err(error) if !self.fresh && self.forget_pages(&error) => {
@@ -179,7 +182,7 @@ impl<R: Listing> Items<R> {
         self.fetched = items.into();
         self.pages += 1;
         if cursor.is_some() && self.pages == MOST_PAGES {
-            return Err(Error::endless(format!("the list of {} has more than {MOST_PAGES} pages", R::METHOD)));
+            return Err(Error::endless_list(format!("the list of {} has more than {MOST_PAGES} pages", R::METHOD)));
         }
         self.next = cursor.map(|cursor| PaginatedParams::new().with_cursor(cursor));
         Ok(())

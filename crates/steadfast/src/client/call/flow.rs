@@ -296,7 +296,7 @@ impl<R: Request> CallFlow<R> {
                 let error = self.with_what_is_known(error);
                 let exit_reason = self.client.inner.connection.obituary_of(&self.live);
                 let exit_reason = self.limits.during(error.outcome(), exit_reason).await.ok().flatten();
-                return Err(error.explained_by(exit_reason));
+                return Err(error.with_exit_reason(exit_reason));
             }
         }
         let request = self.request().map_err(|error| self.with_what_is_known(error))?;
@@ -327,8 +327,8 @@ impl WaitLimits {
         let open = unless(self.connection.wait_until_closing(), bounded);
         match unless(self.canceller.cancelled(), open).await {
             Some(Some(Some(done))) => Ok(done),
-            Some(Some(None)) => Err(Error::timed_out(known).saying("the total time of the call was up")),
-            Some(None) => Err(Error::closed(known).saying("this client was closed")),
+            Some(Some(None)) => Err(Error::timed_out(known).with_message("the total time of the call was up")),
+            Some(None) => Err(Error::closed(known).with_message("this client was closed")),
             None => Err(Error::cancelled(known)),
         }
     }

@@ -83,7 +83,7 @@ impl Opener {
         let mut known = known;
         loop {
             let carrier = before(&*self.runtime, Some(deadline), self.connector.open()).await;
-            let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
+            let carrier = carrier.ok_or_else(|| Error::open_timed_out(self.timeout))?.map_err(unsent)?;
             let driven = DrivenConnection::begin(self, carrier, apart).map_err(unsent)?;
             begun(driven.closed());
             let error = match self.greet(&driven.mailbox, known, deadline).await {
@@ -119,9 +119,9 @@ impl Opener {
         driven.shut_down();
         wait_until_closed(driven.closed()).await;
         if error.kind() == ErrorKind::TimedOut {
-            return Error::not_opened_within(self.timeout);
+            return Error::open_timed_out(self.timeout);
         }
-        error.of_opening().explained_by(driven.exit_reason(&*self.runtime).await)
+        error.into_open_error().with_exit_reason(driven.exit_reason(&*self.runtime).await)
     }
 
     /// Who the client is.

@@ -89,7 +89,7 @@ impl ReconnectingConnection {
         let returned = returned.wait_for(Option::is_some).await;
         // Whoever comes back says how it went, whatever happens to it.
         let returned = returned.ok().and_then(|returned| returned.clone());
-        returned.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::unreachable)
+        returned.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::reconnect_failed)
     }
 
     /// The link, if there is one already; or where to wait for it.
