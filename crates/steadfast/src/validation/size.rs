@@ -1,26 +1,26 @@
-//! How large a value is, and how often it may be looked at.
+//! The size of a value, and how many times a check may visit its parts.
 
 use serde_json::Value;
 
 pub(super) struct Size {
     /// Levels of nesting; a number has one.
     pub(super) levels: usize,
-    /// How often its parts are looked at, if each level is reached in so many ways from the one above.
-    pub(super) looks: usize,
+    /// How many times its parts are visited, if each level is reached by `branching` paths from the one above.
+    pub(super) visits: usize,
 }
 
 impl Size {
-    /// Goes over the value. Never recurses.
-    pub(super) fn of(value: &Value, ways: usize) -> Self {
-        let mut size = Self { levels: 0, looks: 0 };
-        let mut left = vec![(value, 1, 1_usize)];
-        while let Some((value, level, looks)) = left.pop() {
+    /// Measures the value. Never recurses.
+    pub(super) fn of(value: &Value, branching: usize) -> Self {
+        let mut size = Self { levels: 0, visits: 0 };
+        let mut remaining = vec![(value, 1, 1_usize)];
+        while let Some((value, level, visits)) = remaining.pop() {
             size.levels = size.levels.max(level);
-            size.looks = size.looks.saturating_add(looks);
-            let (level, looks) = (level + 1, looks.saturating_mul(ways));
+            size.visits = size.visits.saturating_add(visits);
+            let (level, visits) = (level + 1, visits.saturating_mul(branching));
             match value {
-                Value::Object(members) => left.extend(members.values().map(|inner| (inner, level, looks))),
-                Value::Array(elements) => left.extend(elements.iter().map(|inner| (inner, level, looks))),
+                Value::Object(members) => remaining.extend(members.values().map(|inner| (inner, level, visits))),
+                Value::Array(elements) => remaining.extend(elements.iter().map(|inner| (inner, level, visits))),
                 _ => {}
             }
         }
