@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_the_peers_error_is_not_passed_on() {
+    fn the_code_of_a_refusal_is_not_passed_on() {
         let error = Error::refused("roots/list", ErrorObject::method_not_found("roots/list"));
         assert_eq!(error.object().code, code::INTERNAL_ERROR);
         assert_eq!(error.refusal().map(|object| object.code), Some(code::METHOD_NOT_FOUND));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn local_errors_do_not_use_reserved_codes() {
+    fn codes_of_our_own_conditions_stay_out_of_the_reserved_range() {
         for error in [
             Error::closed(Outcome::Unknown),
             Error::timed_out(Outcome::Unknown),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_is_the_fault_of_somebody() {
+    fn every_error_has_a_fault() {
         assert_eq!(Error::invalid_params("x").fault(), Fault::Peer);
         assert_eq!(Error::internal("x").fault(), Fault::Local);
         assert_eq!(Error::closed(Outcome::Unknown).fault(), Fault::Environment);

@@ -1,4 +1,4 @@
-//! How a server is put together.
+//! The builder of a server.
 
 use std::panic::Location;
 
@@ -15,12 +15,12 @@ use super::tool::Tool;
 use super::{IntoServer, Item, Parts, Profile, Server};
 use crate::error::Error;
 
-/// How many items a page of a list has unless told. Few servers have more, and few clients ask for a second page.
+/// The default number of items in a page of a list. Few servers have more, and few clients fetch a second page.
 const PAGE_SIZE: usize = 1000;
 
-/// A server in the making: see [`Server::builder`].
+/// Builds a [`Server`]: see [`Server::builder`].
 #[derive(Debug, Clone)]
-#[must_use = "a server is made by `build`"]
+#[must_use = "call `build` to get the server"]
 pub struct ServerBuilder {
     profile: Profile,
     parts: Parts,
@@ -44,19 +44,19 @@ impl ServerBuilder {
         Self { profile, parts: Parts::default() }
     }
 
-    /// The name that people see.
+    /// The name to display to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.profile.info.title = Some(title.into());
         self
     }
 
-    /// What the server is, in a sentence for people.
+    /// A one-sentence description of the server, for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.profile.info.description = Some(description.into());
         self
     }
 
-    /// Adds a picture.
+    /// Adds an icon.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.profile.info.icons.push(icon);
         self
@@ -74,7 +74,8 @@ impl ServerBuilder {
         self
     }
 
-    /// How long clients may keep lists, and who may be given the copy (since 2026-07-28). Not at all by default.
+    /// How long clients may cache lists, and whether the cache may be shared between users (since 2026-07-28). No
+    /// caching by default.
     ///
     /// ```
     /// use steadfast::{Cache, CacheScope, Server};
@@ -85,26 +86,27 @@ impl ServerBuilder {
         self
     }
 
-    /// How many items a page of a list has: 1000 unless told. Clients ask for the next page with the cursor of the last.
+    /// The number of items in a page of a list, 1000 by default. Clients fetch the next page with the cursor of the
+    /// last.
     pub fn page_size(mut self, items: usize) -> Self {
         self.profile.page_size = items;
         self
     }
 
-    /// How much each connection may hold, and how long it may take.
+    /// The memory and time limits of each connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.profile.limits = limits;
         self
     }
 
-    /// How it keeps the tasks that its tools run as.
+    /// Where and how long tasks are stored.
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
         self.profile.tasks = settings;
         self
     }
 
-    /// The keys that seal what clients carry for the server between the rounds of a request (since 2026-07-28). Made anew
-    /// for each server unless told.
+    /// The keys that seal the state that clients carry between the rounds of a request (since 2026-07-28). A random key
+    /// by default.
     pub fn state_keys(mut self, keys: StateKeys) -> Self {
         self.profile.state_keys = keys;
         self
@@ -146,7 +148,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a resource template. A URI that follows several is read by the first.
+    /// Adds a resource template. If a URI matches several templates, the first one is used.
     pub fn resource_template(mut self, template: ResourceTemplate) -> Self {
         self.parts.resource_templates.push(template);
         self
@@ -158,22 +160,23 @@ impl ServerBuilder {
         self
     }
 
-    /// Declares prompts, and that their arguments are completed, to clients although there are none yet: they may come at
-    /// run time. A server that has some declares them by itself.
+    /// Declares prompts and the completion of their arguments to clients, even if there are no prompts yet: they may be
+    /// added at run time. A server that has prompts declares them without this.
     pub fn expect_prompts(mut self) -> Self {
         self.profile.expects_prompts = true;
         self
     }
 
-    /// Declares resources, and that variables of templates are completed, to clients although there are none yet: they may
-    /// come at run time. A server that has some declares them by itself.
+    /// Declares resources and the completion of template variables to clients, even if there are no resources yet: they
+    /// may be added at run time. A server that has resources declares them without this.
     pub fn expect_resources(mut self) -> Self {
         self.profile.expects_resources = true;
         self
     }
 
-    /// Declares an extension of the protocol to clients, with its settings. Its name says whose it is, as in
-    /// `com.example/colours`. What it means is up to the tools and resources of the server. Tasks declare themselves.
+    /// Declares an extension of the protocol to clients, with its settings. The name starts with a prefix of its owner,
+    /// as in `com.example/colours`. The tools and resources of the server implement it. The extension for tasks is
+    /// declared automatically.
     ///
     /// ```
     /// use steadfast::{JsonObject, Server};
@@ -187,23 +190,23 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes the server.
+    /// Builds the server.
     ///
     /// # Panics
     ///
-    /// If two tools or two prompts have one name, two resources one URI, or one has a [problem](Tool::problem). Where they come from outside of
-    /// the program use [`ServerBuilder::try_build`].
+    /// If two tools or two prompts have the same name, two resources have the same URI, or one of them has a
+    /// [problem](Tool::problem). If they come from outside of the program, use [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
         let name = self.profile.info.name.clone();
         match self.try_build() {
             Ok(server) => server,
-            Err(error) => panic!("the server `{name}` made at {}: {error}", Location::caller()),
+            Err(error) => panic!("the server `{name}` built at {}: {error}", Location::caller()),
         }
     }
 
-    /// Makes the server, or says why not: two tools or two prompts have one name, two resources one URI, or one has a
-    /// [problem](Tool::problem).
+    /// Builds the server. Fails if two tools or two prompts have the same name, two resources have the same URI, or one
+    /// of them has a [problem](Tool::problem).
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -247,7 +250,7 @@ impl ServerBuilder {
     }
 }
 
-/// Of two items with one key only one could be found.
+/// An error if two items have the same key, because only one of them could be found.
 fn check_distinct<T: Item>(kind: &str, items: &[T]) -> Result<(), Error> {
     let mut keys: Vec<&str> = items.iter().map(Item::key).collect();
     keys.sort_unstable();
