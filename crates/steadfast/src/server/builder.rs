@@ -12,7 +12,7 @@ use super::resource::Resource;
 use super::resource::template::ResourceTemplate;
 use super::tasks::TaskSettings;
 use super::tool::Tool;
-use super::{IntoServer, Item, Parts, Profile, Server};
+use super::{IntoServer, Item, Server, ServerItems, ServerSettings};
 use crate::error::Error;
 
 /// The default number of items in a page of a list. Few servers have more, and few clients fetch a second page.
@@ -22,14 +22,14 @@ const PAGE_SIZE: usize = 1000;
 #[derive(Debug, Clone)]
 #[must_use = "call `build` to get the server"]
 pub struct ServerBuilder {
-    profile: Profile,
-    parts: Parts,
+    settings: ServerSettings,
+    items: ServerItems,
 }
 
 impl ServerBuilder {
     pub(super) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let info = Implementation::new(name, version);
-        let profile = Profile {
+        let settings = ServerSettings {
             info,
             instructions: None,
             cache: Cache::default(),
@@ -41,36 +41,36 @@ impl ServerBuilder {
             tasks: TaskSettings::default(),
             state_keys: StateKeys::random(),
         };
-        Self { profile, parts: Parts::default() }
+        Self { settings, items: ServerItems::default() }
     }
 
     /// The name to display to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.profile.info.title = Some(title.into());
+        self.settings.info.title = Some(title.into());
         self
     }
 
     /// A one-sentence description of the server, for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.profile.info.description = Some(description.into());
+        self.settings.info.description = Some(description.into());
         self
     }
 
     /// Adds an icon.
     pub fn icon(mut self, icon: Icon) -> Self {
-        self.profile.info.icons.push(icon);
+        self.settings.info.icons.push(icon);
         self
     }
 
     /// Where people can read more.
     pub fn website(mut self, url: impl Into<String>) -> Self {
-        self.profile.info.website_url = Some(url.into());
+        self.settings.info.website_url = Some(url.into());
         self
     }
 
     /// How to use the server, for the model.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.profile.instructions = Some(instructions.into());
+        self.settings.instructions = Some(instructions.into());
         self
     }
 
@@ -82,95 +82,95 @@ impl ServerBuilder {
     /// let server = Server::builder("steady", "1.0.0").cache(Cache::new(60_000, CacheScope::Public)).build();
     /// ```
     pub fn cache(mut self, cache: Cache) -> Self {
-        self.profile.cache = cache;
+        self.settings.cache = cache;
         self
     }
 
     /// The number of items in a page of a list, 1000 by default. Clients fetch the next page with the cursor of the
     /// last.
     pub fn page_size(mut self, items: usize) -> Self {
-        self.profile.page_size = items;
+        self.settings.page_size = items;
         self
     }
 
     /// The memory and time limits of each connection.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.profile.limits = limits;
+        self.settings.limits = limits;
         self
     }
 
     /// Where and how long tasks are stored.
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
-        self.profile.tasks = settings;
+        self.settings.tasks = settings;
         self
     }
 
     /// The keys that seal the state that clients carry between the rounds of a request (since 2026-07-28). A random key
     /// by default.
     pub fn state_keys(mut self, keys: StateKeys) -> Self {
-        self.profile.state_keys = keys;
+        self.settings.state_keys = keys;
         self
     }
 
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
-        self.parts.tools.push(tool);
+        self.items.tools.push(tool);
         self
     }
 
     /// Adds several tools.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.parts.tools.extend(tools);
+        self.items.tools.extend(tools);
         self
     }
 
     /// Adds a prompt.
     pub fn prompt(mut self, prompt: Prompt) -> Self {
-        self.parts.prompts.push(prompt);
+        self.items.prompts.push(prompt);
         self
     }
 
     /// Adds several prompts.
     pub fn prompts(mut self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
-        self.parts.prompts.extend(prompts);
+        self.items.prompts.extend(prompts);
         self
     }
 
     /// Adds a resource.
     pub fn resource(mut self, resource: Resource) -> Self {
-        self.parts.resources.push(resource);
+        self.items.resources.push(resource);
         self
     }
 
     /// Adds several resources.
     pub fn resources(mut self, resources: impl IntoIterator<Item = Resource>) -> Self {
-        self.parts.resources.extend(resources);
+        self.items.resources.extend(resources);
         self
     }
 
     /// Adds a resource template. If a URI matches several templates, the first one is used.
     pub fn resource_template(mut self, template: ResourceTemplate) -> Self {
-        self.parts.resource_templates.push(template);
+        self.items.resource_templates.push(template);
         self
     }
 
     /// Adds several resource templates.
     pub fn resource_templates(mut self, templates: impl IntoIterator<Item = ResourceTemplate>) -> Self {
-        self.parts.resource_templates.extend(templates);
+        self.items.resource_templates.extend(templates);
         self
     }
 
     /// Declares prompts and the completion of their arguments to clients, even if there are no prompts yet: they may be
     /// added at run time. A server that has prompts declares them without this.
     pub fn expect_prompts(mut self) -> Self {
-        self.profile.expects_prompts = true;
+        self.settings.expects_prompts = true;
         self
     }
 
     /// Declares resources and the completion of template variables to clients, even if there are no resources yet: they
     /// may be added at run time. A server that has resources declares them without this.
     pub fn expect_resources(mut self) -> Self {
-        self.profile.expects_resources = true;
+        self.settings.expects_resources = true;
         self
     }
 
@@ -186,7 +186,7 @@ impl ServerBuilder {
     /// assert!(nameless.unwrap_err().to_string().contains("`colours` cannot be the name of an extension"));
     /// ```
     pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
-        self.profile.extensions.insert(name.into(), settings.into());
+        self.settings.extensions.insert(name.into(), settings.into());
         self
     }
 
@@ -198,7 +198,7 @@ impl ServerBuilder {
     /// [problem](Tool::problem). If they come from outside of the program, use [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
-        let name = self.profile.info.name.clone();
+        let name = self.settings.info.name.clone();
         match self.try_build() {
             Ok(server) => server,
             Err(error) => panic!("the server `{name}` built at {}: {error}", Location::caller()),
@@ -216,29 +216,29 @@ impl ServerBuilder {
     /// assert_eq!(error.to_string(), "there are two tools named `ready`");
     /// ```
     pub fn try_build(self) -> Result<Server, Error> {
-        if let Some(problem) = names::problem_of_extensions(&self.profile.extensions) {
+        if let Some(problem) = names::problem_of_extensions(&self.settings.extensions) {
             return Err(Error::usage(problem));
         }
-        check_distinct("tools named", &self.parts.tools)?;
-        for tool in &self.parts.tools {
+        check_distinct("tools named", &self.items.tools)?;
+        for tool in &self.items.tools {
             if let Some(problem) = tool.problem() {
                 return Err(Error::usage(format!("the tool `{}` cannot be served: {problem}", tool.name())));
             }
         }
-        check_distinct("prompts named", &self.parts.prompts)?;
-        for prompt in &self.parts.prompts {
+        check_distinct("prompts named", &self.items.prompts)?;
+        for prompt in &self.items.prompts {
             if let Some(problem) = prompt.problem() {
                 return Err(Error::usage(format!("the prompt `{}` cannot be served: {problem}", prompt.name())));
             }
         }
-        check_distinct("resources at", &self.parts.resources)?;
-        for resource in &self.parts.resources {
+        check_distinct("resources at", &self.items.resources)?;
+        for resource in &self.items.resources {
             if let Some(problem) = resource.problem() {
                 return Err(Error::usage(format!("the resource `{}` cannot be served: {problem}", resource.uri())));
             }
         }
-        check_distinct("resource templates", &self.parts.resource_templates)?;
-        for template in &self.parts.resource_templates {
+        check_distinct("resource templates", &self.items.resource_templates)?;
+        for template in &self.items.resource_templates {
             if let Some(problem) = template.problem() {
                 let uri_template = template.uri_template();
                 return Err(Error::usage(format!(
@@ -246,7 +246,7 @@ impl ServerBuilder {
                 )));
             }
         }
-        Ok(Server::assemble(self.profile, self.parts))
+        Ok(Server::assemble(self.settings, self.items))
     }
 }
 

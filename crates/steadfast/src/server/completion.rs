@@ -168,11 +168,11 @@ fn by_prefix<S: AsRef<str>>(values: &[S], typed: &str) -> Vec<String> {
 }
 
 /// A type-erased completer.
-type Complete = dyn Fn(String, CompleteContext, Context) -> CompletionFuture + Send + Sync;
+type ErasedCompleter = dyn Fn(String, CompleteContext, Context) -> CompletionFuture + Send + Sync;
 
 /// The completers of one prompt or template, by the name of the argument or variable.
 #[derive(Clone, Default)]
-pub(crate) struct Completers(Vec<(String, Arc<Complete>)>);
+pub(crate) struct Completers(Vec<(String, Arc<ErasedCompleter>)>);
 
 impl Completers {
     /// Adds a completer, replacing one for the same name.

@@ -87,7 +87,7 @@ pub struct Server {
 }
 
 struct Inner {
-    profile: Profile,
+    settings: ServerSettings,
     decoration: Decoration,
     tools: LiveCatalog<Tool>,
     prompts: LiveCatalog<Prompt>,
@@ -99,7 +99,7 @@ struct Inner {
 
 /// The tools, prompts and resources of a server.
 #[derive(Debug, Clone, Default)]
-struct Parts {
+struct ServerItems {
     tools: Vec<Tool>,
     prompts: Vec<Prompt>,
     resources: Vec<Resource>,
@@ -108,7 +108,7 @@ struct Parts {
 
 /// The settings of a server, which do not change after it is built.
 #[derive(Debug, Clone)]
-struct Profile {
+struct ServerSettings {
     info: Implementation,
     instructions: Option<String>,
     /// How long clients may cache its lists.
@@ -136,12 +136,12 @@ impl Server {
 
     /// The name and version of the server.
     pub fn info(&self) -> &Implementation {
-        &self.inner.profile.info
+        &self.inner.settings.info
     }
 
     /// How to use the server, for the model.
     pub fn instructions(&self) -> Option<&str> {
-        self.inner.profile.instructions.as_deref()
+        self.inner.settings.instructions.as_deref()
     }
 
     /// The current tools, in the order in which they were added.
@@ -162,11 +162,11 @@ impl Server {
         if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
             all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
-        for (name, settings) in &self.inner.profile.extensions {
+        for (name, settings) in &self.inner.settings.extensions {
             all = all.with_extension(name, settings.as_object().cloned().unwrap_or_default());
         }
         let (prompts, templates) = (self.prompt_list(), self.resource_template_list());
-        let Profile { expects_prompts, expects_resources, .. } = self.inner.profile;
+        let ServerSettings { expects_prompts, expects_resources, .. } = self.inner.settings;
         if expects_prompts || !prompts.is_empty() {
             all = all.with_prompts(true);
         }
@@ -191,12 +191,12 @@ impl Server {
 
     /// The limits of each connection.
     pub fn limits(&self) -> &Limits {
-        &self.inner.profile.limits
+        &self.inner.settings.limits
     }
 
     /// The keys that seal the state that clients carry between rounds.
     pub(crate) fn state_keys(&self) -> &StateKeys {
-        &self.inner.profile.state_keys
+        &self.inner.settings.state_keys
     }
 
     /// A snapshot of the list of tools.
@@ -252,13 +252,13 @@ impl Server {
     /// assert_eq!(both.tools().len(), 2);
     /// ```
     pub fn merge(self, other: impl IntoServer) -> Result<Server, Error> {
-        let mut parts = self.parts();
-        let others = other.into_server().parts();
-        join("tool", &mut parts.tools, others.tools)?;
-        join("prompt", &mut parts.prompts, others.prompts)?;
-        join("resource", &mut parts.resources, others.resources)?;
-        join("resource template", &mut parts.resource_templates, others.resource_templates)?;
-        Ok(Self::assemble(self.inner.profile.clone(), parts))
+        let mut items = self.items();
+        let others = other.into_server().items();
+        join("tool", &mut items.tools, others.tools)?;
+        join("prompt", &mut items.prompts, others.prompts)?;
+        join("resource", &mut items.resources, others.resources)?;
+        join("resource template", &mut items.resource_templates, others.resource_templates)?;
+        Ok(Self::assemble(self.inner.settings.clone(), items))
     }
 
     /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
@@ -267,8 +267,8 @@ impl Server {
     }
 
     /// A snapshot of everything that the server offers.
-    fn parts(&self) -> Parts {
-        Parts {
+    fn items(&self) -> ServerItems {
+        ServerItems {
             tools: self.tools(),
             prompts: self.prompts(),
             resources: self.resources(),
@@ -276,19 +276,19 @@ impl Server {
         }
     }
 
-    fn assemble(profile: Profile, parts: Parts) -> Self {
-        let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
-        let page_size = profile.page_size;
+    fn assemble(settings: ServerSettings, items: ServerItems) -> Self {
+        let decoration = Decoration::of_server(&settings.info).with_cache(settings.cache);
+        let page_size = settings.page_size;
         let watchers: Arc<Watchers> = Arc::default();
         let inner = Inner {
-            tools: LiveCatalog::new(parts.tools, page_size),
-            prompts: LiveCatalog::new(parts.prompts, page_size),
-            resources: LiveCatalog::new(parts.resources, page_size),
-            resource_templates: LiveCatalog::new(parts.resource_templates, page_size),
-            tasks: Arc::new(Tasks::new(profile.tasks.clone(), Arc::clone(&watchers))),
+            tools: LiveCatalog::new(items.tools, page_size),
+            prompts: LiveCatalog::new(items.prompts, page_size),
+            resources: LiveCatalog::new(items.resources, page_size),
+            resource_templates: LiveCatalog::new(items.resource_templates, page_size),
+            tasks: Arc::new(Tasks::new(settings.tasks.clone(), Arc::clone(&watchers))),
             watchers,
             decoration,
-            profile,
+            settings,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -306,7 +306,7 @@ fn join<T: Item>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Err
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = formatter.debug_struct("Server");
-        debug.field("info", &self.inner.profile.info);
+        debug.field("info", &self.inner.settings.info);
         debug.field("tools", &keys(&self.tool_list())).field("prompts", &keys(&self.prompt_list()));
         debug.field("resources", &keys(&self.resource_list()));
         debug.field("resource_templates", &keys(&self.resource_template_list())).finish()

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::limits;
-use super::measure::{Node, check_limit};
+use super::schema_cost::{Node, check_limit};
 
 /// Finds the targets of references by name.
 pub(super) struct Document<'a> {

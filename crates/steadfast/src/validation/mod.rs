@@ -9,22 +9,22 @@ mod dialect;
 mod document;
 pub(crate) mod form;
 pub mod limits;
-mod measure;
+mod schema_cost;
 #[cfg(feature = "schema-validation")]
-mod size;
+mod value_size;
 
 use serde_json::Value;
 use steadfast_model::JsonObject;
 
 use dialect::Dialect;
-use measure::Measure;
+use schema_cost::SchemaCost;
 
 /// A compiled schema.
 pub(crate) struct Validator {
     #[cfg(feature = "schema-validation")]
     compiled: jsonschema::Validator,
     #[cfg(feature = "schema-validation")]
-    measure: Measure,
+    cost: SchemaCost,
 }
 
 #[cfg(feature = "schema-validation")]
@@ -39,13 +39,13 @@ impl Validator {
             Dialect::Draft2019 => jsonschema::Draft::Draft201909,
             Dialect::Draft2020 => jsonschema::Draft::Draft202012,
         };
-        let measure = Measure::of(&schema)?;
+        let cost = SchemaCost::of(&schema)?;
         let compiled = jsonschema::options()
             .offline()
             .with_draft(draft)
             .build(&schema)
             .map_err(|error| with_path(error.instance_path().segments(), &error.to_string()))?;
-        Ok(Self { compiled, measure })
+        Ok(Self { compiled, cost })
     }
 
     /// Checks a value; the error names the members that are wrong, up to a limit.
@@ -54,8 +54,8 @@ impl Validator {
         // How many times parts of the value may be visited to find its errors: all errors are collected before the
         // first few are reported.
         const MAX_VISITS: usize = 20_000;
-        let size = size::Size::of(value, self.measure.branching);
-        if size.levels.saturating_mul(self.measure.chain) > limits::STEPS {
+        let size = value_size::ValueSize::of(value, self.cost.branching);
+        if size.levels.saturating_mul(self.cost.chain) > limits::STEPS {
             return Err(format!("it is nested {} levels deep, which is too deep to be validated", size.levels));
         }
         if self.compiled.is_valid(value) {
@@ -83,7 +83,7 @@ impl Validator {
     pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
         let schema = Value::Object(schema.clone());
         Dialect::of(&schema)?;
-        Measure::of(&schema)?;
+        SchemaCost::of(&schema)?;
         Ok(Self {})
     }
 

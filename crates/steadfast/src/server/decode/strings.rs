@@ -28,7 +28,7 @@ pub(crate) fn decode<T: DeserializeOwned>(strings: &Strings) -> Result<T, Error>
 
 /// Decodes each string into its element of a tuple.
 pub(crate) fn decode_parameters<P: Parameters>(strings: &Strings, names: &[&'static str]) -> Result<P, Error> {
-    P::read(names, Members::of(strings)).map_err(DecodeError::into_error)
+    P::read(names, StringMapAccess::of(strings)).map_err(DecodeError::into_error)
 }
 
 /// -32602 for a required argument that is missing.
@@ -87,7 +87,7 @@ struct StringMap<'de>(&'de Strings);
 impl<'de> Deserializer<'de> for StringMap<'de> {
     type Error = DecodeError;
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_map(Members::of(self.0))
+        visitor.visit_map(StringMapAccess::of(self.0))
     }
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_some(self)
@@ -108,18 +108,18 @@ impl<'de> Deserializer<'de> for StringMap<'de> {
     }
 }
 
-struct Members<'de> {
+struct StringMapAccess<'de> {
     rest: btree_map::Iter<'de, String, String>,
     current: Option<(&'de str, &'de str)>,
 }
 
-impl<'de> Members<'de> {
+impl<'de> StringMapAccess<'de> {
     fn of(strings: &'de Strings) -> Self {
         Self { rest: strings.iter(), current: None }
     }
 }
 
-impl<'de> MapAccess<'de> for Members<'de> {
+impl<'de> MapAccess<'de> for StringMapAccess<'de> {
     type Error = DecodeError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
@@ -131,14 +131,14 @@ impl<'de> MapAccess<'de> for Members<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DecodeError> {
         let (name, text) = self.current.take().unwrap_or_default();
-        seed.deserialize(Text(text)).map_err(|complaint| complaint.about(name))
+        seed.deserialize(StringValue(text)).map_err(|complaint| complaint.about(name))
     }
 }
 
 /// One string, decoded as the requested type.
-struct Text<'de>(&'de str);
+struct StringValue<'de>(&'de str);
 
-impl<'de> Text<'de> {
+impl<'de> StringValue<'de> {
     fn mismatch<T>(&self, expected: &dyn de::Expected) -> Result<T, DecodeError> {
         Err(de::Error::invalid_value(Unexpected::Str(self.0), expected))
     }
@@ -189,7 +189,7 @@ macro_rules! decode_with {
     )+};
 }
 
-impl<'de> Deserializer<'de> for Text<'de> {
+impl<'de> Deserializer<'de> for StringValue<'de> {
     type Error = DecodeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {

@@ -69,7 +69,7 @@ const SINGLE: &str = "answer";
 
 /// How the content of a form becomes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum FormShape {
     /// All fields together are the value.
     Fields,
     /// The value of the one field is the value.
@@ -77,7 +77,7 @@ pub(crate) enum Shape {
 }
 
 /// Derives the form of a type.
-pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, Shape), Error> {
+pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, FormShape), Error> {
     let schema = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .for_deserialize()
@@ -87,12 +87,12 @@ pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, Shape), Error> {
     let object = schema.get("type").and_then(Value::as_str) == Some("object");
     let (properties, required, shape) = if object {
         let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-        (properties, schema.get("required").cloned(), Shape::Fields)
+        (properties, schema.get("required").cloned(), FormShape::Fields)
     } else {
         let mut single = schema.as_object().cloned().unwrap_or_default();
         // The name of a type is no title for people.
         single.shift_remove("title");
-        (JsonObject::from_iter([(SINGLE.to_owned(), single.into())]), Some(json!([SINGLE])), Shape::Single)
+        (JsonObject::from_iter([(SINGLE.to_owned(), single.into())]), Some(json!([SINGLE])), FormShape::Single)
     };
     let mut fields = JsonObject::new();
     for (name, property) in properties {
@@ -111,11 +111,15 @@ pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, Shape), Error> {
 }
 
 /// Checks the content of a form and decodes it.
-pub(crate) fn read<T: DeserializeOwned>(shape: Shape, form: &FormSchema, mut content: JsonObject) -> Result<T, String> {
+pub(crate) fn read<T: DeserializeOwned>(
+    shape: FormShape,
+    form: &FormSchema,
+    mut content: JsonObject,
+) -> Result<T, String> {
     form::check(form, &mut content)?;
     let value = match shape {
-        Shape::Fields => Value::Object(content),
-        Shape::Single => content.shift_remove(SINGLE).unwrap_or_default(),
+        FormShape::Fields => Value::Object(content),
+        FormShape::Single => content.shift_remove(SINGLE).unwrap_or_default(),
     };
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -207,9 +211,9 @@ fn copy(field: &mut JsonObject, schema: &JsonObject, keys: &[&str]) {
 }
 
 /// The options of a choice, each with its title.
-struct Options(Vec<(String, Option<String>)>);
+struct ChoiceOptions(Vec<(String, Option<String>)>);
 
-impl Options {
+impl ChoiceOptions {
     /// Writes an `enum` of names, or the key `titled` if one of them has a title.
     fn write(self, out: &mut JsonObject, titled: &str) {
         if self.0.iter().all(|(_, title)| title.is_none()) {
@@ -225,7 +229,7 @@ impl Options {
 }
 
 /// The options, if the schema is a choice of names.
-fn options_of(schema: &JsonObject) -> Result<Option<Options>, String> {
+fn options_of(schema: &JsonObject) -> Result<Option<ChoiceOptions>, String> {
     const DATA: &str = "is a choice with data, and forms support only names to choose from";
     let mut options = Vec::new();
     if let Some(entries) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
@@ -241,7 +245,7 @@ fn options_of(schema: &JsonObject) -> Result<Option<Options>, String> {
                 options.push((name.to_owned(), title.and_then(|title| title.lines().next()).map(str::to_owned)));
             }
         }
-        return Ok(Some(Options(options)));
+        return Ok(Some(ChoiceOptions(options)));
     }
     let single = schema.get("const").map(std::slice::from_ref);
     let Some(names) = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(single) else {
@@ -250,7 +254,7 @@ fn options_of(schema: &JsonObject) -> Result<Option<Options>, String> {
     for name in names {
         options.push((name.as_str().ok_or(DATA)?.to_owned(), None));
     }
-    Ok(Some(Options(options)))
+    Ok(Some(ChoiceOptions(options)))
 }
 
 #[cfg(test)]
@@ -332,14 +336,14 @@ mod tests {
     fn optional_fields_are_not_required() {
         let (form, shape) = of::<All>().unwrap();
         assert_eq!(form.0["required"], json!(["name", "score", "plain", "colours", "units"]));
-        assert_eq!(shape, Shape::Fields);
+        assert_eq!(shape, FormShape::Fields);
         assert_eq!(form.fields().count(), 9, "the model reads every field");
     }
 
     #[test]
     fn a_single_value_is_a_form_with_one_field() {
         let (form, shape) = of::<Plain>().unwrap();
-        assert_eq!(shape, Shape::Single);
+        assert_eq!(shape, FormShape::Single);
         let content = json!({"answer": "green"}).as_object().cloned().unwrap();
         assert_eq!(read::<Plain>(shape, &form, content), Ok(Plain::Green));
         let (form, shape) = of::<bool>().unwrap();
@@ -381,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_type_that_a_form_cannot_express_is_an_error_that_names_the_field() {
-        let complaint = |result: Result<(FormSchema, Shape), Error>| result.unwrap_err().to_string();
+        let complaint = |result: Result<(FormSchema, FormShape), Error>| result.unwrap_err().to_string();
         assert_eq!(
             complaint(of::<Nested>()),
             "a form cannot express `Nested`: the field `inner` has fields of its own, and forms are flat"

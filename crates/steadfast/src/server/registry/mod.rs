@@ -36,7 +36,7 @@ pub(crate) trait Item: Clone {
 
 /// An immutable list of items.
 pub(crate) struct Catalog<T> {
-    list: Vec<Entry<T>>,
+    list: Vec<CatalogEntry<T>>,
     /// Positions in the list, sorted by key.
     by_key: Vec<usize>,
     /// The serial number of the next item that is added.
@@ -46,7 +46,7 @@ pub(crate) struct Catalog<T> {
 }
 
 #[derive(Clone)]
-struct Entry<T> {
+struct CatalogEntry<T> {
     /// Numbers the items of a catalog in the order of insertion, so that a cursor still finds its position after other
     /// items were added or removed.
     serial: u64,
@@ -57,7 +57,7 @@ impl<T: Item> Catalog<T> {
     /// A list of items with that page size. If several items have the same key, the last one is used, at the position
     /// of the first.
     pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
-        let mut list: Vec<Entry<T>> = Vec::new();
+        let mut list: Vec<CatalogEntry<T>> = Vec::new();
         let mut positions: HashMap<String, usize> = HashMap::new();
         let mut next_serial = 0;
         for item in items {
@@ -65,7 +65,7 @@ impl<T: Item> Catalog<T> {
             if let Some(listed) = list.get_mut(position) {
                 listed.item = item;
             } else {
-                list.push(Entry { serial: next_serial, item });
+                list.push(CatalogEntry { serial: next_serial, item });
                 next_serial += 1;
             }
         }
@@ -73,7 +73,7 @@ impl<T: Item> Catalog<T> {
     }
 
     /// A list of items whose keys are known to be different.
-    fn of_distinct(list: Vec<Entry<T>>, next_serial: u64, page_size: usize) -> Self {
+    fn of_distinct(list: Vec<CatalogEntry<T>>, next_serial: u64, page_size: usize) -> Self {
         let mut by_key: Vec<usize> = (0..list.len()).collect();
         by_key.sort_unstable_by_key(|position| list.get(*position).map(|entry| entry.item.key()));
         Self { list, by_key, next_serial, page_size: page_size.max(1), first_pages: Default::default() }
@@ -107,7 +107,7 @@ impl<T: Item> Catalog<T> {
         let replaced = if let Some(listed) = self.position(item.key()).and_then(|position| list.get_mut(position)) {
             Some(std::mem::replace(&mut listed.item, item))
         } else {
-            list.push(Entry { serial: next_serial, item });
+            list.push(CatalogEntry { serial: next_serial, item });
             next_serial += 1;
             None
         };

@@ -42,7 +42,7 @@ pub trait Serve: IntoServer + Sized {
     /// }
     /// ```
     fn serve_stdio(self) -> Serving {
-        let mut serving = Serving::new(self.into_server(), Opening::Stdio);
+        let mut serving = Serving::new(self.into_server(), ServeTarget::Stdio);
         serving.on_signals = true;
         serving.end_process = true;
         serving
@@ -77,7 +77,7 @@ pub trait Serve: IntoServer + Sized {
     /// # });
     /// ```
     fn serve(self, transport: impl Transport) -> Serving {
-        Serving::new(self.into_server(), Opening::Transport(Box::new(transport)))
+        Serving::new(self.into_server(), ServeTarget::Transport(Box::new(transport)))
     }
 }
 
@@ -96,7 +96,7 @@ impl Server {
 #[must_use = "nothing is served until this is awaited"]
 pub struct Serving {
     server: Server,
-    opening: Opening,
+    target: ServeTarget,
     limits: Limits,
     shutdown: Option<BoxFuture<()>>,
     on_signals: bool,
@@ -105,17 +105,17 @@ pub struct Serving {
     runtime: Option<Arc<dyn Runtime>>,
 }
 
-enum Opening {
+enum ServeTarget {
     Stdio,
     Transport(Box<dyn Transport>),
 }
 
 impl Serving {
-    fn new(server: Server, opening: Opening) -> Self {
+    fn new(server: Server, target: ServeTarget) -> Self {
         let limits = server.limits().clone();
         Self {
             server,
-            opening,
+            target,
             limits,
             shutdown: None,
             on_signals: false,
@@ -171,9 +171,9 @@ impl Serving {
         if cfg!(panic = "abort") {
             tracing::warn!("built with panic=abort: a panic in a handler ends the whole process");
         }
-        let transport: Box<dyn Transport> = match self.opening {
-            Opening::Stdio => Box::new(Stdio::take().map_err(start_failed)?),
-            Opening::Transport(transport) => transport,
+        let transport: Box<dyn Transport> = match self.target {
+            ServeTarget::Stdio => Box::new(Stdio::take().map_err(start_failed)?),
+            ServeTarget::Transport(transport) => transport,
         };
         let (runtime, on_io_thread) = match self.runtime {
             Some(runtime) => (runtime, false),
@@ -204,7 +204,7 @@ impl Serving {
         }
         // If the future that waits here is dropped, the guard shuts the connection down.
         let end_process = Arc::new(AtomicBool::new(self.end_process));
-        let guard = Guard { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
+        let guard = CloseOnDrop { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
         let driven = io.spawn(async move {
             let ended = driver.await;
             if ended.abandoned > 0 && end_process.load(Ordering::SeqCst) {
@@ -238,19 +238,19 @@ async fn drive_until<T>(driver: impl Future<Output = T>, ends: [EndTrigger; 2], 
 }
 
 /// Closes the connection when the future that serves it is dropped. The program goes on, so the process must not exit.
-struct Guard {
+struct CloseOnDrop {
     mailbox: Option<Arc<Mailbox>>,
     end_process: Arc<AtomicBool>,
 }
 
-impl Guard {
+impl CloseOnDrop {
     /// The connection has ended by itself.
     fn disarm(mut self) {
         self.mailbox = None;
     }
 }
 
-impl Drop for Guard {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         if let Some(mailbox) = &self.mailbox {
             self.end_process.store(false, Ordering::SeqCst);

@@ -44,7 +44,7 @@ pub(crate) fn of_input<T: JsonSchema>() -> JsonObject {
         .for_deserialize()
         .into_generator()
         .into_root_schema_for::<T>();
-    Tidy { nulls_mean_absent: true }.transform(&mut schema);
+    SimplifySchema { nulls_mean_absent: true }.transform(&mut schema);
     let mut object = into_object(schema);
     let kind = object.shift_remove("type").unwrap_or_else(|| "object".into());
     object.shift_insert(0, "type".to_owned(), kind);
@@ -58,7 +58,7 @@ pub(crate) fn of_output<T: JsonSchema>() -> JsonObject {
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<T>();
-    Tidy { nulls_mean_absent: false }.transform(&mut schema);
+    SimplifySchema { nulls_mean_absent: false }.transform(&mut schema);
     into_object(schema)
 }
 
@@ -129,7 +129,7 @@ impl Properties {
         if !definitions.is_empty() {
             schema.insert("$defs".to_owned(), definitions.into());
         }
-        Tidy { nulls_mean_absent: true }.transform(&mut schema);
+        SimplifySchema { nulls_mean_absent: true }.transform(&mut schema);
         into_object(schema)
     }
 }
@@ -141,11 +141,11 @@ fn into_object(mut schema: Schema) -> JsonObject {
 }
 
 /// The simplification of every subschema.
-struct Tidy {
+struct SimplifySchema {
     nulls_mean_absent: bool,
 }
 
-impl Transform for Tidy {
+impl Transform for SimplifySchema {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(members) = schema.as_object_mut() {
             let standard = |format: &Value| format.as_str().is_some_and(|name| STANDARD_FORMATS.contains(&name));

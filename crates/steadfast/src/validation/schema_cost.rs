@@ -14,7 +14,7 @@ use super::limits;
 
 /// The cost of a schema that is within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Measure {
+pub(super) struct SchemaCost {
     /// The maximum number of subschemas that apply to one value, each because of the one before.
     pub(super) chain: usize,
     /// The maximum number of paths on which a check reaches the parts of a value: two if both branches of an `anyOf`
@@ -22,14 +22,14 @@ pub(super) struct Measure {
     pub(super) branching: usize,
 }
 
-impl Measure {
+impl SchemaCost {
     /// Measures a schema; the error names the limit that it exceeds.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         let document = Document::of(schema)?;
         let mut walk = Walk { document, done: HashMap::new(), in_progress: HashSet::new(), edges: 0 };
-        let mut measure = Self { chain: 0, branching: 1 };
-        walk.run(schema, &mut measure)?;
-        Ok(measure)
+        let mut cost = Self { chain: 0, branching: 1 };
+        walk.run(schema, &mut cost)?;
+        Ok(cost)
     }
 }
 
@@ -62,7 +62,7 @@ impl<'a> Node<'a> {
 
 /// The totals of a subschema and of everything that it reaches.
 #[derive(Clone, Copy)]
-struct Totals {
+struct SubschemaTotals {
     expanded: usize,
     chain: usize,
     branching: usize,
@@ -71,24 +71,24 @@ struct Totals {
 struct Frame<'a> {
     schema: *const Value,
     edge: Edge,
-    totals: Totals,
+    totals: SubschemaTotals,
     remaining: Vec<(Edge, Node<'a>)>,
 }
 
 struct Walk<'a> {
     document: Document<'a>,
-    done: HashMap<*const Value, Totals>,
+    done: HashMap<*const Value, SubschemaTotals>,
     in_progress: HashSet<*const Value>,
     edges: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn run(&mut self, root: &'a Value, measure: &mut Measure) -> Result<(), String> {
+    fn run(&mut self, root: &'a Value, cost: &mut SchemaCost) -> Result<(), String> {
         let mut stack = vec![self.enter(Edge::Definition, Node { schema: root, resource: root })?];
         while let Some(frame) = stack.last_mut() {
             let Some((edge, node)) = frame.remaining.pop() else {
                 let Some(ended) = stack.pop() else { break };
-                self.leave(&ended, measure)?;
+                self.leave(&ended, cost)?;
                 if let Some(parent) = stack.last_mut() {
                     parent.totals.add(ended.edge, ended.totals);
                 }
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
             if let Some(totals) = self.done.get(&address) {
                 frame.totals.add(edge, *totals);
             } else if self.in_progress.contains(&address) {
-                frame.totals.add(edge, Totals { expanded: 1, chain: 1, branching: 0 });
+                frame.totals.add(edge, SubschemaTotals { expanded: 1, chain: 1, branching: 0 });
             } else {
                 stack.push(self.enter(edge, node)?);
             }
@@ -114,18 +114,18 @@ impl<'a> Walk<'a> {
         let address = std::ptr::from_ref(node.schema);
         self.in_progress.insert(address);
         let reaches_parts = remaining.iter().any(|(edge, _)| *edge == Edge::Part);
-        let totals = Totals { expanded: 1, chain: 1, branching: usize::from(reaches_parts) };
+        let totals = SubschemaTotals { expanded: 1, chain: 1, branching: usize::from(reaches_parts) };
         Ok(Frame { schema: address, edge, totals, remaining })
     }
 
-    fn leave(&mut self, frame: &Frame<'_>, measure: &mut Measure) -> Result<(), String> {
+    fn leave(&mut self, frame: &Frame<'_>, cost: &mut SchemaCost) -> Result<(), String> {
         self.in_progress.remove(&frame.schema);
         self.done.insert(frame.schema, frame.totals);
         check_limit("subschemas", self.done.len(), limits::SUBSCHEMAS)?;
         check_limit("subschemas after expanding references", frame.totals.expanded, limits::EXPANDED)?;
         check_limit("subschemas in a chain that apply to one value", frame.totals.chain, limits::CHAIN)?;
-        measure.chain = measure.chain.max(frame.totals.chain);
-        measure.branching = measure.branching.max(frame.totals.branching);
+        cost.chain = cost.chain.max(frame.totals.chain);
+        cost.branching = cost.branching.max(frame.totals.branching);
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Totals {
+impl SubschemaTotals {
     fn add(&mut self, edge: Edge, other: Self) {
         if edge == Edge::Definition {
             return;
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn complaint(schema: &Value) -> String {
-        Measure::of(schema).expect_err("a schema beyond the limits")
+        SchemaCost::of(schema).expect_err("a schema beyond the limits")
     }
 
     /// `a0` refers twice to `a1`, and so on.
@@ -218,16 +218,16 @@ mod tests {
     #[test]
     fn an_ordinary_schema_is_measured() {
         let schema = json!({ "properties": { "a": { "type": "string" }, "b": { "items": { "minimum": 1 } } } });
-        assert_eq!(Measure::of(&schema), Ok(Measure { chain: 1, branching: 1 }));
+        assert_eq!(SchemaCost::of(&schema), Ok(SchemaCost { chain: 1, branching: 1 }));
         let recursive = json!({ "anyOf": [{ "type": "string" }, { "items": { "$ref": "#" } }] });
-        assert_eq!(Measure::of(&recursive), Ok(Measure { chain: 2, branching: 1 }));
+        assert_eq!(SchemaCost::of(&recursive), Ok(SchemaCost { chain: 2, branching: 1 }));
         let branching = json!({ "anyOf": [{ "items": { "$ref": "#" } }, { "maxItems": 3, "items": { "$ref": "#" } }] });
-        assert_eq!(Measure::of(&branching).map(|measure| measure.branching), Ok(2));
+        assert_eq!(SchemaCost::of(&branching).map(|cost| cost.branching), Ok(2));
     }
 
     #[test]
     fn references_that_double_each_other_are_counted_as_often_as_they_are_followed() {
-        assert!(Measure::of(&doubling(10, "#/$defs/a0")).is_ok());
+        assert!(SchemaCost::of(&doubling(10, "#/$defs/a0")).is_ok());
         assert!(complaint(&doubling(40, "#/$defs/a0")).contains("expanding references"));
     }
 
@@ -250,9 +250,9 @@ mod tests {
     fn a_recursive_schema_is_measured() {
         let around =
             json!({ "$ref": "#/$defs/a", "$defs": { "a": { "not": { "$ref": "#/$defs/b" } }, "b": { "$ref": "#" } } });
-        assert!(Measure::of(&around).is_ok());
-        assert!(Measure::of(&json!({ "$dynamicRef": "#self", "$dynamicAnchor": "self" })).is_ok());
-        assert!(Measure::of(&json!({ "$recursiveRef": "#", "$recursiveAnchor": true })).is_ok());
+        assert!(SchemaCost::of(&around).is_ok());
+        assert!(SchemaCost::of(&json!({ "$dynamicRef": "#self", "$dynamicAnchor": "self" })).is_ok());
+        assert!(SchemaCost::of(&json!({ "$recursiveRef": "#", "$recursiveAnchor": true })).is_ok());
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn nesting_is_bounded_whatever_it_consists_of() {
         let levels = limits::DEPTH / 2;
-        assert!(Measure::of(&nested(levels - 1, |inner| json!({ "not": inner }))).is_ok());
+        assert!(SchemaCost::of(&nested(levels - 1, |inner| json!({ "not": inner }))).is_ok());
         for deep in [
             nested(limits::DEPTH, |inner| json!({ "items": inner })),
             nested(levels, |inner| json!({ "allOf": [inner] })),
@@ -290,6 +290,6 @@ mod tests {
         let inner = json!({ "$id": "inner", "$schema": "https://example.com/dialect" });
         assert!(complaint(&json!({ "items": { "not": inner } })).contains("is not supported"));
         // It is data here, and no schema.
-        assert!(Measure::of(&json!({ "const": { "$schema": "https://example.com/dialect" } })).is_ok());
+        assert!(SchemaCost::of(&json!({ "const": { "$schema": "https://example.com/dialect" } })).is_ok());
     }
 }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-pub(super) struct Size {
+pub(super) struct ValueSize {
     /// Levels of nesting; a number has one.
     pub(super) levels: usize,
     /// How many times its parts are visited, if each level is reached by `branching` paths from the one above.
     pub(super) visits: usize,
 }
 
-impl Size {
+impl ValueSize {
     /// Measures the value. Never recurses.
     pub(super) fn of(value: &Value, branching: usize) -> Self {
         let mut size = Self { levels: 0, visits: 0 };
