@@ -165,9 +165,9 @@ fn properties(function: &Function) -> TokenStream {
             Some(default) => quote! {
                 .argument_or::<#kind>(#name, #description, {
                     #[allow(unused_imports)]
-                    use ::steadfast::__private::NotShown as _;
+                    use ::steadfast::__private::DefaultWithoutJson as _;
                     let value: #kind = #default;
-                    ::steadfast::__private::Shown(&value).json()
+                    ::steadfast::__private::DefaultValue(&value).json()
                 })
             },
         }

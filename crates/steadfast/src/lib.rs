@@ -23,27 +23,27 @@
 //! }
 //! ```
 //!
-//! It serves every published revision of the protocol, and whatever its tools or its peer do, each request has exactly one
-//! end, and the process goes on. The laws that it keeps are listed in the project's README.
+//! It serves every published revision of the protocol. Whatever its tools or its peer do, each request has exactly one
+//! end, and the process goes on. The project's README lists the guarantees.
 //!
-//! - [`mod@server`]: servers, tools, and what a handler can do through its [`Context`];
-//! - [`client`]: clients, in the same process, over a child process, any stream, or HTTP;
-//! - [`transport`]: how bytes travel;
-//! - [`runtime`]: the shell that drives connections, for those who want to run it in a simulator;
+//! - [`mod@server`]: servers, tools, and the [`Context`] of a handler;
+//! - [`client`]: clients, in the same process, of a child process, over any stream, or over HTTP;
+//! - [`transport`]: the transports;
+//! - [`runtime`]: the runtime that drives connections, for those who run it in a simulator;
 //! - `model`: the types of the protocol, re-exported here at the root.
 //!
 //! # Features
 //!
 //! - `macros` (default): [`macro@server`], [`macro@tool`], [`macro@prompt`] and [`macro@resource`].
-//! - `schema-validation` (default): servers check arguments and structured results of tools whose schemas were written by
-//!   hand, and clients check structured results of the tools that they have listed. Without it schemas are sent and read, and
-//!   neither side holds anything against them; servers still refuse to be built with one that is beyond
-//!   [`schema_limits`](crate::server::schema_limits).
-//! - `http`: Streamable HTTP, as a tower service and as a server of its own: [`transport`]`::http`.
+//! - `schema-validation` (default): servers check the arguments and structured results of tools whose schemas were
+//!   written by hand, and clients check the structured results of tools that they have listed. Without it schemas are
+//!   sent and read, but nothing is checked against them; a server with a schema beyond the
+//!   [`schema_limits`](crate::server::schema_limits) still cannot be built.
+//! - `http`: Streamable HTTP, as a tower service and as a standalone server: [`transport`]`::http`.
 //! - `http-client`: clients of servers at a URL: [`transport`]`::http_client`.
 #![forbid(unsafe_code)]
 
-// So that what the macros write works inside this crate's own documentation and tests.
+// The code that the macros generate also has to work inside this crate's own documentation and tests.
 extern crate self as steadfast;
 
 pub mod client;
@@ -71,7 +71,7 @@ pub use crate::server::{
 #[cfg(feature = "macros")]
 pub use steadfast_macros::{prompt, resource, server, tool};
 
-/// The result of a tool: any error goes through `?`.
+/// The result of a tool: any error can be returned with `?`.
 pub type Result<T, E = ToolError> = std::result::Result<T, E>;
 
 #[doc(hidden)]

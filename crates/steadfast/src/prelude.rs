@@ -1,6 +1,6 @@
-//! What most servers and clients need: `use steadfast::prelude::*;`
+//! The types that most servers and clients need: `use steadfast::prelude::*;`
 //!
-//! It takes no name that users of axum or anyhow have in scope: no `Result`, no `Error`, no `Json`.
+//! It has no names that users of axum or anyhow have in scope: no `Result`, no `Error`, no `Json`.
 
 pub use crate::{
     Client, Content, Context, IntoServer, Prompt, PromptMessage, Serve, Server, Structured, Tool, ToolError,

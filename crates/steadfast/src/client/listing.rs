@@ -149,7 +149,10 @@ impl<R: Listing> Items<R> {
         while let Some(item) = self.next().await {
             match item {
                 Ok(_) if self.bytes > MAX_BYTES => {
-                    return Err(Error::endless(format!("the list of {} has more than {MAX_BYTES} bytes", R::METHOD)));
+                    return Err(Error::endless_list(format!(
+                        "the list of {} has more than {MAX_BYTES} bytes",
+                        R::METHOD
+                    )));
                 }
                 Ok(item) => items.push(item),
                 Err(error) if !self.fresh && self.remove_cached_pages(&error) => {
@@ -183,7 +186,7 @@ impl<R: Listing> Items<R> {
         self.items = items.into();
         self.pages += 1;
         if cursor.is_some() && self.pages == MAX_PAGES {
-            return Err(Error::endless(format!("the list of {} has more than {MAX_PAGES} pages", R::METHOD)));
+            return Err(Error::endless_list(format!("the list of {} has more than {MAX_PAGES} pages", R::METHOD)));
         }
         self.next_page = cursor.map(|cursor| PaginatedParams::new().with_cursor(cursor));
         Ok(())

@@ -1,4 +1,4 @@
-//! How a server is put together.
+//! The builder of a server.
 
 use std::panic::Location;
 
@@ -12,24 +12,24 @@ use super::resource::Resource;
 use super::resource::template::ResourceTemplate;
 use super::tasks::TaskSettings;
 use super::tool::Tool;
-use super::{IntoServer, Item, Parts, Profile, Server};
+use super::{IntoServer, Item, Server, ServerItems, ServerSettings};
 use crate::error::Error;
 
-/// How many items a page of a list has unless told. Few servers have more, and few clients ask for a second page.
+/// The default number of items in a page of a list. Few servers have more, and few clients fetch a second page.
 const PAGE_SIZE: usize = 1000;
 
-/// A server in the making: see [`Server::builder`].
+/// Builds a [`Server`]: see [`Server::builder`].
 #[derive(Debug, Clone)]
-#[must_use = "a server is made by `build`"]
+#[must_use = "call `build` to get the server"]
 pub struct ServerBuilder {
-    profile: Profile,
-    parts: Parts,
+    settings: ServerSettings,
+    items: ServerItems,
 }
 
 impl ServerBuilder {
     pub(super) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let info = Implementation::new(name, version);
-        let profile = Profile {
+        let settings = ServerSettings {
             info,
             instructions: None,
             cache: Cache::default(),
@@ -41,139 +41,142 @@ impl ServerBuilder {
             tasks: TaskSettings::default(),
             state_keys: StateKeys::random(),
         };
-        Self { profile, parts: Parts::default() }
+        Self { settings, items: ServerItems::default() }
     }
 
-    /// The name that people see.
+    /// The name to display to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.profile.info.title = Some(title.into());
+        self.settings.info.title = Some(title.into());
         self
     }
 
-    /// What the server is, in a sentence for people.
+    /// A one-sentence description of the server, for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.profile.info.description = Some(description.into());
+        self.settings.info.description = Some(description.into());
         self
     }
 
-    /// Adds a picture.
+    /// Adds an icon.
     pub fn icon(mut self, icon: Icon) -> Self {
-        self.profile.info.icons.push(icon);
+        self.settings.info.icons.push(icon);
         self
     }
 
     /// Where people can read more.
     pub fn website(mut self, url: impl Into<String>) -> Self {
-        self.profile.info.website_url = Some(url.into());
+        self.settings.info.website_url = Some(url.into());
         self
     }
 
     /// How to use the server, for the model.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.profile.instructions = Some(instructions.into());
+        self.settings.instructions = Some(instructions.into());
         self
     }
 
-    /// How long clients may keep lists, and who may be given the copy (since 2026-07-28). Not at all by default.
+    /// How long clients may cache lists, and whether the cache may be shared between users (since 2026-07-28). No
+    /// caching by default.
     ///
     /// ```
     /// use steadfast::{Cache, CacheScope, Server};
     /// let server = Server::builder("steady", "1.0.0").cache(Cache::new(60_000, CacheScope::Public)).build();
     /// ```
     pub fn cache(mut self, cache: Cache) -> Self {
-        self.profile.cache = cache;
+        self.settings.cache = cache;
         self
     }
 
-    /// How many items a page of a list has: 1000 unless told. Clients ask for the next page with the cursor of the last.
+    /// The number of items in a page of a list, 1000 by default. Clients fetch the next page with the cursor of the
+    /// last.
     pub fn page_size(mut self, items: usize) -> Self {
-        self.profile.page_size = items;
+        self.settings.page_size = items;
         self
     }
 
-    /// How much each connection may hold, and how long it may take.
+    /// The memory and time limits of each connection.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.profile.limits = limits;
+        self.settings.limits = limits;
         self
     }
 
-    /// How it keeps the tasks that its tools run as.
+    /// Where and how long tasks are stored.
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
-        self.profile.tasks = settings;
+        self.settings.tasks = settings;
         self
     }
 
-    /// The keys that seal what clients carry for the server between the rounds of a request (since 2026-07-28). Made anew
-    /// for each server unless told.
+    /// The keys that seal the state that clients carry between the rounds of a request (since 2026-07-28). A random key
+    /// by default.
     pub fn state_keys(mut self, keys: StateKeys) -> Self {
-        self.profile.state_keys = keys;
+        self.settings.state_keys = keys;
         self
     }
 
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
-        self.parts.tools.push(tool);
+        self.items.tools.push(tool);
         self
     }
 
     /// Adds several tools.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.parts.tools.extend(tools);
+        self.items.tools.extend(tools);
         self
     }
 
     /// Adds a prompt.
     pub fn prompt(mut self, prompt: Prompt) -> Self {
-        self.parts.prompts.push(prompt);
+        self.items.prompts.push(prompt);
         self
     }
 
     /// Adds several prompts.
     pub fn prompts(mut self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
-        self.parts.prompts.extend(prompts);
+        self.items.prompts.extend(prompts);
         self
     }
 
     /// Adds a resource.
     pub fn resource(mut self, resource: Resource) -> Self {
-        self.parts.resources.push(resource);
+        self.items.resources.push(resource);
         self
     }
 
     /// Adds several resources.
     pub fn resources(mut self, resources: impl IntoIterator<Item = Resource>) -> Self {
-        self.parts.resources.extend(resources);
+        self.items.resources.extend(resources);
         self
     }
 
-    /// Adds a resource template. A URI that follows several is read by the first.
+    /// Adds a resource template. If a URI matches several templates, the first one is used.
     pub fn resource_template(mut self, template: ResourceTemplate) -> Self {
-        self.parts.resource_templates.push(template);
+        self.items.resource_templates.push(template);
         self
     }
 
     /// Adds several resource templates.
     pub fn resource_templates(mut self, templates: impl IntoIterator<Item = ResourceTemplate>) -> Self {
-        self.parts.resource_templates.extend(templates);
+        self.items.resource_templates.extend(templates);
         self
     }
 
-    /// Declares prompts, and that their arguments are completed, to clients although there are none yet: they may come at
-    /// run time. A server that has some declares them by itself.
+    /// Declares prompts and the completion of their arguments to clients, even if there are no prompts yet: they may be
+    /// added at run time. A server that has prompts declares them without this.
     pub fn expect_prompts(mut self) -> Self {
-        self.profile.expects_prompts = true;
+        self.settings.expects_prompts = true;
         self
     }
 
-    /// Declares resources, and that variables of templates are completed, to clients although there are none yet: they may
-    /// come at run time. A server that has some declares them by itself.
+    /// Declares resources and the completion of template variables to clients, even if there are no resources yet: they
+    /// may be added at run time. A server that has resources declares them without this.
     pub fn expect_resources(mut self) -> Self {
-        self.profile.expects_resources = true;
+        self.settings.expects_resources = true;
         self
     }
 
-    /// Declares an extension of the protocol to clients, with its settings. Its name says whose it is, as in
-    /// `com.example/colours`. What it means is up to the tools and resources of the server. Tasks declare themselves.
+    /// Declares an extension of the protocol to clients, with its settings. The name starts with a prefix of its owner,
+    /// as in `com.example/colours`. The tools and resources of the server implement it. The extension for tasks is
+    /// declared automatically.
     ///
     /// ```
     /// use steadfast::{JsonObject, Server};
@@ -183,27 +186,27 @@ impl ServerBuilder {
     /// assert!(nameless.unwrap_err().to_string().contains("`colours` cannot be the name of an extension"));
     /// ```
     pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
-        self.profile.extensions.insert(name.into(), settings.into());
+        self.settings.extensions.insert(name.into(), settings.into());
         self
     }
 
-    /// Makes the server.
+    /// Builds the server.
     ///
     /// # Panics
     ///
-    /// If two tools or two prompts have one name, two resources one URI, or one has a [problem](Tool::problem). Where they come from outside of
-    /// the program use [`ServerBuilder::try_build`].
+    /// If two tools or two prompts have the same name, two resources have the same URI, or one of them has a
+    /// [problem](Tool::problem). If they come from outside of the program, use [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
-        let name = self.profile.info.name.clone();
+        let name = self.settings.info.name.clone();
         match self.try_build() {
             Ok(server) => server,
-            Err(error) => panic!("the server `{name}` made at {}: {error}", Location::caller()),
+            Err(error) => panic!("the server `{name}` built at {}: {error}", Location::caller()),
         }
     }
 
-    /// Makes the server, or says why not: two tools or two prompts have one name, two resources one URI, or one has a
-    /// [problem](Tool::problem).
+    /// Builds the server. Fails if two tools or two prompts have the same name, two resources have the same URI, or one
+    /// of them has a [problem](Tool::problem).
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -213,29 +216,29 @@ impl ServerBuilder {
     /// assert_eq!(error.to_string(), "there are two tools named `ready`");
     /// ```
     pub fn try_build(self) -> Result<Server, Error> {
-        if let Some(problem) = names::problem_of_extensions(&self.profile.extensions) {
+        if let Some(problem) = names::problem_of_extensions(&self.settings.extensions) {
             return Err(Error::usage(problem));
         }
-        check_distinct("tools named", &self.parts.tools)?;
-        for tool in &self.parts.tools {
+        check_distinct("tools named", &self.items.tools)?;
+        for tool in &self.items.tools {
             if let Some(problem) = tool.problem() {
                 return Err(Error::usage(format!("the tool `{}` cannot be served: {problem}", tool.name())));
             }
         }
-        check_distinct("prompts named", &self.parts.prompts)?;
-        for prompt in &self.parts.prompts {
+        check_distinct("prompts named", &self.items.prompts)?;
+        for prompt in &self.items.prompts {
             if let Some(problem) = prompt.problem() {
                 return Err(Error::usage(format!("the prompt `{}` cannot be served: {problem}", prompt.name())));
             }
         }
-        check_distinct("resources at", &self.parts.resources)?;
-        for resource in &self.parts.resources {
+        check_distinct("resources at", &self.items.resources)?;
+        for resource in &self.items.resources {
             if let Some(problem) = resource.problem() {
                 return Err(Error::usage(format!("the resource `{}` cannot be served: {problem}", resource.uri())));
             }
         }
-        check_distinct("resource templates", &self.parts.resource_templates)?;
-        for template in &self.parts.resource_templates {
+        check_distinct("resource templates", &self.items.resource_templates)?;
+        for template in &self.items.resource_templates {
             if let Some(problem) = template.problem() {
                 let uri_template = template.uri_template();
                 return Err(Error::usage(format!(
@@ -243,11 +246,11 @@ impl ServerBuilder {
                 )));
             }
         }
-        Ok(Server::assemble(self.profile, self.parts))
+        Ok(Server::assemble(self.settings, self.items))
     }
 }
 
-/// Of two items with one key only one could be found.
+/// An error if two items have the same key, because only one of them could be found.
 fn check_distinct<T: Item>(kind: &str, items: &[T]) -> Result<(), Error> {
     let mut keys: Vec<&str> = items.iter().map(Item::key).collect();
     keys.sort_unstable();

@@ -10,17 +10,17 @@ use steadfast_model::{CompleteContext, Completion};
 use super::context::Context;
 use super::tool::error::{Failure, ToolError};
 
-/// What a completion ends with: the values, or how it failed.
+/// The end of a completion: the values, or a failure.
 pub type CompletionReply = Result<Completion, Failure>;
 
-/// A completion on its way.
+/// A running completion.
 pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>>;
 
-/// What can complete an argument: an `async` function of what is typed so far, with or without what else is filled in; or a
-/// list of all values, of which those that begin with it are offered, whatever the case of their letters.
+/// Completes an argument: an `async` function of the text typed so far and, optionally, of the other arguments that are
+/// filled in; or a list of all values, of which those that start with the typed text, ignoring case, are offered.
 ///
-/// A function may take the [`Context`] of the request as its third parameter: what is offered may depend on who asks, and
-/// what somebody may not know must not be offered to them.
+/// A function may take the [`Context`] of the request as its third parameter, because the values may depend on the
+/// user: do not offer values that the user must not see.
 ///
 /// ```
 /// use steadfast::{CompleteContext, Prompt};
@@ -45,18 +45,18 @@ pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>
     note = "it returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
 pub trait Completer<Marker>: Send + Sync + 'static {
-    /// Completes what is typed so far.
+    /// Completes the text typed so far.
     fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture;
 }
 
-/// What a completer may return. At most a hundred values go out; those beyond are counted.
+/// What a completer may return. At most a hundred values are sent; the total includes the others.
 #[diagnostic::on_unimplemented(
     message = "a completer cannot return `{Self}`",
     label = "not values to complete with",
     note = "a completer returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
 pub trait IntoCompletion {
-    /// Makes the completion.
+    /// Converts this into a completion.
     fn into_completion(self) -> CompletionReply;
 }
 
@@ -93,13 +93,13 @@ impl<T: IntoCompletion, E: Into<ToolError>> IntoCompletion for Result<T, E> {
     }
 }
 
-/// Marks a completer that takes what is typed.
+/// Marks a completer that takes the typed text.
 #[derive(Debug)]
 pub struct TakesTyped;
-/// Marks a completer that takes what is typed, and what else is filled in.
+/// Marks a completer that takes the typed text and the other arguments.
 #[derive(Debug)]
 pub struct TakesTypedAndContext;
-/// Marks a completer that takes what is typed, what else is filled in, and the request.
+/// Marks a completer that takes the typed text, the other arguments and the context of the request.
 #[derive(Debug)]
 pub struct TakesRequest;
 /// Marks a list of values.
@@ -160,39 +160,39 @@ impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for &'static 
     }
 }
 
-/// The values that begin with what is typed.
+/// The values that start with the typed text, ignoring case.
 fn by_prefix<S: AsRef<str>>(values: &[S], typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
     let begins = |value: &&str| value.to_lowercase().starts_with(&typed);
     values.iter().map(AsRef::as_ref).filter(begins).map(str::to_owned).collect()
 }
 
-/// A completer with its types forgotten.
-type Complete = dyn Fn(String, CompleteContext, Context) -> CompletionFuture + Send + Sync;
+/// A type-erased completer.
+type ErasedCompleter = dyn Fn(String, CompleteContext, Context) -> CompletionFuture + Send + Sync;
 
-/// The completers of one prompt or template, by the name of what they complete.
+/// The completers of one prompt or template, by the name of the argument or variable.
 #[derive(Clone, Default)]
-pub(crate) struct Completers(Vec<(String, Arc<Complete>)>);
+pub(crate) struct Completers(Vec<(String, Arc<ErasedCompleter>)>);
 
 impl Completers {
-    /// Adds a completer; of two for one name the last counts.
+    /// Adds a completer, replacing one for the same name.
     pub(super) fn add<M: 'static>(&mut self, name: String, completer: impl Completer<M>) {
         self.0.retain(|(other, _)| *other != name);
         self.0.push((name, Arc::new(move |typed, filled, ctx| completer.complete(typed, filled, ctx))));
     }
 
-    /// Nothing is completed.
+    /// Whether there are no completers.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What they complete.
+    /// The names of the arguments or variables that have a completer.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Completes what is typed so far, for a request: with nothing, if nobody knows. The completer itself is called where
-    /// the future is polled.
+    /// Completes the text typed so far, with no values if the name has no completer. The completer itself runs when the
+    /// future is polled.
     pub(crate) fn complete(
         &self,
         name: &str,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_list_those_that_begin_with_what_is_typed_are_offered() {
+    async fn values_of_a_list_that_start_with_the_typed_text_are_offered() {
         assert_eq!(values(["Bergen", "Bern", "Oslo"], "be").await.values, ["Bergen", "Bern"]);
         assert_eq!(values(vec!["Bergen".to_owned(), "Oslo".to_owned()], "").await.values, ["Bergen", "Oslo"]);
         const FEW: &[&str] = &["Ålesund", "Oslo"];
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hundred_values_go_out_and_the_rest_is_counted() {
+    async fn at_most_a_hundred_values_are_sent_and_all_are_counted() {
         let many = (0..250).map(|number| number.to_string()).collect::<Vec<_>>();
         let completion = values(many.clone(), "").await;
         assert_eq!((completion.values.len(), completion.total, completion.has_more), (100, Some(250), Some(true)));
@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_completes_has_no_values() {
+    async fn a_name_without_a_completer_has_no_values() {
         let complete = Completers::default().complete("x", "a".to_owned(), CompleteContext::default());
         let completion = complete(Context::detached()).await.unwrap();
         assert_eq!((completion.values.len(), completion.total, completion.has_more), (0, Some(0), Some(false)));
     }
 
     #[tokio::test]
-    async fn any_error_is_an_answer() {
+    async fn any_error_becomes_a_json_rpc_error() {
         let mut completers = Completers::default();
         completers.add("x".to_owned(), |_typed: String| async { Err::<Vec<String>, _>(std::io::Error::other("disk")) });
         let complete = completers.complete("x", String::new(), CompleteContext::default());

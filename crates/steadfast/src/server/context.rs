@@ -1,4 +1,4 @@
-//! What a running handler can do: report, ask, notice that it is not wanted any more, and clean up.
+//! The context of a running handler: progress and logging, requests to the client, cancellation and cleanup.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,10 +17,10 @@ use super::Server;
 use crate::error::{Error, Outcome};
 use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, Shielded};
 
-/// The handle that a handler has on its request.
+/// A handler's access to its request.
 ///
-/// Take it as a parameter of a tool, anywhere among the arguments; it is not one of them. Clones are the same handle, and
-/// may be kept: once the request has ended, reports go nowhere and calls fail.
+/// Take it as a parameter of a tool, at any position; it is not one of the tool's arguments. Clones refer to the same
+/// request and may outlive it: after the request has ended, reports are discarded and calls fail.
 ///
 /// ```
 /// use steadfast::prelude::*;
@@ -43,17 +43,17 @@ pub struct Context {
     server: Option<Server>,
 }
 
-/// How long a call to the client may take unless told. A person may have to answer it.
+/// The default timeout of a call to the client. A person may have to answer it.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// Who asks.
+/// The sender of the request.
 impl Context {
     pub(crate) fn new(execution: Arc<Execution>, server: &Server) -> Self {
         Self { execution: Some(execution), server: Some(server.clone()) }
     }
 
-    /// A context without a request behind it, for tests: progress and log go nowhere, nobody cancels, and there is no
-    /// client to call.
+    /// A context without a request, for tests: progress and log messages are discarded, it is never cancelled, and
+    /// there is no client to call.
     pub fn detached() -> Self {
         Self { execution: None, server: None }
     }
@@ -63,11 +63,12 @@ impl Context {
         self.execution.as_ref().map_or_else(|| RequestId::from("detached"), |execution| execution.id.clone())
     }
 
-    /// Who asks, as it was established before the request came here: what `HttpOptions::identify` said of it, or what a layer
-    /// in front of the HTTP service, such as `RequireBearer` of `steadfast-auth`, left in its extensions. Nobody on stdio.
+    /// The authenticated sender of the request: the result of `HttpOptions::identify`, or what a layer in front of the
+    /// HTTP service, such as `RequireBearer` of `steadfast-auth`, left in the extensions of the HTTP request. `None` on
+    /// stdio.
     ///
-    /// It is the principal of this very request: in a session that goes on for longer than a token does, its scopes are
-    /// those of the token that came with the request.
+    /// It is the principal of this request: in a session that outlives a token, the scopes are those of the token that
+    /// came with this request.
     ///
     /// ```
     /// use steadfast::prelude::*;
@@ -84,20 +85,21 @@ impl Context {
         self.execution.as_ref().and_then(|execution| execution.principal.as_ref())
     }
 
-    /// Who asks, as far as the client said.
+    /// What the client says about itself.
     pub fn client(&self) -> ClientInfo<'_> {
         ClientInfo { execution: self.execution.as_deref() }
     }
 }
 
-/// The server that it runs in.
+/// The server of the handler.
 impl Context {
-    /// The server, to change what it offers; `None` if there is none around the handler, as in tests of it alone.
+    /// The server, to change what it offers; `None` if the handler runs without one, as in unit tests.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
     }
 
-    /// Tells the clients that asked for it that the resource at this URI has changed: see [`Server::resource_updated`].
+    /// Notifies the clients that are subscribed to the resource at this URI that it has changed: see
+    /// [`Server::resource_updated`].
     pub fn resource_updated(&self, uri: &str) {
         if let Some(server) = &self.server {
             server.resource_updated(uri);
@@ -105,16 +107,16 @@ impl Context {
     }
 }
 
-/// Reports. These never block and never fail; what nobody wants to hear is dropped.
+/// Progress and log messages. These never block and never fail; messages that the client did not ask for are discarded.
 impl Context {
-    /// Reports how far the request is, from 0 to 1, with a word for people. It has to grow from one report to the next.
+    /// Reports the progress of the request, from 0 to 1, with a message for people. It has to grow with each report.
     ///
     /// Reports are merged when they come faster than they can be sent, and are sent only if the client asked for them.
     pub fn progress(&self, fraction: f64, message: impl Into<String>) {
         self.report(Progress { progress: fraction, total: Some(1.0), message: Some(message.into()) });
     }
 
-    /// Reports that `done` of `total` is done, in whatever unit.
+    /// Reports that `done` of `total` is done, in any unit.
     pub fn progress_of(&self, done: f64, total: f64) {
         self.report(Progress { progress: done, total: Some(total), message: None });
     }
@@ -141,23 +143,23 @@ impl Context {
     /// [`Context::log`] with the name of a logger.
     pub fn log_as(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
         let Some(execution) = self.execution.as_ref().filter(|execution| execution.admit_log()) else { return };
-        let data =
-            serde_json::to_value(data).unwrap_or_else(|error| format!("a log message that is no JSON: {error}").into());
+        let data = serde_json::to_value(data)
+            .unwrap_or_else(|error| format!("log message could not be encoded: {error}").into());
         let logger = logger.map(str::to_owned);
-        // If the connection is closed nobody wants to hear it.
+        // If the connection is closed, the message is discarded.
         let _ = execution.mailbox.post(DriverCommand::Log { key: execution.key, level, logger, data });
     }
 }
 
 /// The connection.
 impl Context {
-    /// Lets the client's connection go while the call goes on: the client comes back for the answer by itself. For calls that
-    /// take long, where a connection that is held open for nothing costs more than one that is opened again.
+    /// Closes the client's HTTP stream while the call goes on: the client reconnects for the response by itself. For
+    /// long calls, where an idle open connection costs more than a reconnect.
     ///
-    /// It has an effect over HTTP in revision 2025-11-25, where clients know how to come back, and none anywhere else.
+    /// It has an effect over HTTP in revision 2025-11-25, whose clients can resume a stream, and none elsewhere.
     pub fn release_connection(&self) {
         if let Some(execution) = &self.execution {
-            // If the connection is closed there is nothing to let go.
+            // If the connection is closed, there is no stream to release.
             let _ = execution.mailbox.post(DriverCommand::ReleaseStream { key: execution.key });
         }
     }
@@ -165,21 +167,21 @@ impl Context {
 
 /// Cancellation.
 impl Context {
-    /// Whether nobody waits for the answer any more. For a plain `fn`, which cannot be stopped from outside: look now and
+    /// Whether the request was cancelled. For a plain `fn`, which cannot be stopped from outside: check it now and
     /// then.
     pub fn is_cancelled(&self) -> bool {
         self.cancel_reason().is_some()
     }
 
-    /// Why nobody waits for the answer any more, if nobody does.
+    /// Why the request was cancelled, if it was.
     pub fn cancel_reason(&self) -> Option<CancelReason> {
         self.execution.as_ref().and_then(|execution| execution.stopping())
     }
 
-    /// Completes when nobody waits for the answer any more, and says why.
+    /// Completes with the reason when the request is cancelled.
     ///
-    /// An `async` tool is dropped at that moment, so this is for those with `#[tool(cancel = cooperative)]`, and for tasks
-    /// that a tool has started.
+    /// An `async` tool is dropped at that moment, so this is for tools with `#[tool(cancel = cooperative)]`, and for
+    /// tokio tasks that a tool has spawned.
     pub async fn cancelled(&self) -> CancelReason {
         std::future::poll_fn(|cx| {
             let Some(execution) = &self.execution else { return Poll::Pending };
@@ -189,124 +191,124 @@ impl Context {
         .await
     }
 
-    /// Has `cleanup` run if the request is cancelled, after its handler was dropped and its shields have ended; the one
-    /// added last runs first. It has until the drain deadline, also when the connection is gone. It is dropped if the
-    /// handler ends by itself, and at once if the request has ended already.
+    /// Registers `cleanup` to run if the request is cancelled, after its handler was dropped and its shields have
+    /// ended; the cleanup registered last runs first. It has until the drain deadline, also if the connection is
+    /// closed. It is dropped if the handler finishes, and immediately if the request has ended already.
     ///
-    /// A plain `fn` is not dropped when it is cancelled: its cleanups run when it has returned.
+    /// A plain `fn` is not dropped when it is cancelled: its cleanups run after it has returned.
     pub fn on_cancel(&self, cleanup: impl Future<Output = ()> + Send + 'static) {
         if let Some(execution) = &self.execution {
             execution.add_cleanup(Box::pin(cleanup));
         }
     }
 
-    /// Runs `future` to its end although this request may be cancelled and its handler dropped meanwhile. When the
-    /// connection is gone it has until the drain deadline.
+    /// Runs `future` to its end even if this request is cancelled and its handler dropped meanwhile. After the
+    /// connection is closed it has until the drain deadline.
     ///
-    /// For the step that must not be left half done: the write behind the read, the commit.
+    /// For a step that must not be left half done: the write after the read, the commit.
     ///
     /// # Panics
     ///
-    /// If `future` panics, or is given up at the drain deadline while somebody still waits for it.
+    /// If `future` panics, or is aborted at the drain deadline while this call still waits for it.
     pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let Some(execution) = &self.execution else { return future.await };
-        let Some(pass) = execution.enter_shield() else { return future.await };
-        let hand_over = Arc::new(Mutex::new(ShieldValue { value: None, gone: false, waker: None }));
-        let giver = ShieldSender(Arc::clone(&hand_over));
+        let Some(guard) = execution.enter_shield() else { return future.await };
+        let slot = Arc::new(Mutex::new(ShieldValue { value: None, sender_dropped: false, waker: None }));
+        let sender = ShieldSender(Arc::clone(&slot));
         let shielded = async move {
             let value = future.await;
-            giver.give(value);
+            sender.send(value);
         };
-        execution.runtime.spawn(Box::pin(Shielded::new(shielded, pass)));
-        let taken = std::future::poll_fn(move |cx| {
-            let mut hand_over = hand_over.lock().unwrap_or_else(PoisonError::into_inner);
-            match hand_over.value.take() {
+        execution.runtime.spawn(Box::pin(Shielded::new(shielded, guard)));
+        let received = std::future::poll_fn(move |cx| {
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            match slot.value.take() {
                 Some(value) => Poll::Ready(Some(value)),
-                None if hand_over.gone => Poll::Ready(None),
+                None if slot.sender_dropped => Poll::Ready(None),
                 None => {
-                    hand_over.waker = Some(cx.waker().clone());
+                    slot.waker = Some(cx.waker().clone());
                     Poll::Pending
                 }
             }
         })
         .await;
-        match taken {
+        match received {
             Some(value) => value,
-            // What was shielded panicked: so does who waits for it, as if it had been awaited in place.
-            None => std::panic::resume_unwind(Box::new("what was shielded did not finish")),
+            // The shielded future panicked: panic here too, as if it had been awaited in place.
+            None => std::panic::resume_unwind(Box::new("the shielded future did not finish")),
         }
     }
 }
 
-/// Where a shield leaves its value.
+/// The slot through which a shielded future passes its value to the handler.
 struct ShieldValue<T> {
     value: Option<T>,
-    gone: bool,
+    sender_dropped: bool,
     waker: Option<Waker>,
 }
 
-/// The end that gives; when it is dropped without, whoever waits learns it.
+/// The sending side; dropping it without a value wakes the receiver, which then panics.
 struct ShieldSender<T>(Arc<Mutex<ShieldValue<T>>>);
 
 impl<T> ShieldSender<T> {
-    fn give(&self, value: T) {
+    fn send(&self, value: T) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).value = Some(value);
     }
 }
 
 impl<T> Drop for ShieldSender<T> {
     fn drop(&mut self) {
-        let mut hand_over = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hand_over.gone = true;
-        let waker = hand_over.waker.take();
-        drop(hand_over);
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.sender_dropped = true;
+        let waker = slot.waker.take();
+        drop(slot);
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 }
 
-/// Calls to the client, for revisions in which servers may call (up to 2025-11-25).
+/// Calls to the client, for revisions in which servers may send requests (up to 2025-11-25).
 impl Context {
-    /// Calls the client and waits for its answer, at most ten minutes.
+    /// Calls the client and waits for its response, at most ten minutes.
     ///
-    /// The call ends when this request does: if it is cancelled, the client is told. Dropping the future takes the call
-    /// back too. [`Error::outcome`] says whether the client may have acted on it.
+    /// If this request is cancelled, the call is cancelled too, and the client is notified. Dropping the future also
+    /// cancels the call. [`Error::outcome`] says whether the client may have acted on it.
     ///
     /// # Errors
     ///
-    /// If the client does not offer it or its revision has no such request, if it refuses, if no answer comes in time, and
-    /// if the connection closes.
+    /// If the client has not declared the capability or its revision has no such request, if it answers with an error,
+    /// if the call times out, and if the connection closes.
     pub async fn call<R: Request>(&self, params: R::Params) -> Result<R::Result, Error> {
         self.call_within::<R>(params, CALL_TIMEOUT).await
     }
 
-    /// [`Context::call`] with another time limit.
+    /// [`Context::call`] with another timeout.
     pub async fn call_within<R: Request>(&self, params: R::Params, timeout: Duration) -> Result<R::Result, Error> {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
         let none = era::Decoration::none();
         let text = era::params_text(execution.peer.revision, &params, &none).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
-        let ending = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
-        crate::runtime::connection::call_result::result_of::<R>(ending)
+        let end = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
+        crate::runtime::connection::call_result::result_of::<R>(end)
     }
 
-    /// Asks whether the client is there.
+    /// Checks that the client responds.
     pub async fn ping(&self) -> Result<(), Error> {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
     }
 }
 
-/// What is remembered between the rounds of a request.
+/// Values that are remembered between the rounds of a request.
 impl Context {
-    /// Does something once for a request, however often its handler runs because it asks (see [`Context::elicit`]): in later
-    /// rounds the value of the first is given.
+    /// Runs a future once per request, however often its handler runs because it asks for input (see
+    /// [`Context::elicit`]): later rounds get the value of the first.
     ///
-    /// The value is carried by the client, sealed. That is **not** exactly once: a round that ends without asking, or whose
-    /// answer is lost, is not remembered, and a client may come back with the same state twice and have what follows it
-    /// done twice. For what must not happen twice, keep a record of your own.
+    /// The client carries the value, sealed. That is **not** exactly once: a round that ends without asking for input,
+    /// or whose response is lost, is not remembered, and a client may send the same state twice and have what follows
+    /// it done twice. If something must not happen twice, store a record of it on the server.
     ///
-    /// A name is for one value. Values are small: all of them are carried together, with the answers.
+    /// A name is for one value. Values should be small: all of them are sent back and forth together with the answers.
     ///
     /// ```
     /// # use steadfast::Context;
@@ -318,7 +320,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// If the value cannot be written as JSON, or read back.
+    /// If the value cannot be encoded as JSON, or the remembered value has a different type.
     pub async fn once<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
@@ -327,7 +329,7 @@ impl Context {
         self.try_once(name, async { Ok::<T, Error>(future.await) }).await
     }
 
-    /// [`Context::once`] for what may fail. A failure is not remembered.
+    /// [`Context::once`] for a future that may fail. An error is not remembered.
     pub async fn try_once<T: Serialize + DeserializeOwned, E: From<Error>>(
         &self,
         name: &str,
@@ -338,7 +340,7 @@ impl Context {
         };
         if let Some(value) = input_rounds.remembered(name) {
             let unreadable = |error| {
-                Error::internal(format!("what was remembered as `{name}` is something else")).with_source(error)
+                Error::internal(format!("the remembered value `{name}` has a different type")).with_source(error)
             };
             return serde_json::from_value(value).map_err(unreadable).map_err(E::from);
         }
@@ -347,7 +349,7 @@ impl Context {
         Ok(value)
     }
 
-    /// The request behind it.
+    /// The request that this context belongs to.
     pub(super) fn execution(&self) -> Option<&Arc<Execution>> {
         self.execution.as_ref()
     }
@@ -360,24 +362,24 @@ impl fmt::Debug for Context {
     }
 }
 
-/// Who asks, as far as the client said. Nothing of it is verified.
+/// What the client says about itself. Nothing of it is verified.
 #[derive(Clone, Copy)]
 pub struct ClientInfo<'a> {
     execution: Option<&'a Execution>,
 }
 
 impl<'a> ClientInfo<'a> {
-    /// Its name and version.
+    /// The name and version of the client.
     pub fn info(&self) -> Option<&'a Implementation> {
         self.execution.and_then(|execution| execution.peer.info.as_ref())
     }
 
-    /// What it can do.
+    /// The capabilities of the client.
     pub fn capabilities(&self) -> Option<&'a ClientCapabilities> {
         self.execution.map(|execution| &execution.peer.client_capabilities)
     }
 
-    /// The revision that this request is spoken in.
+    /// The revision of this request.
     pub fn revision(&self) -> Revision {
         self.execution.map_or(Revision::LATEST, |execution| execution.peer.revision)
     }

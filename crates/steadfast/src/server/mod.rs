@@ -1,7 +1,7 @@
-//! Servers: tools, prompts and resources, what they take and what they return.
+//! Servers: tools, prompts and resources, their handlers, and how they are served.
 //!
-//! Most servers are an `impl` block with [`#[server]`](macro@crate::server) on it. All that the macros do can be done by
-//! hand with [`Server::builder`] and [`Tool::new`].
+//! Most servers are an `impl` block with [`#[server]`](macro@crate::server) on it. Everything that the macros do can
+//! also be done with [`Server::builder`] and [`Tool::new`].
 
 mod builder;
 mod completion;
@@ -30,7 +30,8 @@ use steadfast_proto::connection::Limits;
 pub use builder::ServerBuilder;
 pub use completion::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
 pub use context::{ClientInfo, Context};
-pub use input::ask::{Ask, Elicit, Elicited};
+pub use input::ask::Ask;
+pub use input::elicit::{Elicit, ElicitOutcome};
 pub use input::form::Form;
 pub use input::need::Need;
 pub use input::seal::StateKeys;
@@ -51,12 +52,12 @@ pub use crate::validation::limits as schema_limits;
 pub(crate) use crate::validation::form::check as check_form;
 #[cfg(feature = "http")]
 pub(crate) use dispatch::ServerService;
-pub(crate) use input::ask::check_tool_uses;
+pub(crate) use input::sample::check_tool_uses;
 pub(crate) use registry::{Catalog, Item, LiveCatalog};
 #[cfg(feature = "http")]
-pub(crate) use serve::not_begun;
-#[cfg(feature = "http")]
 pub(crate) use serve::signals::listen as listen_for_signals;
+#[cfg(feature = "http")]
+pub(crate) use serve::start_failed;
 pub(crate) use subscriptions::watch::{Change, Watcher};
 pub(crate) use tool::arguments::Arguments;
 pub(crate) use tool::handler::Run;
@@ -67,7 +68,8 @@ use crate::error::Error;
 use dispatch::layer::{Layer, RequireTasksExtension};
 use tasks::{TaskSettings, TaskSupport, Tasks};
 
-/// A server: who it is and what it offers. Cheap to clone; all clones are the same server.
+/// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
+/// server.
 ///
 /// ```
 /// use steadfast::{Server, Tool};
@@ -86,7 +88,7 @@ pub struct Server {
 }
 
 struct Inner {
-    profile: Profile,
+    settings: ServerSettings,
     decoration: Decoration,
     tools: LiveCatalog<Tool>,
     prompts: LiveCatalog<Prompt>,
@@ -98,75 +100,76 @@ struct Inner {
     layers: Vec<Arc<dyn Layer>>,
 }
 
-/// What a server is built with.
+/// The tools, prompts and resources of a server.
 #[derive(Debug, Clone, Default)]
-struct Parts {
+struct ServerItems {
     tools: Vec<Tool>,
     prompts: Vec<Prompt>,
     resources: Vec<Resource>,
     resource_templates: Vec<ResourceTemplate>,
 }
 
-/// What is settled when a server is built.
+/// The settings of a server, which do not change after it is built.
 #[derive(Debug, Clone)]
-struct Profile {
+struct ServerSettings {
     info: Implementation,
     instructions: Option<String>,
-    /// How long clients may keep its lists.
+    /// How long clients may cache its lists.
     cache: Cache,
     /// How many items a page of a list has.
     page_size: usize,
-    /// Prompts are declared although there may be none yet.
+    /// Declare the prompts capability even if there are no prompts yet.
     expects_prompts: bool,
-    /// Resources are declared although there may be none yet.
+    /// Declare the resources capability even if there are no resources yet.
     expects_resources: bool,
-    /// Extensions that it declares, beside that of tasks, with their settings.
+    /// Extensions to declare, besides that of tasks, with their settings.
     extensions: JsonObject,
     limits: Limits,
     tasks: TaskSettings,
-    /// What clients carry for it is sealed with these.
+    /// The keys that seal the state that clients carry between rounds.
     state_keys: StateKeys,
 }
 
-/// What it is.
+/// What a server is and offers.
 impl Server {
-    /// Begins a server.
+    /// Starts building a server.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder::new(name, version)
     }
 
-    /// Who the server is.
+    /// The name and version of the server.
     pub fn info(&self) -> &Implementation {
-        &self.inner.profile.info
+        &self.inner.settings.info
     }
 
-    /// How to use it, for the model.
+    /// How to use the server, for the model.
     pub fn instructions(&self) -> Option<&str> {
-        self.inner.profile.instructions.as_deref()
+        self.inner.settings.instructions.as_deref()
     }
 
-    /// Its tools now, in the order in which they were added.
+    /// The current tools, in the order in which they were added.
     pub fn tools(&self) -> Vec<Tool> {
         self.tool_list().iter().cloned().collect()
     }
 
-    /// The tool of that name.
+    /// The tool with that name.
     pub fn tool(&self, name: &str) -> Option<Tool> {
         self.tool_list().find(name).cloned()
     }
 
-    /// What it can do, as clients are told. Tools may come at run time, so they are always declared; tasks, prompts and
-    /// resources if there are any when a connection begins, or are expected; completions if one of these completes, or may.
+    /// The capabilities that clients see. Tools may be added at run time, so they are always declared. Tasks, prompts
+    /// and resources are declared if there are any when a connection opens, or if they are expected; completions if a
+    /// prompt or a template has a completer, or may get one.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let mut all = ServerCapabilities::new().with_tools(true).with_logging();
         if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
             all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
-        for (name, settings) in &self.inner.profile.extensions {
+        for (name, settings) in &self.inner.settings.extensions {
             all = all.with_extension(name, settings.as_object().cloned().unwrap_or_default());
         }
         let (prompts, templates) = (self.prompt_list(), self.resource_template_list());
-        let Profile { expects_prompts, expects_resources, .. } = self.inner.profile;
+        let ServerSettings { expects_prompts, expects_resources, .. } = self.inner.settings;
         if expects_prompts || !prompts.is_empty() {
             all = all.with_prompts(true);
         }
@@ -175,23 +178,23 @@ impl Server {
         }
         let completes = prompts.iter().any(|prompt| !prompt.completers().is_empty())
             || templates.iter().any(|template| !template.completers().is_empty());
-        // What is expected may complete.
+        // Prompts and resources that are expected may have completers.
         if completes || expects_prompts || expects_resources { all.with_completions() } else { all }
     }
 
-    /// Its tasks.
+    /// The tasks of the server.
     pub(crate) fn tasks(&self) -> &Arc<Tasks> {
         &self.inner.tasks
     }
 
-    /// What is added to each result, for revisions that want it.
+    /// The members that are added to each result, for revisions that have them.
     pub(crate) fn decoration(&self) -> &Decoration {
         &self.inner.decoration
     }
 
-    /// The limits of its connections.
+    /// The limits of each connection.
     pub fn limits(&self) -> &Limits {
-        &self.inner.profile.limits
+        &self.inner.settings.limits
     }
 
     /// What runs before every request is routed, in this order.
@@ -199,21 +202,21 @@ impl Server {
         &self.inner.layers
     }
 
-    /// What clients carry for it is sealed with these.
+    /// The keys that seal the state that clients carry between rounds.
     pub(crate) fn state_keys(&self) -> &StateKeys {
-        &self.inner.profile.state_keys
+        &self.inner.settings.state_keys
     }
 
-    /// The list of tools as it is now.
+    /// A snapshot of the list of tools.
     pub(crate) fn tool_list(&self) -> Arc<Catalog<Tool>> {
         self.inner.tools.now()
     }
 }
 
-/// What changes it.
+/// Changes to a server.
 impl Server {
-    /// Adds a tool, also while clients are connected: they are told that the list has changed. A tool of the same name
-    /// is replaced, and given back. Calls that are running finish with the tool that they started with.
+    /// Adds a tool, also while clients are connected: they are notified that the list has changed. Replaces and returns
+    /// a tool with the same name. Calls that are running finish with the tool that they started with.
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -226,14 +229,14 @@ impl Server {
     /// ```
     pub fn add_tool(&self, tool: Tool) -> Option<Tool> {
         if let Some(problem) = tool.problem() {
-            tracing::error!(tool = tool.name(), problem, "a tool was added that cannot be called");
+            tracing::error!(tool = tool.name(), problem, "added a tool that cannot be called");
         }
         let replaced = self.inner.tools.add(tool);
         self.inner.watchers.tell(&Change::Tools);
         replaced
     }
 
-    /// Removes a tool; false if there is none of that name. Calls of it that are running finish.
+    /// Removes a tool; false if there is none with that name. Calls of it that are running finish.
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.inner.tools.remove(name);
         if removed {
@@ -242,9 +245,10 @@ impl Server {
         removed
     }
 
-    /// A server with the tools, prompts and resources of both, that is otherwise like this one. The two stay as they are.
+    /// A server with the tools, prompts and resources of both servers, and the name and settings of this one. The two
+    /// servers are not changed.
     ///
-    /// Fails if both have a tool or a prompt of one name, or a resource at one URI.
+    /// Fails if both have a tool or a prompt with the same name, or a resource with the same URI.
     ///
     /// ```
     /// use steadfast::{Server, Tool};
@@ -256,23 +260,23 @@ impl Server {
     /// assert_eq!(both.tools().len(), 2);
     /// ```
     pub fn merge(self, other: impl IntoServer) -> Result<Server, Error> {
-        let mut parts = self.parts();
-        let others = other.into_server().parts();
-        join("tool", &mut parts.tools, others.tools)?;
-        join("prompt", &mut parts.prompts, others.prompts)?;
-        join("resource", &mut parts.resources, others.resources)?;
-        join("resource template", &mut parts.resource_templates, others.resource_templates)?;
-        Ok(Self::assemble(self.inner.profile.clone(), parts))
+        let mut items = self.items();
+        let others = other.into_server().items();
+        join("tool", &mut items.tools, others.tools)?;
+        join("prompt", &mut items.prompts, others.prompts)?;
+        join("resource", &mut items.resources, others.resources)?;
+        join("resource template", &mut items.resource_templates, others.resource_templates)?;
+        Ok(Self::assemble(self.inner.settings.clone(), items))
     }
 
-    /// Has `watcher` called after each change, for as long as it lives.
+    /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
     pub(crate) fn watch(&self, watcher: &Arc<Watcher>) {
         self.inner.watchers.add(watcher);
     }
 
-    /// What it offers now.
-    fn parts(&self) -> Parts {
-        Parts {
+    /// A snapshot of everything that the server offers.
+    fn items(&self) -> ServerItems {
+        ServerItems {
             tools: self.tools(),
             prompts: self.prompts(),
             resources: self.resources(),
@@ -280,26 +284,26 @@ impl Server {
         }
     }
 
-    fn assemble(profile: Profile, parts: Parts) -> Self {
-        let decoration = Decoration::of_server(&profile.info).with_cache(profile.cache);
-        let page_size = profile.page_size;
+    fn assemble(settings: ServerSettings, items: ServerItems) -> Self {
+        let decoration = Decoration::of_server(&settings.info).with_cache(settings.cache);
+        let page_size = settings.page_size;
         let watchers: Arc<Watchers> = Arc::default();
         let inner = Inner {
-            tools: LiveCatalog::new(parts.tools, page_size),
-            prompts: LiveCatalog::new(parts.prompts, page_size),
-            resources: LiveCatalog::new(parts.resources, page_size),
-            resource_templates: LiveCatalog::new(parts.resource_templates, page_size),
-            tasks: Arc::new(Tasks::new(profile.tasks.clone(), Arc::clone(&watchers))),
+            tools: LiveCatalog::new(items.tools, page_size),
+            prompts: LiveCatalog::new(items.prompts, page_size),
+            resources: LiveCatalog::new(items.resources, page_size),
+            resource_templates: LiveCatalog::new(items.resource_templates, page_size),
+            tasks: Arc::new(Tasks::new(settings.tasks.clone(), Arc::clone(&watchers))),
             watchers,
             layers: vec![Arc::new(RequireTasksExtension)],
             decoration,
-            profile,
+            settings,
         };
         Self { inner: Arc::new(inner) }
     }
 }
 
-/// Adds the items of another server, none of which may be here already.
+/// Adds the items of another server; an error if a key is in both.
 fn join<T: Item>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Error> {
     if let Some(both) = there.iter().find(|item| here.iter().any(|present| present.key() == item.key())) {
         return Err(Error::usage(format!("both servers have a {kind} named `{}`", both.key())));
@@ -311,7 +315,7 @@ fn join<T: Item>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Err
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = formatter.debug_struct("Server");
-        debug.field("info", &self.inner.profile.info);
+        debug.field("info", &self.inner.settings.info);
         debug.field("tools", &keys(&self.tool_list())).field("prompts", &keys(&self.prompt_list()));
         debug.field("resources", &keys(&self.resource_list()));
         debug.field("resource_templates", &keys(&self.resource_template_list())).finish()
@@ -322,26 +326,26 @@ fn keys<T: Item>(catalog: &Catalog<T>) -> Vec<String> {
     catalog.iter().map(|item| item.key().to_owned()).collect()
 }
 
-/// What can be served: a [`Server`], a [`ServerBuilder`], or a type with [`#[server]`](macro@crate::server) on an `impl`
-/// block.
+/// A type that can be served: a [`Server`], a [`ServerBuilder`], or a type with [`#[server]`](macro@crate::server) on
+/// an `impl` block.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a server",
     label = "this cannot be served",
     note = "put `#[server]` on the `impl` block that has its tools, or make a `Server` with `Server::builder(name, version)`"
 )]
 pub trait IntoServer {
-    /// Makes the server.
+    /// Converts this into a server.
     fn into_server(self) -> Server;
 }
 
-/// A type whose methods are the tools of a server: what `#[server]` implements.
+/// A type whose methods are the tools of a server; implemented by `#[server]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a server",
     label = "this cannot be served",
     note = "put `#[server]` on the `impl` block that has its tools, or make a `Server` with `Server::builder(name, version)`"
 )]
 pub trait ServerType: Send + Sync + Sized + 'static {
-    /// Makes the server. All its tools share this value.
+    /// Builds the server. All its tools share this value.
     fn server(this: Arc<Self>) -> Server;
 }
 
@@ -357,7 +361,7 @@ impl<T: ServerType> IntoServer for T {
     }
 }
 
-/// For who wants to keep a hand on the value that the tools share.
+/// For programs that keep a reference to the value that the tools share.
 impl<T: ServerType> IntoServer for Arc<T> {
     fn into_server(self) -> Server {
         T::server(self)

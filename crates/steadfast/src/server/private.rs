@@ -1,4 +1,4 @@
-//! What the macros write. Not for use by hand: it changes without notice.
+//! Support for the code that the macros generate. Not a public API: it changes without notice.
 
 pub use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub use super::tool::schema::Properties;
 use super::tool::{Tool, ToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 
-/// Completes a tool whose parameters are read by name, on the workers.
+/// Completes a tool whose parameters are decoded by name, with an `async` handler.
 pub fn on_workers<P, F, Answer>(
     tool: ToolBuilder,
     properties: Properties,
@@ -39,7 +39,7 @@ where
     tool.typed_input_schema(properties.finish()).parameters_handler(names, function)
 }
 
-/// Completes a tool whose parameters are read by name, on the threads that may block.
+/// Completes a tool whose parameters are decoded by name, with a blocking handler.
 pub fn on_threads<P, F, Answer>(
     tool: ToolBuilder,
     properties: Properties,
@@ -54,7 +54,7 @@ where
     tool.typed_input_schema(properties.finish()).blocking_parameters_handler(names, function)
 }
 
-/// Completes a prompt whose parameters are read by name, on the workers.
+/// Completes a prompt whose parameters are decoded by name, with an `async` handler.
 pub fn prompt_on_workers<P, F, Answer>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> Prompt
 where
     P: Parameters,
@@ -65,7 +65,7 @@ where
     prompt.parameters_handler(names, function)
 }
 
-/// Completes a prompt whose parameters are read by name, on the threads that may block.
+/// Completes a prompt whose parameters are decoded by name, with a blocking handler.
 pub fn prompt_on_threads<P, F, Answer>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> Prompt
 where
     P: Parameters,
@@ -75,7 +75,7 @@ where
     prompt.blocking_parameters_handler(names, function)
 }
 
-/// Completes a resource whose parameters are read by name, on the workers.
+/// Completes a resource whose parameters are decoded by name, with an `async` handler.
 pub fn resource_on_workers<P, F, Answer>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
@@ -90,7 +90,7 @@ where
     resource.parameters_handler(names, function)
 }
 
-/// Completes a resource whose parameters are read by name, on the threads that may block.
+/// Completes a resource whose parameters are decoded by name, with a blocking handler.
 pub fn resource_on_threads<P, F, Answer>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
@@ -104,7 +104,7 @@ where
     resource.blocking_parameters_handler(names, function)
 }
 
-/// Completes a resource template whose variables are read by name, on the workers.
+/// Completes a resource template whose variables are decoded by name, with an `async` handler.
 pub fn template_on_workers<P, F, Answer>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
@@ -119,7 +119,7 @@ where
     template.parameters_handler(names, function)
 }
 
-/// Completes a resource template whose variables are read by name, on the threads that may block.
+/// Completes a resource template whose variables are decoded by name, with a blocking handler.
 pub fn template_on_threads<P, F, Answer>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
@@ -133,7 +133,7 @@ where
     template.blocking_parameters_handler(names, function)
 }
 
-/// Whether an argument of this type has to be given.
+/// Whether an argument of this type is required.
 pub fn is_required<T: DeserializeOwned>() -> bool {
     !may_be_absent::<T>()
 }
@@ -148,7 +148,7 @@ pub trait PromptParameter: DeserializeOwned + Send + 'static {}
 
 impl<T: DeserializeOwned + Send + 'static> PromptParameter for T {}
 
-/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
+/// Makes the compiler report the error at the type, and not in the middle of generated code.
 pub const fn assert_prompt_parameter<T: PromptParameter>() {}
 
 /// A type that can be a variable of a resource's URI.
@@ -161,7 +161,7 @@ pub trait ResourceParameter: DeserializeOwned + Send + 'static {}
 
 impl<T: DeserializeOwned + Send + 'static> ResourceParameter for T {}
 
-/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
+/// Makes the compiler report the error at the type, and not in the middle of generated code.
 pub const fn assert_resource_parameter<T: ResourceParameter>() {}
 
 /// A type that can be a parameter of a tool.
@@ -174,27 +174,27 @@ pub trait Parameter: DeserializeOwned + schemars::JsonSchema + Send + 'static {}
 
 impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> Parameter for T {}
 
-/// Fails to compile at the place of the type, and not in the middle of what the macro wrote.
+/// Makes the compiler report the error at the type, and not in the middle of generated code.
 pub const fn assert_parameter<T: Parameter>() {}
 
-/// A default value that may or may not be writable as JSON: the method of the type is taken if it applies, and that of
-/// the trait otherwise.
+/// A default value that may or may not be `Serialize`: the inherent method is called if it is, and the method of the
+/// trait otherwise.
 #[derive(Debug)]
-pub struct Shown<'a, T>(pub &'a T);
+pub struct DefaultValue<'a, T>(pub &'a T);
 
-impl<T: Serialize> Shown<'_, T> {
+impl<T: Serialize> DefaultValue<'_, T> {
     /// The value as JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::to_value(self.0).ok()
     }
 }
 
-/// The fallback of [`Shown`].
-pub trait NotShown {
+/// The fallback of [`DefaultValue`].
+pub trait DefaultWithoutJson {
     /// No JSON.
     fn json(&self) -> Option<Value> {
         None
     }
 }
 
-impl<T> NotShown for Shown<'_, T> {}
+impl<T> DefaultWithoutJson for DefaultValue<'_, T> {}

@@ -1,4 +1,4 @@
-//! Servers and tools made by hand.
+//! Servers and tools built without the macros.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -103,7 +103,7 @@ async fn arguments_are_checked_against_a_schema_written_by_hand() {
 
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn a_typed_handler_behind_a_schema_is_read_from_the_text() {
+async fn arguments_of_a_typed_handler_with_a_schema_are_decoded_from_the_text() {
     let schema = json!({ "type": "object", "properties": { "a": { "maximum": 10 } } });
     let tool = Tool::new("t").input_schema(schema).handler(|Add { a, b }: Add| async move { a + b });
     assert_eq!(called(&tool, json!({ "a": 1, "b": 9_007_199_254_740_993_i64 })).await, "9007199254740994");
@@ -174,7 +174,7 @@ fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
     let tool = Tool::new("t").input_schema(schema.clone()).handler(|| async {});
     let error = Server::builder("s", "1").tool(tool).try_build().unwrap_err().to_string();
     let expected = "the tool `t` cannot be served: its input schema cannot be used: the dialect \
-                    `https://example.com/mine` is not supported; those that are: 2020-12";
+                    `https://example.com/mine` is not supported; supported dialects: 2020-12";
     assert!(error.starts_with(expected), "{error}");
     assert!(Tool::new("t").output_schema(schema).handler(|| async {}).problem().is_some());
     let older = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "object" });
@@ -218,7 +218,7 @@ fn extensions_are_declared_under_names_that_say_whose_they_are() {
 fn a_schema_beyond_the_limits_is_a_problem() {
     let schema = json!({ "anyOf": vec![json!(true); schema_limits::SUBSCHEMAS] });
     let tool = Tool::new("t").input_schema(schema).handler(|| async {});
-    assert!(tool.problem().unwrap().contains("more subschemas than 10000, which is the limit"));
+    assert!(tool.problem().unwrap().contains("more subschemas than the limit of 10000"));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn two_tools_of_one_name_are_a_mistake() {
 }
 
 #[test]
-fn the_description_is_what_was_said() {
+fn the_definition_has_everything_that_was_set() {
     let tool = Tool::new("t")
         .title("T")
         .description("Does t.")
@@ -256,7 +256,7 @@ fn the_description_is_what_was_said() {
 }
 
 #[test]
-fn a_definition_of_another_server_is_kept() {
+fn a_definition_of_another_server_is_not_changed() {
     let definition: steadfast_model::Tool =
         serde_json::from_value(json!({ "name": "far", "inputSchema": { "type": "object" }, "x-vendor": 1 })).unwrap();
     let tool = Tool::from_definition(definition.clone()).handler(|_: JsonObject| async {});
@@ -264,14 +264,14 @@ fn a_definition_of_another_server_is_kept() {
 }
 
 #[test]
-fn watchers_hear_of_each_change_while_they_live() {
+fn watchers_are_called_after_each_change_until_they_are_dropped() {
     let server = Server::builder("s", "1").build();
     let count = Arc::new(AtomicUsize::new(0));
     let watcher: Arc<Watcher> = {
         let (count, server) = (Arc::clone(&count), server.clone());
         Arc::new(move |change| {
             assert!(matches!(change, Change::Tools), "{change:?}");
-            // It may come back to the server.
+            // A watcher may call methods of the server.
             let _ = server.tools();
             count.fetch_add(1, Ordering::Relaxed);
         })
@@ -290,7 +290,7 @@ fn watchers_hear_of_each_change_while_they_live() {
 }
 
 #[test]
-fn clones_are_one_server_and_lists_are_snapshots() {
+fn clones_share_one_server_and_lists_are_snapshots() {
     let server = Server::builder("s", "1").tool(ready("a")).build();
     let before = server.tool_list();
     server.clone().add_tool(ready("b"));

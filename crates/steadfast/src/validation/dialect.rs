@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A dialect that values are checked by.
+/// A dialect that values can be checked in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Draft4,
@@ -12,16 +12,16 @@ pub(super) enum Dialect {
     Draft2020,
 }
 
-/// As people know them, for who has to choose one.
-const KNOWN: &str = "2020-12 (`https://json-schema.org/draft/2020-12/schema`, or no `$schema` at all), 2019-09, draft-07, \
+/// The supported dialects, for error messages.
+const SUPPORTED: &str = "2020-12 (`https://json-schema.org/draft/2020-12/schema`, or no `$schema` at all), 2019-09, draft-07, \
                      draft-06 and draft-04";
 
 impl Dialect {
-    /// The one that a schema declares, or 2020-12 if it declares none. The error says which there are.
+    /// The dialect that a schema declares, or 2020-12 if it declares none. The error names the supported dialects.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         let Some(declared) = schema.get("$schema") else { return Ok(Self::Draft2020) };
         let Some(uri) = declared.as_str() else {
-            return Err("its `$schema` is not the URI of a dialect".to_owned());
+            return Err("its `$schema` is not a string with the URI of a dialect".to_owned());
         };
         let rest = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://")).unwrap_or(uri);
         match rest.trim_end_matches('#') {
@@ -32,7 +32,7 @@ impl Dialect {
             "json-schema.org/draft-04/schema" => Ok(Self::Draft4),
             _ => {
                 let uri = steadfast_model::error::excerpt(uri);
-                Err(format!("the dialect `{uri}` is not supported; those that are: {KNOWN}"))
+                Err(format!("the dialect `{uri}` is not supported; supported dialects: {SUPPORTED}"))
             }
         }
     }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_declares_nothing_is_of_2020_12() {
+    fn the_default_dialect_is_2020_12() {
         assert_eq!(Dialect::of(&json!({ "type": "object" })), Ok(Dialect::Draft2020));
         assert_eq!(Dialect::of(&json!(true)), Ok(Dialect::Draft2020));
     }

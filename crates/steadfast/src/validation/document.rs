@@ -1,4 +1,4 @@
-//! A schema as a document: how large it is, and what its references may refer to.
+//! A schema as a document: how large it is, and what its references refer to.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,41 +6,41 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::limits;
-use super::measure::{Node, within};
+use super::schema_cost::{Node, check_limit};
 
-/// What references may refer to, by name.
+/// Finds the targets of references by name.
 pub(super) struct Document<'a> {
     root: &'a Value,
-    /// Schemas with an `$id`, by the last segment of its path. Relative to what it is, does not matter here.
+    /// Schemas with an `$id`, by the last segment of its path. The base URI does not matter here.
     identified: HashMap<&'a str, Vec<&'a Value>>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
 }
 
 impl<'a> Document<'a> {
-    /// Reads a schema; an error if it is too long or nested too deeply. Never recurses.
+    /// Indexes a schema; an error if it is too long or nested too deeply. Never recurses.
     pub(super) fn of(root: &'a Value) -> Result<Self, String> {
         let mut document = Self { root, identified: HashMap::new(), anchors: HashMap::new() };
-        let mut left = vec![(root, 1)];
-        while let Some((value, depth)) = left.pop() {
+        let mut remaining = vec![(root, 1)];
+        while let Some((value, depth)) = remaining.pop() {
             match value {
                 Value::Object(members) => {
-                    within("levels of nesting", depth, limits::DEPTH)?;
-                    document.note_names(value);
-                    left.extend(members.values().map(|inner| (inner, depth + 1)));
+                    check_limit("levels of nesting", depth, limits::DEPTH)?;
+                    document.index_names(value);
+                    remaining.extend(members.values().map(|inner| (inner, depth + 1)));
                 }
                 Value::Array(elements) => {
-                    within("levels of nesting", depth, limits::DEPTH)?;
-                    left.extend(elements.iter().map(|inner| (inner, depth + 1)));
+                    check_limit("levels of nesting", depth, limits::DEPTH)?;
+                    remaining.extend(elements.iter().map(|inner| (inner, depth + 1)));
                 }
                 _ => {}
             }
         }
-        // Its nesting is known by now, so that writing it recurses no further.
-        within("bytes", root.to_string().len(), limits::BYTES)?;
+        // The nesting is bounded by now, so encoding it does not recurse deeply.
+        check_limit("bytes", root.to_string().len(), limits::BYTES)?;
         Ok(document)
     }
 
-    fn note_names(&mut self, value: &'a Value) {
+    fn index_names(&mut self, value: &'a Value) {
         for keyword in ["$id", "id"] {
             let Some(id) = value.get(keyword).and_then(Value::as_str) else { continue };
             match id.strip_prefix('#') {
@@ -55,19 +55,19 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// All that a reference in `resource` may refer to.
+    /// Everything that a reference in `resource` may refer to.
     pub(super) fn targets(&self, reference: &str, resource: &'a Value) -> Vec<Node<'a>> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resources = self.resources(uri, resource);
-        let fragment = percent_decoded(fragment);
+        let fragment = percent_decode(fragment);
         if !fragment.is_empty() && !fragment.starts_with('/') {
             let found = self.anchors.get(&*fragment).into_iter().flatten();
             return found.map(|schema| Node { schema, resource }).collect();
         }
-        let mut found = at(&resources, &fragment);
+        let mut found = schemas_at(&resources, &fragment);
         if found.is_empty() {
-            // A pointer that crosses an `$id`, or a name written in another way.
-            found = at(&self.everything(), &fragment);
+            // A pointer that crosses an `$id`, or a name in another spelling.
+            found = schemas_at(&self.all_resources(), &fragment);
         }
         found
     }
@@ -76,15 +76,15 @@ impl<'a> Document<'a> {
         if uri.is_empty() {
             return vec![resource];
         }
-        self.identified.get(last_segment(uri)).cloned().unwrap_or_else(|| self.everything())
+        self.identified.get(last_segment(uri)).cloned().unwrap_or_else(|| self.all_resources())
     }
 
-    fn everything(&self) -> Vec<&'a Value> {
+    fn all_resources(&self) -> Vec<&'a Value> {
         self.identified.values().flatten().copied().chain([self.root]).collect()
     }
 }
 
-fn at<'a>(resources: &[&'a Value], pointer: &str) -> Vec<Node<'a>> {
+fn schemas_at<'a>(resources: &[&'a Value], pointer: &str) -> Vec<Node<'a>> {
     let found = resources.iter().filter_map(|resource| Some((*resource, resource.pointer(pointer)?)));
     found.map(|(resource, schema)| Node { schema, resource }).collect()
 }
@@ -95,7 +95,7 @@ fn last_segment(uri: &str) -> &str {
 }
 
 /// Fragments are percent-encoded, names in a document are not.
-fn percent_decoded(text: &str) -> Cow<'_, str> {
+fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

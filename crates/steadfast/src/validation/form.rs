@@ -1,18 +1,18 @@
-//! Whether a form was filled in as it was asked for.
+//! Checks of the answers to elicitation forms.
 //!
-//! Forms know few words, so this needs no validator of JSON Schema. A field that may stay empty and was sent as `null` counts
-//! as empty; fields that nobody asked for are let through for the type that reads them to ignore. A field of a form written by
-//! hand that is none of the known kinds is not checked.
+//! Forms use few keywords, so this needs no JSON Schema validator. An optional field with the value `null` counts as
+//! absent; members without a field are passed on to the type that decodes them, which ignores them. A field of an
+//! unknown kind, in a form written by hand, is not checked.
 
 use serde_json::{Number, Value};
 use steadfast_model::error::excerpt;
 use steadfast_model::{FormKind, FormSchema, JsonObject};
 
-/// Checks a form that was filled in. Fields that may stay empty and are `null` are taken out.
+/// Checks the answer to a form. Optional fields that are `null` are removed.
 ///
 /// # Errors
 ///
-/// The complaint, which names the field.
+/// A message that names the field.
 pub fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
     for (name, field) in form.fields() {
         let required = form.is_required(name);
@@ -31,8 +31,8 @@ pub fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> 
 fn check_field(kind: &FormKind, value: &Value) -> Result<(), String> {
     match kind {
         FormKind::Text { min_length, max_length, format, .. } => {
-            let text = value.as_str().ok_or("must be a text")?;
-            bounded(text.chars().count(), *min_length, *max_length, "characters")?;
+            let text = value.as_str().ok_or("must be a string")?;
+            check_count(text.chars().count(), *min_length, *max_length, "characters")?;
             match format.as_deref() {
                 Some(format) if !has_format(text, format) => Err(format!("must be of the format `{format}`")),
                 _ => Ok(()),
@@ -45,25 +45,25 @@ fn check_field(kind: &FormKind, value: &Value) -> Result<(), String> {
         FormKind::Boolean { .. } => value.as_bool().map(drop).ok_or_else(|| "must be true or false".to_owned()),
         FormKind::Choice { options, .. } => {
             let chosen = value.as_str().ok_or("must be one of the options")?;
-            option(options.iter().any(|option| option.value == chosen), chosen)
+            check_option(options.iter().any(|option| option.value == chosen), chosen)
         }
         FormKind::Choices { options, min_items, max_items, .. } => {
             let chosen = value.as_array().ok_or("must be a list of options")?;
-            bounded(chosen.len(), *min_items, *max_items, "options")?;
+            check_count(chosen.len(), *min_items, *max_items, "options")?;
             chosen.iter().try_for_each(|chosen| {
                 let chosen = chosen.as_str().ok_or("must be a list of options")?;
-                option(options.iter().any(|option| option.value == chosen), chosen)
+                check_option(options.iter().any(|option| option.value == chosen), chosen)
             })
         }
         _ => Ok(()),
     }
 }
 
-fn option(known: bool, chosen: &str) -> Result<(), String> {
+fn check_option(known: bool, chosen: &str) -> Result<(), String> {
     if known { Ok(()) } else { Err(format!("has no option `{}`", excerpt(chosen))) }
 }
 
-fn bounded(count: usize, least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), String> {
+fn check_count(count: usize, least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), String> {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
     match (least, most) {
         (Some(least), _) if count < least => Err(format!("must have at least {least} {what}")),
@@ -78,7 +78,7 @@ fn check_number(
     minimum: Option<&Number>,
     maximum: Option<&Number>,
 ) -> Result<(), String> {
-    // 3.0 is whole, to JSON Schema.
+    // To JSON Schema, 3.0 is an integer.
     let whole = number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0);
     if integer && !whole {
         return Err("must be a whole number".to_owned());
@@ -92,7 +92,7 @@ fn check_number(
     Ok(())
 }
 
-/// Whole numbers are compared as such: beyond 2^53 a float would not tell them apart.
+/// Integers are compared as integers: beyond 2^53 floats are not exact.
 fn is_less(left: &Number, right: &Number) -> bool {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => left < right,
@@ -100,7 +100,7 @@ fn is_less(left: &Number, right: &Number) -> bool {
     }
 }
 
-/// Whether a text looks like what it should be. A format that is not known is any text.
+/// Whether a text has a format. Unknown formats allow any text.
 fn has_format(text: &str, format: &str) -> bool {
     match format {
         "email" => is_email(text),
@@ -153,7 +153,7 @@ fn is_date_time(text: &str) -> bool {
         _ => zone.get(1..).and_then(|zone| numbers(zone, ':', [2, 2])).is_some_and(in_day),
     };
     let time_fits = numbers(whole, ':', [2, 2, 2])
-        // A leap second is the sixty-first of its minute.
+        // A leap second is the 61st of its minute.
         .is_some_and(|[hour, minute, second]| in_day([hour, minute]) && second <= 60);
     is_date(date)
         && time_fits
@@ -162,7 +162,7 @@ fn is_date_time(text: &str) -> bool {
         && fraction.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// As many numbers of these widths as there are parts.
+/// Splits a text into numbers with these numbers of digits; `None` if it has another form.
 fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[u32; N]> {
     let mut numbers = [0; N];
     let mut parts = text.split(separator);
@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_lengths_in_characters() {
+    fn lengths_are_counted_in_characters() {
         let field = json!({"type": "string", "minLength": 2, "maxLength": 3});
         takes(&field, &[json!("ab"), json!("äöü")]);
         refuses(&field, &[json!("a"), json!("abcd"), json!(7), json!(null)]);
     }
 
     #[test]
-    fn numbers_have_bounds_and_may_have_to_be_whole() {
+    fn numbers_have_bounds_and_may_have_to_be_integers() {
         let field = json!({"type": "integer", "minimum": 1, "maximum": 9});
         takes(&field, &[json!(1), json!(9), json!(3.0)]);
         refuses(&field, &[json!(0), json!(10), json!(3.5), json!("3")]);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_looked_at() {
+    fn formats_are_checked() {
         let email = json!({"type": "string", "format": "email"});
         takes(&email, &[json!("a@b.org"), json!("\"a b\"@c")]);
         refuses(&email, &[json!("a"), json!("@b"), json!("a@"), json!("a b@c"), json!("a@b@c")]);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_stay_empty_may_be_null_and_what_must_be_there_must() {
+    fn optional_fields_may_be_null_and_required_fields_may_not_be_absent() {
         let form = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]});
         let form: FormSchema = serde_json::from_value(form).unwrap();
         let mut content = json!({"a": "x", "b": null, "more": 7}).as_object().cloned().unwrap();

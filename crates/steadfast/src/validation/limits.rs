@@ -1,27 +1,26 @@
-//! How large a JSON Schema may be, and how costly to check.
+//! Limits for the size of a JSON Schema and for the cost of a check.
 //!
-//! They hold for schemas that are written by hand or come from elsewhere: one that goes beyond is a
-//! [problem](crate::Tool::problem) of its tool, and clients do not call a tool that promises results by it. A schema of a few
-//! lines can keep a processor busy for years, or use up the stack, because references let it say the same thing over and over.
-//! So what counts is not its size alone.
+//! They apply to schemas that are written by hand or come from a peer: one that exceeds them is a
+//! [problem](crate::Tool::problem) of its tool, and clients do not call a tool with such an output schema. A schema of
+//! a few lines can keep a processor busy for years, or overflow the stack, because references can repeat subschemas. So
+//! the size alone is not enough.
 
-/// The longest, in bytes of JSON. 1 MiB: those of people have a few thousand.
+/// The maximum length in bytes of JSON. 1 MiB: schemas written by people have a few thousand.
 pub const BYTES: usize = 1 << 20;
 
-/// The deepest nesting of its JSON. 128: the deepest that is read from a peer.
+/// The maximum nesting of its JSON. 128: the maximum for messages from a peer.
 pub const DEPTH: usize = 128;
 
-/// How many subschemas it may have.
+/// The maximum number of subschemas.
 pub const SUBSCHEMAS: usize = 10_000;
 
-/// How many subschemas it may have once every reference is replaced by what it refers to. A reference from inside of what
-/// it refers to counts as one.
+/// The maximum number of subschemas after every reference is replaced by its target. A reference to a schema that
+/// contains it counts as one.
 pub const EXPANDED: usize = 100_000;
 
-/// How many subschemas may apply to one and the same value, each because the one before says so: a `$ref` to an `anyOf`
-/// that has a `$ref`, and so on.
+/// The maximum number of subschemas that apply to the same value, each because of the one before: a `$ref` to an
+/// `anyOf` that has a `$ref`, and so on.
 pub const CHAIN: usize = 100;
 
-/// How deep a value may be nested to be checked, times the longest chain of its schema. Each step takes stack, and a
-/// thread has 2 MiB.
+/// The maximum nesting of a value times the longest chain of its schema. Each step takes stack, and a thread has 2 MiB.
 pub const STEPS: usize = 1_000;

@@ -1,30 +1,30 @@
-//! Checks of values against JSON Schemas that somebody else has written: a server's tools, seen from either side.
+//! Checks of values against JSON Schemas: the arguments and results of tools, on the server and on the client.
 //!
-//! A schema is compiled once, when its tool is made or first called, by the dialect that it declares: 2020-12 if it declares none, or
-//! 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that needs one is
-//! refused, and so is one that is too large or could be too costly. Without the feature `schema-validation` schemas are
-//! measured all the same, and everything passes, on either side.
+//! A schema is compiled once, when its tool is built or first called, in the dialect that it declares: 2020-12 by
+//! default, or 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that
+//! needs one is rejected, and so is one that is too large or could be too costly to check. Without the feature
+//! `schema-validation` schemas are still measured, but all values pass, on both sides.
 
 mod dialect;
 mod document;
 pub(crate) mod form;
 pub mod limits;
-mod measure;
+mod schema_cost;
 #[cfg(feature = "schema-validation")]
-mod size;
+mod value_size;
 
 use serde_json::Value;
 use steadfast_model::JsonObject;
 
 use dialect::Dialect;
-use measure::Measure;
+use schema_cost::SchemaCost;
 
 /// A compiled schema.
 pub(crate) struct Validator {
     #[cfg(feature = "schema-validation")]
     compiled: jsonschema::Validator,
     #[cfg(feature = "schema-validation")]
-    measure: Measure,
+    cost: SchemaCost,
 }
 
 #[cfg(feature = "schema-validation")]
@@ -39,59 +39,60 @@ impl Validator {
             Dialect::Draft2019 => jsonschema::Draft::Draft201909,
             Dialect::Draft2020 => jsonschema::Draft::Draft202012,
         };
-        let measure = Measure::of(&schema)?;
+        let cost = SchemaCost::of(&schema)?;
         let compiled = jsonschema::options()
             .offline()
             .with_draft(draft)
             .build(&schema)
-            .map_err(|error| at(error.instance_path().segments(), &error.to_string()))?;
-        Ok(Self { compiled, measure })
+            .map_err(|error| with_path(error.instance_path().segments(), &error.to_string()))?;
+        Ok(Self { compiled, cost })
     }
 
-    /// Checks a value; the error names every member that is wrong, up to a few.
+    /// Checks a value; the error names the members that are wrong, up to a limit.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
-        const SHOWN: usize = 5;
-        // How often the value may be looked at to find what is wrong with it. All of it is collected before some is shown.
-        const LOOKS: usize = 20_000;
-        let size = size::Size::of(value, self.measure.ways);
-        if size.levels.saturating_mul(self.measure.chain) > limits::STEPS {
-            return Err(format!("it is nested {} levels deep, which is too deep to be checked", size.levels));
+        const MAX_ERRORS: usize = 5;
+        // How many times parts of the value may be visited to find its errors: all errors are collected before the
+        // first few are reported.
+        const MAX_VISITS: usize = 20_000;
+        let size = value_size::ValueSize::of(value, self.cost.branching);
+        if size.levels.saturating_mul(self.cost.chain) > limits::STEPS {
+            return Err(format!("it is nested {} levels deep, which is too deep to be validated", size.levels));
         }
         if self.compiled.is_valid(value) {
             return Ok(());
         }
-        if size.looks > LOOKS {
-            return Err("it does not fit the schema, and is too large to say where".to_owned());
+        if size.visits > MAX_VISITS {
+            return Err("it does not match the schema, and is too large to say where".to_owned());
         }
         let errors = self.compiled.iter_errors(value);
         let lines: Vec<String> =
-            errors.take(SHOWN).map(|error| at(error.instance_path().segments(), &reason(&error))).collect();
+            errors.take(MAX_ERRORS).map(|error| with_path(error.instance_path().segments(), &reason(&error))).collect();
         Err(lines.join("; "))
     }
 
-    /// Checks the structured content of a result: where a schema promises some, there has to be some.
+    /// Checks the structured content of a result: if there is a schema, the content must be present.
     pub(crate) fn check_content(&self, content: Option<&Value>) -> Result<(), String> {
-        content.map_or_else(|| Err("there is no structured content".to_owned()), |value| self.check(value))
+        content.map_or_else(|| Err("it has no structured content".to_owned()), |value| self.check(value))
     }
 }
 
 #[cfg(not(feature = "schema-validation"))]
 #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "the same face as with the feature")]
 impl Validator {
-    /// Takes any schema of a known dialect that keeps within the limits.
+    /// Accepts any schema of a known dialect that is within the limits.
     pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
         let schema = Value::Object(schema.clone());
         Dialect::of(&schema)?;
-        Measure::of(&schema)?;
+        SchemaCost::of(&schema)?;
         Ok(Self {})
     }
 
-    /// Takes any value.
+    /// Accepts any value.
     pub(crate) fn check(&self, _value: &Value) -> Result<(), String> {
         Ok(())
     }
 
-    /// Takes anything, and nothing.
+    /// Accepts any content, and none.
     pub(crate) fn check_content(&self, _content: Option<&Value>) -> Result<(), String> {
         Ok(())
     }
@@ -100,14 +101,14 @@ impl Validator {
 /// The reason, without a copy of a large value.
 #[cfg(feature = "schema-validation")]
 fn reason(error: &jsonschema::ValidationError<'_>) -> String {
-    const LONGEST: usize = 300;
+    const MAX_BYTES: usize = 300;
     let text = error.to_string();
-    if text.len() <= LONGEST { text } else { error.masked_with("the value").to_string() }
+    if text.len() <= MAX_BYTES { text } else { error.masked_with("the value").to_string() }
 }
 
-/// `stops[1].hour: reason`, or the reason alone at the root.
+/// `stops[1].hour: reason`, or only the reason at the root.
 #[cfg(feature = "schema-validation")]
-fn at<'a>(path: impl Iterator<Item = jsonschema::paths::LocationSegment<'a>>, reason: &str) -> String {
+fn with_path<'a>(path: impl Iterator<Item = jsonschema::paths::LocationSegment<'a>>, reason: &str) -> String {
     use jsonschema::paths::LocationSegment;
     let mut text = String::new();
     for segment in path {

@@ -11,7 +11,7 @@ fn nested(levels: usize, innermost: Value) -> Value {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place() {
+fn errors_name_the_path() {
     let schema = json!({
         "type": "object",
         "properties": { "stops": { "items": { "properties": { "hour": { "maximum": 23 } } } } },
@@ -102,7 +102,7 @@ fn other_documents_are_never_fetched() {
 }
 
 #[test]
-fn references_inside_of_the_document_are_followed_whatever_they_look_like() {
+fn references_within_the_document_are_followed_in_every_spelling() {
     let schema = json!({
         "$id": "https://example.com/schemas/root",
         "properties": {
@@ -122,16 +122,16 @@ fn references_inside_of_the_document_are_followed_whatever_they_look_like() {
 }
 
 #[test]
-fn what_is_wrong_in_a_wide_value_is_not_collected_without_end() {
+fn errors_of_a_wide_value_are_not_all_collected() {
     let validator = validator(json!({ "items": { "type": "string" } })).unwrap();
     let wide = Value::Array(vec![json!(1); 100_000]);
-    assert_eq!(validator.check(&wide).unwrap_err(), "it does not fit the schema, and is too large to say where");
+    assert_eq!(validator.check(&wide).unwrap_err(), "it does not match the schema, and is too large to say where");
     assert!(validator.check(&json!([1, 2])).unwrap_err().contains("`[0]`"));
 }
 
 #[test]
 fn branches_that_look_at_the_same_elements_do_not_multiply_with_the_depth() {
-    // To say what is wrong with a hundred levels, each branch of each level would be asked about all that is below.
+    // To say what is wrong with a hundred levels, each branch of each level would check everything below it.
     let schema = json!({ "anyOf": [
         { "type": "string" },
         { "type": "array", "items": { "$ref": "#" } },
@@ -159,7 +159,7 @@ fn a_value_too_deep_for_the_stack_is_refused() {
 }
 
 #[test]
-fn all_that_the_limits_allow_fits_on_a_small_stack() {
+fn everything_within_the_limits_fits_on_a_small_stack() {
     let links = super::limits::CHAIN - 2;
     let definitions: JsonObject = (0..links)
         .map(|link| (format!("a{link}"), json!({ "$ref": format!("#/$defs/a{}", link + 1) })))

@@ -281,7 +281,7 @@ impl<R: Request> CallFlow<R> {
                 let error = self.with_known_outcome(error);
                 let exit_reason = self.client.inner.connection.exit_reason(&self.live);
                 let exit_reason = self.limits.wait_for(exit_reason, error.outcome()).await.ok().flatten();
-                return Err(error.explained_by(exit_reason));
+                return Err(error.with_exit_reason(exit_reason));
             }
         }
         let request = self.send_request().map_err(|error| self.with_known_outcome(error))?;
@@ -312,8 +312,8 @@ impl WaitLimits {
         let until_close = unless(self.connection.wait_until_closing(), until_deadline);
         match unless(self.canceller.cancelled(), until_close).await {
             Some(Some(Some(done))) => Ok(done),
-            Some(Some(None)) => Err(Error::timed_out(outcome).saying("the call exceeded its total timeout")),
-            Some(None) => Err(Error::closed(outcome).saying("the client was closed")),
+            Some(Some(None)) => Err(Error::timed_out(outcome).with_message("the call exceeded its total timeout")),
+            Some(None) => Err(Error::closed(outcome).with_message("the client was closed")),
             None => Err(Error::cancelled(outcome)),
         }
     }

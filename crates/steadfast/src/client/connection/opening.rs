@@ -82,7 +82,7 @@ impl Opener {
         let mut last_revision = last_revision;
         loop {
             let transport = before(&*self.runtime, Some(deadline), self.connector.open()).await;
-            let transport = transport.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(not_sent)?;
+            let transport = transport.ok_or_else(|| Error::open_timed_out(self.timeout))?.map_err(not_sent)?;
             let driven = DrivenConnection::spawn(self, transport, io_handle).map_err(not_sent)?;
             on_opened(driven.closed());
             let error = match self.negotiate(&driven.mailbox, last_revision, deadline).await {
@@ -118,9 +118,9 @@ impl Opener {
         driven.shut_down();
         wait_until_closed(driven.closed()).await;
         if error.kind() == ErrorKind::TimedOut {
-            return Error::not_opened_within(self.timeout);
+            return Error::open_timed_out(self.timeout);
         }
-        error.of_opening().explained_by(driven.exit_reason(&*self.runtime).await)
+        error.into_open_error().with_exit_reason(driven.exit_reason(&*self.runtime).await)
     }
 
     /// The identity of the client, for the handshake.

@@ -89,7 +89,7 @@ impl ReconnectingConnection {
         let result = result.wait_for(Option::is_some).await;
         // Never an error: the task sends a result when it is dropped.
         let result = result.ok().and_then(|result| result.clone());
-        result.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::unreachable)
+        result.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::reconnect_failed)
     }
 
     /// The connection, if the lost one was replaced already or must not be. Otherwise the receiver of the task that reconnects,

@@ -34,20 +34,24 @@ pub(crate) fn text_of(ending: CallEnd, method: &str) -> Result<Box<str>, Error> 
         CallEnd::Answered(text) => Ok(text),
         CallEnd::Refused(object) => Err(Error::refused(method, object)),
         CallEnd::Unreadable(why) => Err(Error::unreadable(method, why)),
-        CallEnd::Cancelled { sent } => Err(Error::cancelled(known(sent)).saying(format!("{method} was cancelled"))),
+        CallEnd::Cancelled { sent } => {
+            Err(Error::cancelled(known(sent)).with_message(format!("{method} was cancelled")))
+        }
         CallEnd::TimedOut { sent } => {
-            Err(Error::timed_out(known(sent)).saying(format!("{method} was not {} in time", stage(sent))))
+            Err(Error::timed_out(known(sent)).with_message(format!("{method} was not {} in time", stage(sent))))
         }
         CallEnd::Closed { sent } => {
             let message = format!("the connection closed before {method} was {}", stage(sent));
-            Err(Error::closed(known(sent)).saying(message))
+            Err(Error::closed(known(sent)).with_message(message))
         }
         CallEnd::Lost { sent, why } => Err(Error::transport(known(sent), why)),
         CallEnd::SessionLost => {
             Err(Error::transport(Outcome::NotSent, "the server does not know the session any more"))
         }
         CallEnd::Unsendable(why) => Err(Error::unsendable(why)),
-        CallEnd::EndedByPeer => Err(Error::cancelled(Outcome::Answered).saying(format!("the peer ended {method}"))),
+        CallEnd::EndedByPeer => {
+            Err(Error::cancelled(Outcome::Answered).with_message(format!("the peer ended {method}")))
+        }
         CallEnd::NotMade(CallRefused::TooMany) => {
             let why = "too many calls wait for an answer (see `Limits::calls`)";
             Err(Error::limit(format!("{method} was not sent: {why}")))
@@ -59,7 +63,8 @@ pub(crate) fn text_of(ending: CallEnd, method: &str) -> Result<Box<str>, Error> 
             Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
         }
         CallEnd::NotMade(_) => {
-            Err(Error::closed(Outcome::NotSent).saying(format!("{method} was not sent: the connection is closed")))
+            Err(Error::closed(Outcome::NotSent)
+                .with_message(format!("{method} was not sent: the connection is closed")))
         }
     }
 }

@@ -1,67 +1,67 @@
-//! Why a value could not be read, in the words of JSON.
+//! Decoding errors in the terms of JSON.
 //!
-//! Serde speaks to who wrote the type: `invalid type: string "2", expected usize`. Who wrote the value, a model most often, has
-//! never seen the type, and knows JSON. Only the sentences that serde makes itself are put into other words; what a type's
-//! own reader says stays as it is.
+//! Serde's messages are for the author of the type: `invalid type: string "2", expected usize`. The author of the
+//! value, usually a model, has never seen the type, but knows JSON. Only serde's own messages are rewritten; messages
+//! of a type's own `Deserialize` stay as they are.
 
 use std::borrow::Cow;
 
-/// Why JSON could not be read, without the position: it is of no use to who wrote a value, not a text.
-pub(crate) fn of_json(error: &serde_json::Error) -> String {
+/// Explains why JSON could not be decoded, without the position, which is useless to the author of a value.
+pub(crate) fn explain_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
-    in_words(text.strip_suffix(&position).unwrap_or(&text)).into_owned()
+    explain_serde(text.strip_suffix(&position).unwrap_or(&text)).into_owned()
 }
 
-/// What serde says of a value, for whoever wrote the value.
-pub(crate) fn in_words(said: &str) -> Cow<'_, str> {
-    worded(said).map_or(Cow::Borrowed(said), Cow::Owned)
+/// Explains serde's message about a value to the author of the value.
+pub(crate) fn explain_serde(message: &str) -> Cow<'_, str> {
+    rewrite(message).map_or(Cow::Borrowed(message), Cow::Owned)
 }
 
-fn worded(said: &str) -> Option<String> {
-    if let Some(mismatch) = said.strip_prefix("invalid type: ").or_else(|| said.strip_prefix("invalid value: ")) {
-        // The value comes first, and may hold any text.
+fn rewrite(message: &str) -> Option<String> {
+    if let Some(mismatch) = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: ")) {
+        // The value comes first, and may contain any text.
         let (found, wanted) = mismatch.rsplit_once(", expected ")?;
         return Some(format!("it must be {}, and is {}", kind(wanted, found), value(found)));
     }
-    if let Some(mismatch) = said.strip_prefix("invalid length ") {
+    if let Some(mismatch) = message.strip_prefix("invalid length ") {
         let (length, wanted) = mismatch.rsplit_once(", expected ")?;
         return Some(format!("it must be {}, and has {length}", kind(wanted, "")));
     }
-    if let Some(mismatch) = said.strip_prefix("unknown variant ") {
+    if let Some(mismatch) = message.strip_prefix("unknown variant ") {
         let (found, wanted) = mismatch.rsplit_once(", expected ")?;
         return Some(format!("it must be {wanted}, and is {found}"));
     }
-    if let Some(mismatch) = said.strip_prefix("unknown field ") {
+    if let Some(mismatch) = message.strip_prefix("unknown field ") {
         return Some(match mismatch.rsplit_once(", expected ") {
             Some((name, known)) => format!("{name} is not known here, only {known}"),
             None => format!("{} is not known here", mismatch.strip_suffix(", there are no fields")?),
         });
     }
-    if let Some(name) = said.strip_prefix("missing field ") {
+    if let Some(name) = message.strip_prefix("missing field ") {
         return Some(format!("{name} is missing"));
     }
-    if let Some(name) = said.strip_prefix("duplicate field ") {
+    if let Some(name) = message.strip_prefix("duplicate field ") {
         return Some(format!("{name} is given twice"));
     }
-    match said {
-        // An enum is read from one of these.
+    match message {
+        // serde's name for what an enum is decoded from.
         "expected value" => Some("it must be a string or an object".to_owned()),
-        _ if said.starts_with("data did not match any variant of untagged enum ") => {
+        _ if message.starts_with("data did not match any variant of untagged enum ") => {
             Some("it has none of the forms that it may have".to_owned())
         }
         _ => None,
     }
 }
 
-/// What a value has to be. `found` is what it is, in serde's words.
+/// What a value has to be. `found` is what it is, in serde's terms.
 fn kind<'a>(wanted: &'a str, found: &str) -> Cow<'a, str> {
     let is_integer = found.starts_with("integer ");
     let known = match wanted {
         "i8" => "an integer from -128 to 127",
         "i16" => "an integer from -32768 to 32767",
         "i32" => "an integer from -2147483648 to 2147483647",
-        // Nobody needs to know the bounds who is not beyond them.
+        // The bounds matter only if they are exceeded.
         "i64" | "isize" if is_integer => "an integer from -9223372036854775808 to 9223372036854775807",
         "i64" | "isize" | "i128" => "an integer",
         "u8" => "an integer from 0 to 255",
@@ -75,13 +75,13 @@ fn kind<'a>(wanted: &'a str, found: &str) -> Cow<'a, str> {
         "a sequence" => "an array",
         "a map" => "an object",
         "string or map" => "a string or an object",
-        _ => return built(wanted),
+        _ => return compound(wanted),
     };
     known.into()
 }
 
-/// What has parts, or is made of something else.
-fn built(wanted: &str) -> Cow<'_, str> {
+/// The explanation for compound types, and for types that are decoded from another one.
+fn compound(wanted: &str) -> Cow<'_, str> {
     if let Some(number) = wanted.strip_prefix("a nonzero ") {
         return match number.strip_prefix('u') {
             Some(_) => "a positive integer".into(),
@@ -94,7 +94,7 @@ fn built(wanted: &str) -> Cow<'_, str> {
     }
     let counted = ["struct ", "tuple struct ", "tuple variant ", "struct variant "];
     if let Some(named) = counted.iter().find_map(|form| wanted.strip_prefix(form)) {
-        // Those that are read from an array say how many elements it has.
+        // Types that are decoded from an array name its length.
         return match named.split_once(" with ") {
             Some((_, elements)) => format!("an array of {elements}").into(),
             None if wanted.starts_with("tuple") => "an array".into(),
@@ -136,9 +136,9 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a value that is no `T`.
-    fn said<T: DeserializeOwned>(value: &str) -> String {
-        of_json(&serde_json::from_str::<T>(value).err().expect("it is no such thing"))
+    /// The explanation of a value that cannot be decoded as `T`.
+    fn explained<T: DeserializeOwned>(value: &str) -> String {
+        explain_json(&serde_json::from_str::<T>(value).err().expect("it is no such thing"))
     }
 
     #[derive(Deserialize)]
@@ -178,62 +178,62 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told_by_what_json_calls_them() {
-        assert_eq!(said::<usize>("\"two\""), "it must be a non-negative integer, and is the string \"two\"");
-        assert_eq!(said::<u64>("-3"), "it must be a non-negative integer, and is -3");
-        assert_eq!(said::<u8>("300"), "it must be an integer from 0 to 255, and is 300");
-        assert_eq!(said::<i32>("1.5"), "it must be an integer from -2147483648 to 2147483647, and is 1.5");
-        assert_eq!(said::<i64>("null"), "it must be an integer, and is null");
+    fn numbers_are_explained_in_terms_of_json() {
+        assert_eq!(explained::<usize>("\"two\""), "it must be a non-negative integer, and is the string \"two\"");
+        assert_eq!(explained::<u64>("-3"), "it must be a non-negative integer, and is -3");
+        assert_eq!(explained::<u8>("300"), "it must be an integer from 0 to 255, and is 300");
+        assert_eq!(explained::<i32>("1.5"), "it must be an integer from -2147483648 to 2147483647, and is 1.5");
+        assert_eq!(explained::<i64>("null"), "it must be an integer, and is null");
         assert_eq!(
-            said::<i64>("9223372036854775808"),
+            explained::<i64>("9223372036854775808"),
             "it must be an integer from -9223372036854775808 to 9223372036854775807, and is 9223372036854775808"
         );
-        assert_eq!(said::<f64>("true"), "it must be a number, and is true");
-        assert_eq!(said::<NonZeroU8>("0"), "it must be a positive integer, and is 0");
+        assert_eq!(explained::<f64>("true"), "it must be a number, and is true");
+        assert_eq!(explained::<NonZeroU8>("0"), "it must be a positive integer, and is 0");
     }
 
     #[test]
-    fn texts_and_what_has_parts_are_told_by_what_json_calls_them() {
-        assert_eq!(said::<String>("[1]"), "it must be a string, and is an array");
-        assert_eq!(said::<PathBuf>("7"), "it must be a string, and is 7");
-        assert_eq!(said::<char>("\"ab\""), "it must be a string of one character, and is the string \"ab\"");
-        assert_eq!(said::<bool>("{}"), "it must be a boolean, and is an object");
-        assert_eq!(said::<Vec<u8>>("7"), "it must be an array, and is 7");
-        assert_eq!(said::<BTreeMap<String, u8>>("[]"), "it must be an object, and is an array");
-        assert_eq!(said::<(u8, u8)>("[1]"), "it must be an array of 2 elements, and has 1");
-        assert_eq!(said::<[u8; 3]>("7"), "it must be an array of 3 elements, and is 7");
-        assert_eq!(said::<Point>("7"), "it must be an object, and is 7");
-        assert_eq!(said::<Point>("[1]"), "it must be an array of 2 elements, and has 1");
-        assert_eq!(said::<Pair>("7"), "it must be an array, and is 7");
+    fn strings_and_compound_values_are_explained_in_terms_of_json() {
+        assert_eq!(explained::<String>("[1]"), "it must be a string, and is an array");
+        assert_eq!(explained::<PathBuf>("7"), "it must be a string, and is 7");
+        assert_eq!(explained::<char>("\"ab\""), "it must be a string of one character, and is the string \"ab\"");
+        assert_eq!(explained::<bool>("{}"), "it must be a boolean, and is an object");
+        assert_eq!(explained::<Vec<u8>>("7"), "it must be an array, and is 7");
+        assert_eq!(explained::<BTreeMap<String, u8>>("[]"), "it must be an object, and is an array");
+        assert_eq!(explained::<(u8, u8)>("[1]"), "it must be an array of 2 elements, and has 1");
+        assert_eq!(explained::<[u8; 3]>("7"), "it must be an array of 3 elements, and is 7");
+        assert_eq!(explained::<Point>("7"), "it must be an object, and is 7");
+        assert_eq!(explained::<Point>("[1]"), "it must be an array of 2 elements, and has 1");
+        assert_eq!(explained::<Pair>("7"), "it must be an array, and is 7");
     }
 
     #[test]
-    fn members_are_named() {
-        assert_eq!(said::<Point>(r#"{"x":1}"#), "`y` is missing");
-        assert_eq!(said::<Point>(r#"{"x":1,"x":2}"#), "`x` is given twice");
-        assert_eq!(said::<Point>(r#"{"x":1,"z":2}"#), "`z` is not known here, only `x` or `y`");
+    fn errors_name_the_members() {
+        assert_eq!(explained::<Point>(r#"{"x":1}"#), "`y` is missing");
+        assert_eq!(explained::<Point>(r#"{"x":1,"x":2}"#), "`x` is given twice");
+        assert_eq!(explained::<Point>(r#"{"x":1,"z":2}"#), "`z` is not known here, only `x` or `y`");
     }
 
     #[test]
-    fn alternatives_are_named() {
-        assert_eq!(said::<Colour>("\"blue\""), "it must be one of `red`, `green`, `mixed`, and is `blue`");
-        assert_eq!(said::<Colour>("7"), "it must be a string or an object");
-        assert_eq!(said::<Shape>("7"), "it must be an object, and is 7");
-        assert_eq!(said::<Either>("[]"), "it has none of the forms that it may have");
+    fn errors_name_the_alternatives() {
+        assert_eq!(explained::<Colour>("\"blue\""), "it must be one of `red`, `green`, `mixed`, and is `blue`");
+        assert_eq!(explained::<Colour>("7"), "it must be a string or an object");
+        assert_eq!(explained::<Shape>("7"), "it must be an object, and is 7");
+        assert_eq!(explained::<Either>("[]"), "it has none of the forms that it may have");
     }
 
     #[test]
-    fn a_value_may_hold_any_text() {
+    fn a_value_may_contain_any_text() {
         let value = serde_json::to_string("invalid type: a, expected u8").expect("it can be written");
         assert_eq!(
-            said::<u8>(&value),
+            explained::<u8>(&value),
             "it must be an integer from 0 to 255, and is the string \"invalid type: a, expected u8\""
         );
     }
 
     #[test]
-    fn what_a_type_says_itself_is_left_alone() {
-        assert_eq!(in_words("the port is taken"), "the port is taken");
-        assert_eq!(in_words("invalid type: whatever"), "invalid type: whatever");
+    fn messages_of_a_type_itself_are_not_rewritten() {
+        assert_eq!(explain_serde("the port is taken"), "the port is taken");
+        assert_eq!(explain_serde("invalid type: whatever"), "invalid type: whatever");
     }
 }

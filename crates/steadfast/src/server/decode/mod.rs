@@ -1,4 +1,4 @@
-//! Values from what a client sent: strings into typed values, and what is wrong with a value that cannot be read.
+//! Decoding of values from clients: strings into typed values, and explanations of decoding errors.
 
 pub(crate) mod explain;
 pub(crate) mod strings;

@@ -1,8 +1,8 @@
 //! Typed values from named strings: the arguments of a prompt, the variables of a resource template.
 //!
-//! On the wire each of them is a string, whatever it means. Here it becomes what the handler's type asks for: a number, a
-//! bool, a variant of an enum by its name, and JSON where a list or an object is asked for. An empty string is `None` where
-//! an `Option` is asked for: forms send it for a field that was not filled in.
+//! On the wire each of them is a string. Here it is decoded into the handler's type: a number, a bool, a variant of an
+//! enum by its name, and JSON for a list or an object. An empty string is `None` for an `Option`: clients send it for a
+//! form field that was not filled in.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;
@@ -15,28 +15,28 @@ use serde::forward_to_deserialize_any;
 
 use super::explain;
 use crate::error::Error;
-use crate::server::tool::arguments::shortened;
+use crate::server::tool::arguments::shorten;
 use crate::server::tool::parameters::Parameters;
 
 /// Strings by name.
 pub(crate) type Strings = BTreeMap<String, String>;
 
-/// Reads all of them into one value.
+/// Decodes all strings into one value.
 pub(crate) fn decode<T: DeserializeOwned>(strings: &Strings) -> Result<T, Error> {
-    T::deserialize(Named(strings)).map_err(DecodeError::into_error)
+    T::deserialize(StringMap(strings)).map_err(DecodeError::into_error)
 }
 
-/// Reads each of them into its part of a tuple.
+/// Decodes each string into its element of a tuple.
 pub(crate) fn decode_parameters<P: Parameters>(strings: &Strings, names: &[&'static str]) -> Result<P, Error> {
-    P::read(names, Members::of(strings)).map_err(DecodeError::into_error)
+    P::read(names, StringMapAccess::of(strings)).map_err(DecodeError::into_error)
 }
 
-/// -32602 for an argument that has to be given.
+/// -32602 for a required argument that is missing.
 pub(crate) fn missing(name: &str) -> Error {
     DecodeError::custom_text(format!("`{name}` is missing")).into_error()
 }
 
-/// What is wrong, and with which of them.
+/// What is wrong, and with which argument.
 #[derive(Debug)]
 struct DecodeError {
     name: Option<String>,
@@ -60,10 +60,10 @@ impl DecodeError {
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = explain::in_words(&self.reason);
-        let reason = shortened(&reason);
+        let reason = explain::explain_serde(&self.reason);
+        let reason = shorten(&reason);
         match &self.name {
-            Some(name) => write!(formatter, "Bad argument `{}`: {reason}", shortened(name)),
+            Some(name) => write!(formatter, "Bad argument `{}`: {reason}", shorten(name)),
             None => write!(formatter, "Bad arguments: {reason}"),
         }
     }
@@ -81,13 +81,13 @@ impl de::Error for DecodeError {
     }
 }
 
-/// All of them, as the object that a struct is read from.
-struct Named<'de>(&'de Strings);
+/// All strings, as the object that a struct is decoded from.
+struct StringMap<'de>(&'de Strings);
 
-impl<'de> Deserializer<'de> for Named<'de> {
+impl<'de> Deserializer<'de> for StringMap<'de> {
     type Error = DecodeError;
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_map(Members::of(self.0))
+        visitor.visit_map(StringMapAccess::of(self.0))
     }
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_some(self)
@@ -108,18 +108,18 @@ impl<'de> Deserializer<'de> for Named<'de> {
     }
 }
 
-struct Members<'de> {
+struct StringMapAccess<'de> {
     rest: btree_map::Iter<'de, String, String>,
     current: Option<(&'de str, &'de str)>,
 }
 
-impl<'de> Members<'de> {
+impl<'de> StringMapAccess<'de> {
     fn of(strings: &'de Strings) -> Self {
         Self { rest: strings.iter(), current: None }
     }
 }
 
-impl<'de> MapAccess<'de> for Members<'de> {
+impl<'de> MapAccess<'de> for StringMapAccess<'de> {
     type Error = DecodeError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
@@ -131,19 +131,19 @@ impl<'de> MapAccess<'de> for Members<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DecodeError> {
         let (name, text) = self.current.take().unwrap_or_default();
-        seed.deserialize(Text(text)).map_err(|complaint| complaint.about(name))
+        seed.deserialize(StringValue(text)).map_err(|complaint| complaint.about(name))
     }
 }
 
-/// One of them, as what is asked for.
-struct Text<'de>(&'de str);
+/// One string, decoded as the requested type.
+struct StringValue<'de>(&'de str);
 
-impl<'de> Text<'de> {
-    fn is_no<T>(&self, expected: &dyn de::Expected) -> Result<T, DecodeError> {
+impl<'de> StringValue<'de> {
+    fn mismatch<T>(&self, expected: &dyn de::Expected) -> Result<T, DecodeError> {
         Err(de::Error::invalid_value(Unexpected::Str(self.0), expected))
     }
 
-    /// The reader's own type says whether the number fits.
+    /// The requested type checks whether the number is in range.
     fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         let text = self.0.trim();
         if let Ok(number) = text.parse::<u64>() {
@@ -155,33 +155,33 @@ impl<'de> Text<'de> {
         } else if let Ok(number) = text.parse::<i128>() {
             visitor.visit_i128(number)
         } else {
-            self.is_no(&visitor)
+            self.mismatch(&visitor)
         }
     }
 
     fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         match self.0.trim().parse() {
             Ok(number) => visitor.visit_f64(number),
-            Err(_) => self.is_no(&visitor),
+            Err(_) => self.mismatch(&visitor),
         }
     }
 
-    /// What has parts is written as JSON.
+    /// Compound values are encoded as JSON.
     fn json<T>(self, read: impl FnOnce(&mut Json<'de>) -> serde_json::Result<T>) -> Result<T, DecodeError> {
         let mut reader = serde_json::Deserializer::from_str(self.0);
         let value = read(&mut reader).and_then(|value| reader.end().map(|()| value));
         value.map_err(|error| {
-            // Where a text is no JSON, the position is what helps.
-            let reason = if error.is_data() { explain::of_json(&error) } else { error.to_string() };
-            DecodeError::custom_text(format!("it is read as JSON: {reason}"))
+            // If the text is not JSON, the position helps.
+            let reason = if error.is_data() { explain::explain_json(&error) } else { error.to_string() };
+            DecodeError::custom_text(format!("it is decoded as JSON: {reason}"))
         })
     }
 }
 
 type Json<'de> = serde_json::Deserializer<serde_json::de::StrRead<'de>>;
 
-/// Methods that read a value in one of the ways above.
-macro_rules! read_by {
+/// `Deserializer` methods that call one of the functions above.
+macro_rules! decode_with {
     ($how:ident: $($method:ident)+) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
             self.$how(visitor)
@@ -189,7 +189,7 @@ macro_rules! read_by {
     )+};
 }
 
-impl<'de> Deserializer<'de> for Text<'de> {
+impl<'de> Deserializer<'de> for StringValue<'de> {
     type Error = DecodeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
@@ -200,20 +200,20 @@ impl<'de> Deserializer<'de> for Text<'de> {
         match self.0.trim() {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
-            _ => self.is_no(&"`true` or `false`"),
+            _ => self.mismatch(&"`true` or `false`"),
         }
     }
 
-    read_by!(integer: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128);
-    read_by!(integer: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
-    read_by!(float: deserialize_f32 deserialize_f64);
+    decode_with!(integer: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128);
+    decode_with!(integer: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
+    decode_with!(float: deserialize_f32 deserialize_f64);
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         if self.0.is_empty() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        if self.0.is_empty() { visitor.visit_unit() } else { self.is_no(&visitor) }
+        if self.0.is_empty() { visitor.visit_unit() } else { self.mismatch(&visitor) }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -230,7 +230,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
-        // A variant with fields has parts; one without is its name.
+        // A variant with fields is a JSON object; one without is its name.
         if self.0.trim_start().starts_with('{') {
             return self.json(|reader| reader.deserialize_enum(name, variants, visitor));
         }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn each_becomes_what_its_type_asks_for() {
+    fn each_string_is_decoded_as_its_type() {
         let all = strings([
             ("city", "Ulm"),
             ("days", " 3 "),
@@ -322,13 +322,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_filled_in_is_none() {
+    fn an_empty_string_is_none() {
         let trip = decode::<Trip>(&strings([("city", ""), ("days", "3"), ("unit", ""), ("budget", "")])).unwrap();
         assert_eq!((trip.city.as_str(), trip.unit, trip.budget), ("", None, None));
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn an_invalid_argument_is_named() {
         let cases = [
             ("days", "many", "Bad argument `days`: it must be an integer from 0 to 255, and is the string \"many\""),
             ("days", "300", "Bad argument `days`: it must be an integer from 0 to 255, and is 300"),
@@ -339,10 +339,10 @@ mod tests {
         for (name, text, expected) in cases {
             assert_eq!(complaint([(name, text)]), expected);
         }
-        assert!(complaint([("stops", "Bonn")]).starts_with("Bad argument `stops`: it is read as JSON: "));
+        assert!(complaint([("stops", "Bonn")]).starts_with("Bad argument `stops`: it is decoded as JSON: "));
         assert_eq!(
             complaint([("stops", "[7]")]),
-            "Bad argument `stops`: it is read as JSON: it must be a string, and is 7"
+            "Bad argument `stops`: it is decoded as JSON: it must be a string, and is 7"
         );
     }
 
@@ -356,14 +356,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tuple_is_read_by_names() {
+    fn a_tuple_is_decoded_by_names() {
         let all = strings([("days", "3"), ("city", "Ulm"), ("more", "")]);
         let read = decode_parameters::<(String, i16, Option<u8>)>(&all, &["city", "days", "hour"]).unwrap();
         assert_eq!(read, ("Ulm".to_owned(), 3, None));
     }
 
     #[test]
-    fn a_map_takes_them_all() {
+    fn a_map_has_all_strings() {
         let all = strings([("days", "3"), ("city", "Ulm")]);
         assert_eq!(decode::<Strings>(&all).unwrap(), all);
         assert_eq!(decode::<JsonObject>(&all).unwrap()["days"], "3");

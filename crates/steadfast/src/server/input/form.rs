@@ -1,7 +1,8 @@
-//! Forms from Rust types: what a user is asked for, in the flat schemas that elicitation allows.
+//! Forms derived from Rust types, in the flat schemas that elicitation allows.
 //!
-//! A struct is a form with a field for each of its own; anything else (a choice, a number, a truth value) is a form with one
-//! field. What a form cannot say, such as a struct inside of a struct, is an error that names the field.
+//! A struct becomes a form with a field for each of its fields; any other type (an enum, a number, a bool) becomes a
+//! form with one field. A type that a form cannot express, such as a struct within a struct, is an error that names the
+//! field.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -15,10 +16,10 @@ use crate::validation::form;
 
 /// A type that a user can be asked for: see [`Context::elicit`](crate::server::Context::elicit).
 ///
-/// Whatever derives `Deserialize` and `JsonSchema` is one, if a form can say it: a struct of texts, numbers, truth values,
-/// choices and lists of choices, or one of these alone. A choice is an enum without data; the first line of documentation of
-/// a variant (or its `#[schemars(title = "..")]`) is what people see. Fields that are an `Option` or have a default may stay
-/// empty.
+/// Every type that derives `Deserialize` and `JsonSchema` is one, if a form can express it: a struct of strings,
+/// numbers, bools, choices and lists of choices, or one of these alone. A choice is an enum without data; the first
+/// line of the documentation of a variant (or its `#[schemars(title = "..")]`) is displayed to people. Fields that are
+/// an `Option` or have a default are optional.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -55,7 +56,7 @@ use crate::validation::form;
     note = "derive `Deserialize` and `JsonSchema` for it; its fields are texts, numbers, `bool`, enums without data, and lists of these enums"
 )]
 pub trait Form: DeserializeOwned + JsonSchema + Send + 'static {
-    /// The form that asks for it; an error if a form cannot.
+    /// The form for this type; an error if a form cannot express it.
     fn form() -> Result<FormSchema, Error> {
         Ok(of::<Self>()?.0)
     }
@@ -63,20 +64,20 @@ pub trait Form: DeserializeOwned + JsonSchema + Send + 'static {
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Form for T {}
 
-/// The one field of a form that asks for a single value.
+/// The name of the field in a form for a single value.
 const SINGLE: &str = "answer";
 
-/// How a filled-in form is read.
+/// How the content of a form becomes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum FormShape {
     /// All fields together are the value.
     Fields,
-    /// One field is.
+    /// The value of the one field is the value.
     Single,
 }
 
-/// The form of a type.
-pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, Shape), Error> {
+/// Derives the form of a type.
+pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, FormShape), Error> {
     let schema = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .for_deserialize()
@@ -86,17 +87,17 @@ pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, Shape), Error> {
     let object = schema.get("type").and_then(Value::as_str) == Some("object");
     let (properties, required, shape) = if object {
         let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-        (properties, schema.get("required").cloned(), Shape::Fields)
+        (properties, schema.get("required").cloned(), FormShape::Fields)
     } else {
         let mut single = schema.as_object().cloned().unwrap_or_default();
-        // The name of the type is no title for people.
+        // The name of a type is no title for people.
         single.shift_remove("title");
-        (JsonObject::from_iter([(SINGLE.to_owned(), single.into())]), Some(json!([SINGLE])), Shape::Single)
+        (JsonObject::from_iter([(SINGLE.to_owned(), single.into())]), Some(json!([SINGLE])), FormShape::Single)
     };
     let mut fields = JsonObject::new();
     for (name, property) in properties {
         let field = field(&property).map_err(|why| {
-            Error::usage(format!("a form cannot ask for `{}`: the field `{name}` {why}", T::schema_name()))
+            Error::usage(format!("a form cannot express `{}`: the field `{name}` {why}", T::schema_name()))
         })?;
         fields.insert(name, field.into());
     }
@@ -109,12 +110,16 @@ pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, Shape), Error> {
     Ok((FormSchema(form), shape))
 }
 
-/// Reads a filled-in form, which is checked.
-pub(crate) fn read<T: DeserializeOwned>(shape: Shape, form: &FormSchema, mut content: JsonObject) -> Result<T, String> {
+/// Checks the content of a form and decodes it.
+pub(crate) fn read<T: DeserializeOwned>(
+    shape: FormShape,
+    form: &FormSchema,
+    mut content: JsonObject,
+) -> Result<T, String> {
     form::check(form, &mut content)?;
     let value = match shape {
-        Shape::Fields => Value::Object(content),
-        Shape::Single => content.shift_remove(SINGLE).unwrap_or_default(),
+        FormShape::Fields => Value::Object(content),
+        FormShape::Single => content.shift_remove(SINGLE).unwrap_or_default(),
     };
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -122,7 +127,7 @@ pub(crate) fn read<T: DeserializeOwned>(shape: Shape, form: &FormSchema, mut con
     })
 }
 
-/// Members that say nothing about what may be filled in, or nothing that a form could say.
+/// Keywords that do not restrict the value, or that a form cannot express and the type checks.
 const REMARKS: &[&str] = &[
     "type",
     "title",
@@ -138,10 +143,10 @@ const REMARKS: &[&str] = &[
     "uniqueItems",
 ];
 
-/// The formats that a form knows. Others are left to the type that reads the answer.
+/// The formats that a form supports. Other formats are checked by the type that decodes the answer.
 const FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
 
-/// One field, in the words of forms.
+/// Converts the schema of one field into the schema of a form field.
 fn field(schema: &Value) -> Result<JsonObject, String> {
     let mut schema = schema.as_object().cloned().ok_or("may be anything")?;
     strip_null(&mut schema);
@@ -157,7 +162,8 @@ fn field(schema: &Value) -> Result<JsonObject, String> {
             "array" => {
                 let items = schema.get("items").and_then(Value::as_object);
                 let options = items.map(options_of).transpose()?.flatten();
-                let options = options.ok_or("is a list, and forms know only lists of choices (enums without data)")?;
+                let options =
+                    options.ok_or("is a list, and forms support only lists of choices (enums without data)")?;
                 head(&mut field, kind, &schema);
                 copy(&mut field, &schema, &["minItems", "maxItems"]);
                 let mut items = JsonObject::new();
@@ -168,7 +174,7 @@ fn field(schema: &Value) -> Result<JsonObject, String> {
                 field.insert("items".to_owned(), items.into());
             }
             "object" => return Err("has fields of its own, and forms are flat".to_owned()),
-            _ => return Err("is not a text, a number, a truth value or a choice".to_owned()),
+            _ => return Err("is not a string, a number, a bool or a choice".to_owned()),
         }
         match kind {
             "string" => &["minLength", "maxLength"],
@@ -179,7 +185,7 @@ fn field(schema: &Value) -> Result<JsonObject, String> {
     };
     if let Some(unknown) = schema.keys().find(|key| !known.contains(&key.as_str()) && !REMARKS.contains(&key.as_str()))
     {
-        return Err(format!("has `{unknown}`, which a form cannot say"));
+        return Err(format!("has `{unknown}`, which a form cannot express"));
     }
     if matches!(kind, "string" | "number" | "integer") {
         copy(&mut field, &schema, &["minLength", "maxLength", "minimum", "maximum"]);
@@ -204,11 +210,11 @@ fn copy(field: &mut JsonObject, schema: &JsonObject, keys: &[&str]) {
     }
 }
 
-/// The options of a choice, each with what people see.
-struct Options(Vec<(String, Option<String>)>);
+/// The options of a choice, each with its title.
+struct ChoiceOptions(Vec<(String, Option<String>)>);
 
-impl Options {
-    /// As plain names, or under `titled` as soon as one has a title.
+impl ChoiceOptions {
+    /// Writes an `enum` of names, or the key `titled` if one of them has a title.
     fn write(self, out: &mut JsonObject, titled: &str) {
         if self.0.iter().all(|(_, title)| title.is_none()) {
             out.insert("enum".to_owned(), self.0.into_iter().map(|(name, _)| Value::from(name)).collect());
@@ -223,8 +229,8 @@ impl Options {
 }
 
 /// The options, if the schema is a choice of names.
-fn options_of(schema: &JsonObject) -> Result<Option<Options>, String> {
-    const DATA: &str = "is a choice with data, and forms know only names to choose from";
+fn options_of(schema: &JsonObject) -> Result<Option<ChoiceOptions>, String> {
+    const DATA: &str = "is a choice with data, and forms support only names to choose from";
     let mut options = Vec::new();
     if let Some(entries) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
         for entry in entries {
@@ -239,7 +245,7 @@ fn options_of(schema: &JsonObject) -> Result<Option<Options>, String> {
                 options.push((name.to_owned(), title.and_then(|title| title.lines().next()).map(str::to_owned)));
             }
         }
-        return Ok(Some(Options(options)));
+        return Ok(Some(ChoiceOptions(options)));
     }
     let single = schema.get("const").map(std::slice::from_ref);
     let Some(names) = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(single) else {
@@ -248,7 +254,7 @@ fn options_of(schema: &JsonObject) -> Result<Option<Options>, String> {
     for name in names {
         options.push((name.as_str().ok_or(DATA)?.to_owned(), None));
     }
-    Ok(Some(Options(options)))
+    Ok(Some(ChoiceOptions(options)))
 }
 
 #[cfg(test)]
@@ -303,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_field_has_its_words() {
+    fn every_kind_of_field_has_a_schema() {
         let field = field_of::<All>;
         assert_eq!(
             field("name"),
@@ -327,17 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_absent_is_not_required() {
+    fn optional_fields_are_not_required() {
         let (form, shape) = of::<All>().unwrap();
         assert_eq!(form.0["required"], json!(["name", "score", "plain", "colours", "units"]));
-        assert_eq!(shape, Shape::Fields);
+        assert_eq!(shape, FormShape::Fields);
         assert_eq!(form.fields().count(), 9, "the model reads every field");
     }
 
     #[test]
     fn a_single_value_is_a_form_with_one_field() {
         let (form, shape) = of::<Plain>().unwrap();
-        assert_eq!(shape, Shape::Single);
+        assert_eq!(shape, FormShape::Single);
         let content = json!({"answer": "green"}).as_object().cloned().unwrap();
         assert_eq!(read::<Plain>(shape, &form, content), Ok(Plain::Green));
         let (form, shape) = of::<bool>().unwrap();
@@ -378,11 +384,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_form_cannot_say_is_an_error_that_names_the_field() {
-        let complaint = |result: Result<(FormSchema, Shape), Error>| result.unwrap_err().to_string();
+    fn a_type_that_a_form_cannot_express_is_an_error_that_names_the_field() {
+        let complaint = |result: Result<(FormSchema, FormShape), Error>| result.unwrap_err().to_string();
         assert_eq!(
             complaint(of::<Nested>()),
-            "a form cannot ask for `Nested`: the field `inner` has fields of its own, and forms are flat"
+            "a form cannot express `Nested`: the field `inner` has fields of its own, and forms are flat"
         );
         assert!(complaint(of::<Free>()).contains("`tags` is a list"));
         assert!(complaint(of::<Data>()).contains("`shape` is a choice with data"));
@@ -390,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_the_type_does_not_take_is_refused() {
+    fn an_answer_that_the_type_cannot_decode_is_rejected() {
         let (form, shape) = of::<All>().unwrap();
         let content = json!({"name": "Ann", "score": 1, "plain": "blue", "colours": ["red"], "units": []});
         let complaint = read::<All>(shape, &form, content.as_object().cloned().unwrap()).err().unwrap();

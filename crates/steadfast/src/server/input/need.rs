@@ -1,20 +1,20 @@
-//! What a handler needs of its client.
+//! The client capabilities that a handler needs.
 
 use steadfast_model::{ClientCapabilities, ElicitationCapability, Revision};
 use steadfast_proto::connection::Peer;
 
 use crate::error::Error;
 
-/// Something that a client has to be able to do before it is asked to.
+/// A capability that a client must have declared.
 ///
-/// Name it with the tool, prompt or resource that needs it ([`ToolBuilder::needs`](crate::server::ToolBuilder::needs),
-/// `#[tool(needs = sampling)]`), and clients that cannot do it are refused before the handler runs. One that can do without
-/// looks at
+/// Declare it for the tool, prompt or resource that needs it
+/// ([`ToolBuilder::needs`](crate::server::ToolBuilder::needs), `#[tool(needs = sampling)]`), and clients without it are
+/// refused before the handler runs. A handler for which the capability is optional can check
 /// [`ClientInfo::capabilities`](crate::server::ClientInfo::capabilities) instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Need {
-    /// Ask the user by a form.
+    /// Ask the user with a form.
     Elicitation,
     /// Ask the user to visit a URL.
     ElicitationUrl,
@@ -27,7 +27,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// True if a client with these capabilities can do it.
+    /// Whether a client with these capabilities meets the need.
     pub fn is_met(self, capabilities: &ClientCapabilities) -> bool {
         let elicitation = capabilities.elicitation.as_ref();
         let sampling = capabilities.sampling.as_ref();
@@ -40,7 +40,7 @@ impl Need {
         }
     }
 
-    /// These capabilities, and the one that this is.
+    /// Adds this capability.
     fn added_to(self, capabilities: ClientCapabilities) -> ClientCapabilities {
         match self {
             Self::Elicitation => capabilities.with_elicitation_form(),
@@ -51,7 +51,7 @@ impl Need {
         }
     }
 
-    /// What it is called in a sentence.
+    /// The name in error messages.
     fn name(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation by a form",
@@ -63,7 +63,7 @@ impl Need {
     }
 }
 
-/// An error that names all that is needed and not there, if something is.
+/// Checks all needs; the error names every capability that is missing.
 pub(crate) fn check(needs: &[Need], client: &Peer) -> Result<(), Error> {
     check_for(needs, client.revision, &client.client_capabilities)
 }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_missing_is_named() {
+    fn all_missing_capabilities_are_named() {
         let needs = [Need::Sampling, Need::ElicitationUrl, Need::Roots];
         let has = capabilities(json!({"elicitation": {}, "roots": {}}));
         let error = check_for(&needs, Revision::V2026_07_28, &has).unwrap_err();
@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn the_code_is_for_those_who_know_it() {
+    fn the_code_is_sent_only_to_revisions_that_have_it() {
         let error = check_for(&[Need::Sampling], Revision::V2025_11_25, &ClientCapabilities::new()).unwrap_err();
         assert_eq!(error.object().code, code::INTERNAL_ERROR);
         assert_eq!(error.to_string(), "this needs a client that has declared sampling");
     }
 
     #[test]
-    fn modes_and_tools_are_told_apart() {
+    fn modes_and_tools_are_distinguished() {
         let plain = capabilities(json!({"elicitation": {}, "sampling": {}}));
         assert!(Need::Elicitation.is_met(&plain) && !Need::ElicitationUrl.is_met(&plain));
         assert!(Need::Sampling.is_met(&plain) && !Need::SamplingTools.is_met(&plain));

@@ -1,7 +1,9 @@
-//! One round of a request that may take several (2026-07-28): what came with it, and what goes out with its questions.
+//! One round of a request that may take several (2026-07-28): the state and answers that came with it, and the
+//! input-required result that ends it.
 //!
-//! Only `tools/call`, `prompts/get` and `resources/read` may ask. What is known at the end of a round is sealed and carried by
-//! the client; it opens only for the same method with the same parameters by the same principal.
+//! Only `tools/call`, `prompts/get` and `resources/read` may request input. The state at the end of a round is sealed
+//! and carried by the client; it can be opened only for the same method with the same parameters from the same
+//! principal.
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use steadfast_proto::encode::Answer;
 use crate::runtime::{Execution, InputRounds, Mailbox, RoundState, RoundStore, Runtime};
 use crate::server::Server;
 
-/// The execution of a request that may ask its client.
+/// The execution of a request whose handler may request input.
 pub(crate) fn execution(
     server: &Server,
     request: &Request,
@@ -25,7 +27,7 @@ pub(crate) fn execution(
     runtime: &Arc<dyn Runtime>,
 ) -> Arc<Execution> {
     let input_rounds = may_take_rounds(request).then(|| {
-        let carrier = SealedRoundStore {
+        let store = SealedRoundStore {
             server: server.clone(),
             id: request.id.clone(),
             method: request.method,
@@ -34,7 +36,7 @@ pub(crate) fn execution(
             principal: mailbox.owner().map(Into::into),
             resumed: is_resumed(request),
         };
-        Box::new(InputRounds::new(Box::new(carrier)))
+        Box::new(InputRounds::new(Box::new(store)))
     });
     Execution::asking(request, Arc::clone(mailbox), Arc::clone(runtime), input_rounds)
 }
@@ -42,7 +44,7 @@ pub(crate) fn execution(
 const STATE: &str = "requestState";
 const RESPONSES: &str = "inputResponses";
 
-/// Whether the request could end with questions. If not, it need not keep what questions are bound to.
+/// Whether the request could end with input requests. If not, its parameters need not be stored for the binding.
 fn may_take_rounds(request: &Request) -> bool {
     let can_answer = |client: &ClientCapabilities| {
         client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some()
@@ -51,25 +53,25 @@ fn may_take_rounds(request: &Request) -> bool {
         && (can_answer(&request.peer.client_capabilities) || is_resumed(request))
 }
 
-/// Whether something of an earlier round came with it.
+/// Whether the request has the state or the answers of an earlier round.
 pub(crate) fn is_resumed(request: &Request) -> bool {
-    came_with(request, STATE) || came_with(request, RESPONSES)
+    has_member(request, STATE) || has_member(request, RESPONSES)
 }
 
-fn came_with(request: &Request, member: &str) -> bool {
+fn has_member(request: &Request, member: &str) -> bool {
     request.params.get(member).is_some()
 }
 
-/// Has the client carry what is known.
+/// Stores the state of a round with the client, sealed.
 struct SealedRoundStore {
     server: Server,
     id: RequestId,
     method: Method,
     revision: Revision,
-    /// The text of all parameters.
+    /// The JSON text of all parameters.
     params: Box<str>,
     principal: Option<Box<str>>,
-    /// Something of an earlier round is among them.
+    /// The parameters have the state or the answers of an earlier round.
     resumed: bool,
 }
 
@@ -89,9 +91,9 @@ impl RoundStore for SealedRoundStore {
             Some(Value::String(sealed)) => {
                 let opened = self.server.state_keys().open(&self.binding(params), &sealed);
                 let opened = opened.map_err(|why| ErrorObject::invalid_params(why.to_string()))?;
-                // It opened, so it was written here: by another version perhaps.
+                // It was opened with our key, so this server wrote it, perhaps in another version.
                 serde_json::from_slice(&opened).map_err(|_| {
-                    ErrorObject::invalid_params("params.requestState is of another version of this server")
+                    ErrorObject::invalid_params("params.requestState was written by another version of this server")
                 })?
             }
             Some(_) => return Err(ErrorObject::invalid_params("params.requestState must be a string")),
@@ -112,7 +114,7 @@ impl RoundStore for SealedRoundStore {
 impl SealedRoundStore {
     fn params(&self) -> Result<JsonObject, ErrorObject> {
         serde_json::from_str(&self.params)
-            .map_err(|error| ErrorObject::invalid_params(format!("the parameters could not be read: {error}")))
+            .map_err(|error| ErrorObject::invalid_params(format!("params could not be decoded: {error}")))
     }
 
     fn seal(&self, memory: &RoundState) -> Result<String, ErrorObject> {
@@ -121,7 +123,7 @@ impl SealedRoundStore {
         sealed.map_err(|why| ErrorObject::internal(why.to_string()))
     }
 
-    /// What a state is bound to: the request, whatever the order in which its members were written, and who makes it.
+    /// A hash of what a state is bound to: the request, independent of the order of its members, and its principal.
     fn binding(&self, mut params: JsonObject) -> [u8; 32] {
         for passing in [STATE, RESPONSES, "_meta"] {
             params.shift_remove(passing);
@@ -130,7 +132,7 @@ impl SealedRoundStore {
         canonical.sort_all_objects();
         let principal = self.principal.as_deref();
         let mut hash = Sha256::new();
-        // The parts cannot run into each other: a method has no zero byte, and neither has JSON.
+        // The parts cannot run into each other: neither a method nor JSON text contains a zero byte.
         hash.update(self.method.name());
         hash.update([0]);
         hash.update(canonical.to_string());
@@ -146,11 +148,12 @@ mod tests {
 
     use super::*;
 
-    fn carrier(method: Method, params: Value, principal: Option<&str>) -> SealedRoundStore {
+    fn store(method: Method, params: Value, principal: Option<&str>) -> SealedRoundStore {
         SealedRoundStore {
             server: Server::builder("s", "1").state_keys(crate::server::StateKeys::new([3; 32])).build(),
             id: RequestId::from(1),
             method,
+            revision: Revision::LATEST,
             params: params.to_string().into(),
             principal: principal.map(Into::into),
             resumed: true,
@@ -158,7 +161,7 @@ mod tests {
     }
 
     fn sealed() -> String {
-        carrier(Method::CallTool, json!({"name": "t", "arguments": {"a": 1, "b": {"c": 2, "d": 3}}}), Some("ann"))
+        store(Method::CallTool, json!({"name": "t", "arguments": {"a": 1, "b": {"c": 2, "d": 3}}}), Some("ann"))
             .seal(&RoundState::default())
             .unwrap()
     }
@@ -169,7 +172,7 @@ mod tests {
             "requestState": sealed(), "inputResponses": {"k": 1}, "_meta": {"x": 1},
             "arguments": {"b": {"d": 3, "c": 2}, "a": 1}, "name": "t",
         });
-        let (_, responses) = carrier(Method::CallTool, params, Some("ann")).open().unwrap();
+        let (_, responses) = store(Method::CallTool, params, Some("ann")).open().unwrap();
         assert_eq!(Value::Object(responses), json!({"k": 1}));
     }
 
@@ -183,7 +186,7 @@ mod tests {
             (Method::CallTool, arguments, None),
         ] {
             let params = json!({"name": "t", "arguments": arguments, "requestState": sealed()});
-            let error = carrier(method, params, principal).open().unwrap_err();
+            let error = store(method, params, principal).open().unwrap_err();
             assert_eq!(error.code, steadfast_model::code::INVALID_PARAMS);
         }
     }
@@ -191,10 +194,10 @@ mod tests {
     #[test]
     fn what_is_no_state_and_no_answers_is_refused() {
         for params in [json!({"requestState": 7}), json!({"inputResponses": [1]}), json!({"requestState": ""})] {
-            let error = carrier(Method::CallTool, params, None).open().unwrap_err();
+            let error = store(Method::CallTool, params, None).open().unwrap_err();
             assert_eq!(error.code, steadfast_model::code::INVALID_PARAMS);
         }
         let nothing = json!({"requestState": null, "inputResponses": null});
-        assert!(carrier(Method::CallTool, nothing, None).open().is_ok());
+        assert!(store(Method::CallTool, nothing, None).open().is_ok());
     }
 }

@@ -1,8 +1,8 @@
-//! The sealed `requestState` of multi round-trips: what a client carries for the server, and cannot read or change.
+//! The sealed `requestState` of multi-round requests: the client carries it, and can neither read nor change it.
 //!
-//! The seal is an AEAD (XChaCha20-Poly1305). What it is bound to, that is the method, the parameters and who asks, is
-//! authenticated with it, so a state that is handed back with another request does not open. When it ends is inside. It
-//! does not make a state single-use: the same request may hand it back twice until it ends.
+//! The seal is an AEAD (XChaCha20-Poly1305). The binding, that is the method, the parameters and the principal, is
+//! authenticated with it, so a state cannot be opened with another request. The expiry time is part of the sealed
+//! content. The seal does not make a state single-use: the same request may send it twice before it expires.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead as _, Payload};
 use chacha20poly1305::{KeyInit as _, XChaCha20Poly1305, XNonce};
 
-/// The first byte of a sealed state: how it is written.
+/// The first byte of a sealed state: the version of the format.
 const VERSION: u8 = 1;
 
-const NONCE: usize = 24;
+const NONCE_BYTES: usize = 24;
 
-/// Eight bytes before what is sealed: when it ends, in seconds since 1970.
-const END: usize = 8;
+/// The length of the expiry time before the state, in seconds since 1970.
+const EXPIRY_BYTES: usize = 8;
 
-/// A person may have to answer in that time.
+/// The default lifetime: a person may have to answer within it.
 const LIFETIME: Duration = Duration::from_secs(30 * 60);
 
-/// As much text as a client is made to carry.
-const LONGEST: usize = 256 * 1024;
+/// The default limit for the length of a state, in bytes of text.
+const MAX_BYTES: usize = 256 * 1024;
 
-/// The keys that seal the `requestState` of multi round-trips (2026-07-28), and how long a state is good.
+/// The keys that seal the `requestState` of multi-round requests (2026-07-28), and the lifetime of a state.
 ///
-/// A server makes a key for itself when it is built. If several processes serve one address, or states should outlive a
-/// restart, give all of them the same keys. To change a key, let the new one seal and the old one still open for as long
-/// as states are good:
+/// By default a server generates a random key when it is built. If several processes serve one address, or states
+/// should survive a restart, give all of them the same keys. To rotate a key, seal with the new one and still open with
+/// the old one for the lifetime of a state:
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,48 +44,48 @@ const LONGEST: usize = 256 * 1024;
 /// ```
 #[derive(Clone)]
 pub struct StateKeys {
-    /// The first seals, all open. Empty if the system had no random numbers to give.
+    /// The first key seals, all of them open. Empty if the system's random number generator failed.
     keys: Arc<[XChaCha20Poly1305]>,
     lifetime: Duration,
     longest: usize,
 }
 
 impl StateKeys {
-    /// Seals and opens with this key: 32 random bytes that nobody else knows.
+    /// Seals and opens with this key: 32 random bytes, to be kept secret.
     pub fn new(key: [u8; 32]) -> Self {
-        Self { keys: Arc::new([XChaCha20Poly1305::new(&key.into())]), lifetime: LIFETIME, longest: LONGEST }
+        Self { keys: Arc::new([XChaCha20Poly1305::new(&key.into())]), lifetime: LIFETIME, longest: MAX_BYTES }
     }
 
-    /// A key that exists only in this process.
+    /// A random key that exists only in this process.
     pub fn random() -> Self {
         let mut key = [0; 32];
         if let Err(error) = getrandom::fill(&mut key) {
-            tracing::error!(%error, "there are no random numbers, so tools cannot ask the clients of 2026-07-28");
-            return Self { keys: Arc::new([]), lifetime: LIFETIME, longest: LONGEST };
+            tracing::error!(%error, "random number generator failed: tools cannot request input from 2026-07-28 clients");
+            return Self { keys: Arc::new([]), lifetime: LIFETIME, longest: MAX_BYTES };
         }
         Self::new(key)
     }
 
-    /// Also opens what was sealed with this key: one that sealed until now.
+    /// Also opens states that were sealed with this key: the previous key.
     pub fn or_open_with(mut self, key: [u8; 32]) -> Self {
         let more = XChaCha20Poly1305::new(&key.into());
         self.keys = self.keys.iter().cloned().chain([more]).collect();
         self
     }
 
-    /// How long a state is good after the question that it came with: half an hour unless told. Each round begins anew.
+    /// The lifetime of a state after the response that has it, 30 minutes by default. Each round starts a new lifetime.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// The longest state, in bytes of text: 256 KiB unless told. The answers so far have to fit.
+    /// The maximum length of a state, in bytes of text, 256 KiB by default. All answers so far have to fit.
     pub fn longest(mut self, bytes: usize) -> Self {
         self.longest = bytes;
         self
     }
 
-    /// Seals a state for whoever can show the same binding.
+    /// Seals a state; it can be opened with the same binding.
     pub(crate) fn seal(&self, binding: &[u8], state: &[u8]) -> Result<String, SealError> {
         self.seal_at(SystemTime::now(), binding, state)
     }
@@ -97,13 +97,13 @@ impl StateKeys {
 
     fn seal_at(&self, now: SystemTime, binding: &[u8], state: &[u8]) -> Result<String, SealError> {
         let key = self.keys.first().ok_or(SealError::NoRandomNumbers)?;
-        let mut nonce = [0; NONCE];
+        let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomNumbers)?;
-        let end = seconds(now).saturating_add(self.lifetime.as_secs()).to_be_bytes();
-        let plain = [&end, state].concat();
-        let payload = Payload { msg: &plain, aad: binding };
-        let cipher = key.encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::TooLong)?;
-        let text = URL_SAFE_NO_PAD.encode([&[VERSION], nonce.as_slice(), &cipher].concat());
+        let expiry = seconds(now).saturating_add(self.lifetime.as_secs()).to_be_bytes();
+        let plaintext = [&expiry, state].concat();
+        let payload = Payload { msg: &plaintext, aad: binding };
+        let ciphertext = key.encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::TooLong)?;
+        let text = URL_SAFE_NO_PAD.encode([&[VERSION], nonce.as_slice(), &ciphertext].concat());
         if text.len() > self.longest { Err(SealError::TooLong) } else { Ok(text) }
     }
 
@@ -113,13 +113,13 @@ impl StateKeys {
         }
         let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| UnsealError::Foreign)?;
         let Some((&VERSION, rest)) = bytes.split_first() else { return Err(UnsealError::Foreign) };
-        let (nonce, cipher) = rest.split_first_chunk::<NONCE>().ok_or(UnsealError::Foreign)?;
+        let (nonce, ciphertext) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(UnsealError::Foreign)?;
         let nonce = XNonce::from(*nonce);
-        let payload = || Payload { msg: cipher, aad: binding };
+        let payload = || Payload { msg: ciphertext, aad: binding };
         let mut opened = self.keys.iter().filter_map(|key| key.decrypt(&nonce, payload()).ok());
-        let plain = opened.next().ok_or(UnsealError::Foreign)?;
-        let (end, state) = plain.split_first_chunk::<END>().ok_or(UnsealError::Foreign)?;
-        if u64::from_be_bytes(*end) <= seconds(now) {
+        let plaintext = opened.next().ok_or(UnsealError::Foreign)?;
+        let (expiry, state) = plaintext.split_first_chunk::<EXPIRY_BYTES>().ok_or(UnsealError::Foreign)?;
+        if u64::from_be_bytes(*expiry) <= seconds(now) {
             return Err(UnsealError::Expired);
         }
         Ok(state.to_vec())
@@ -136,8 +136,8 @@ pub(crate) enum SealError {
 impl fmt::Display for SealError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::NoRandomNumbers => "the answers so far cannot be sealed",
-            Self::TooLong => "the answers so far are too long to be carried by the client",
+            Self::NoRandomNumbers => "request state could not be sealed: random number generator failed",
+            Self::TooLong => "request state is too long: the answers so far exceed the limit",
         })
     }
 }
@@ -145,17 +145,18 @@ impl fmt::Display for SealError {
 /// Why a state was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnsealError {
-    /// It was changed, it belongs to another request or another user, or it is not of this server. Nobody is told which.
+    /// It was changed, it belongs to another request or another user, or another server sealed it. The client is not
+    /// told which.
     Foreign,
-    /// It was good once.
+    /// It was valid, and has expired.
     Expired,
 }
 
 impl fmt::Display for UnsealError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Foreign => "params.requestState is not one that this server gave out for this request",
-            Self::Expired => "params.requestState has expired: make the request again without it",
+            Self::Foreign => "params.requestState is invalid for this request",
+            Self::Expired => "params.requestState has expired: send the request again without it",
         })
     }
 }
@@ -171,7 +172,7 @@ impl Default for StateKeys {
     }
 }
 
-/// Never shows a key.
+/// Never prints a key.
 impl fmt::Debug for StateKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_opens_for_the_same_request() {
+    fn a_sealed_state_opens_for_the_same_request() {
         let sealed = keys().seal(b"this request", b"state").unwrap();
         assert_eq!(keys().open(b"this request", &sealed).unwrap(), b"state");
     }
@@ -205,11 +206,11 @@ mod tests {
     #[test]
     fn a_change_anywhere_is_seen() {
         let sealed = keys().seal(b"request", b"state").unwrap();
-        for place in 0..sealed.len() {
+        for position in 0..sealed.len() {
             let mut bytes = sealed.clone().into_bytes();
-            bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
+            bytes[position] = if bytes[position] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(bytes).unwrap();
-            assert_eq!(keys().open(b"request", &changed), Err(UnsealError::Foreign), "{place}");
+            assert_eq!(keys().open(b"request", &changed), Err(UnsealError::Foreign), "{position}");
         }
         assert_eq!(keys().open(b"request", &format!("{sealed}-TAMPERED")), Err(UnsealError::Foreign));
         assert_eq!(keys().open(b"request", ""), Err(UnsealError::Foreign));
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_state_never_looks_the_same() {
+    fn the_same_state_is_sealed_differently_each_time() {
         assert_ne!(keys().seal(b"", b"state").unwrap(), keys().seal(b"", b"state").unwrap());
     }
 
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_never_shown() {
+    fn keys_are_never_printed() {
         let shown = format!("{:?}", StateKeys::new([200; 32]));
         assert!(!shown.contains("200"), "{shown}");
     }

@@ -1,49 +1,52 @@
-//! URLs that users are asked to visit: what is one, and which of them travel in the open.
+//! URLs that users are asked to visit: whether they are valid, and whether they are unencrypted.
 //!
-//! It reads as much of a URL as these questions need. Who takes the URL apart is the client.
+//! Only as much of a URL is parsed as these checks need; the client parses the rest.
 
 use crate::error::Error;
 
-/// Refuses what is no URL. One that is not encrypted is let through, for development, and logged.
+/// Rejects an invalid URL. One that is not encrypted is accepted, for development, and logged.
 pub(crate) fn check(url: &str) -> Result<(), Error> {
     if !is_url(url) {
-        return Err(Error::usage("a user can be asked to visit a URL only: `https://` and where to go"));
+        return Err(Error::usage(
+            "the URL for the user to visit is invalid: it needs a scheme and a host, as in `https://example.com`",
+        ));
     }
-    if is_open(url) {
-        tracing::warn!("a user is asked to visit a URL that is not https: what is sent there can be read on the way");
+    if is_unencrypted(url) {
+        tracing::warn!("a user is asked to visit a URL that is not https: its traffic can be read on the network");
     }
     Ok(())
 }
 
-/// A scheme and what it leads to, in characters that a URL may have; on the web, a host.
+/// Whether it has a scheme and something after it, in characters that a URL may have; http and https URLs need a host.
 fn is_url(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once(':') else { return false };
-    let begins = scheme.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
-    let is_scheme = begins && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    let is_written = rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"{}|\\^`".contains(&byte));
-    let leads = if is_web(scheme) { host(rest).is_some() } else { !rest.is_empty() };
-    is_scheme && is_written && leads
+    let starts_with_letter = scheme.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    let is_scheme =
+        starts_with_letter && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let has_valid_characters = rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"{}|\\^`".contains(&byte));
+    let has_target = if is_web(scheme) { host(rest).is_some() } else { !rest.is_empty() };
+    is_scheme && has_valid_characters && has_target
 }
 
-/// Whether it goes over the network in the open: not to this machine, and not encrypted.
-fn is_open(url: &str) -> bool {
+/// Whether it goes over the network unencrypted: http, and not to this machine.
+fn is_unencrypted(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once(':') else { return false };
-    let is_here = |host: &str| matches!(&*host.to_ascii_lowercase(), "localhost" | "127.0.0.1" | "[::1]");
-    scheme.eq_ignore_ascii_case("http") && !host(rest).is_some_and(is_here)
+    let is_local = |host: &str| matches!(&*host.to_ascii_lowercase(), "localhost" | "127.0.0.1" | "[::1]");
+    scheme.eq_ignore_ascii_case("http") && !host(rest).is_some_and(is_local)
 }
 
 fn is_web(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
-/// The host in what follows the scheme.
+/// The host in the part after the scheme.
 fn host(rest: &str) -> Option<&str> {
     let authority = rest.strip_prefix("//")?.split(['/', '?', '#']).next()?;
-    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
-    // The colons of an address stand in brackets.
-    let host = match place.split_once(']') {
-        Some((address, _)) => place.get(..=address.len())?,
-        None => place.split(':').next()?,
+    let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, host_and_port)| host_and_port);
+    // The colons of an IPv6 address are in brackets.
+    let host = match host_and_port.split_once(']') {
+        Some((address, _)) => host_and_port.get(..=address.len())?,
+        None => host_and_port.split(':').next()?,
     };
     (!host.is_empty()).then_some(host)
 }
@@ -74,7 +77,7 @@ mod tests {
             "http://localhost@a.example/",
             "http://127.0.0.1.a.example",
         ] {
-            assert!(is_open(url), "{url}");
+            assert!(is_unencrypted(url), "{url}");
         }
         for url in [
             "https://a.example",
@@ -84,7 +87,7 @@ mod tests {
             "http://[::1]/",
             "app:x",
         ] {
-            assert!(!is_open(url), "{url}");
+            assert!(!is_unencrypted(url), "{url}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A prompt: what clients are told about it, and the function that fills it in.
+//! A prompt: its definition, which clients list, and the function that makes its messages.
 
 pub(crate) mod registry;
 pub(crate) mod reply;
@@ -27,9 +27,9 @@ use crate::error::Error;
 use crate::runtime::Job;
 use reply::{IntoPrompt, PromptReply};
 
-/// A prompt of a server: messages that a user can start from. Cheap to clone.
+/// A prompt of a server: a template for messages that a user can start from. Cheap to clone.
 ///
-/// `#[prompt]` makes one from a function; this makes one by hand, also at run time:
+/// `#[prompt]` makes a prompt from a function; this makes one without the macro, also at run time:
 ///
 /// ```
 /// use serde::Deserialize;
@@ -62,51 +62,51 @@ struct Inner {
     cooperative: bool,
     needs: Vec<Need>,
     problem: Option<String>,
-    begin: Box<StartPrompt>,
+    start: Box<StartPrompt>,
 }
 
-/// Makes one filling-in ready to run. Reading and checking the arguments is part of it.
+/// Prepares one `prompts/get`. Decoding and checking the arguments is part of the job.
 type StartPrompt = dyn Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync;
 
 impl Prompt {
-    /// Begins a prompt of that name. It is complete when it is given a handler.
+    /// Starts building a prompt with that name. [`PromptBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "a prompt without a handler is not a prompt")]
     pub fn new(name: impl Into<String>) -> PromptBuilder {
         Self::from_definition(model::Prompt::new(name))
     }
 
-    /// Begins a prompt with a description that exists already, for example the one of another server's prompt.
+    /// Starts building a prompt with an existing definition, for example that of another server's prompt.
     pub fn from_definition(definition: model::Prompt) -> PromptBuilder {
         PromptBuilder { definition, completers: Completers::default(), cooperative: false, needs: Vec::new() }
     }
 
-    /// Its name.
+    /// The name of the prompt.
     pub fn name(&self) -> &str {
         &self.inner.definition.name
     }
 
-    /// What clients are told about it.
+    /// The definition that clients list.
     pub fn definition(&self) -> &model::Prompt {
         &self.inner.definition
     }
 
-    /// Whether its handler goes on after a cancellation, until it has seen it for itself.
+    /// Whether its handler keeps running after a cancellation until it ends by itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
 
-    /// What a client has to be able to do, or it is refused.
+    /// The capabilities that a client must have declared; other clients are refused.
     pub fn needs(&self) -> &[Need] {
         &self.inner.needs
     }
 
-    /// What is wrong with the prompt, if something is: two arguments of one name, for example. Such a prompt cannot be
-    /// filled in, and [`ServerBuilder::build`](super::ServerBuilder::build) refuses it.
+    /// What is wrong with the prompt, if anything: two arguments with the same name, for example. Such a prompt cannot
+    /// be used, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
     pub fn problem(&self) -> Option<&str> {
         self.inner.problem.as_deref()
     }
 
-    /// Fills the prompt in without a server around it, for tests. A blocking handler runs on this thread.
+    /// Runs the prompt without a server, for tests. A blocking handler runs on the current thread.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -135,17 +135,17 @@ impl Prompt {
         reply.map_err(Failure::into_error)
     }
 
-    /// Makes one filling-in ready to run.
+    /// Prepares one `prompts/get`.
     pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Job<PromptReply> {
-        (self.inner.begin)(arguments, ctx)
+        (self.inner.start)(arguments, ctx)
     }
 
-    /// Who completes its arguments.
+    /// The completers of its arguments.
     pub(crate) fn completers(&self) -> &Completers {
         &self.inner.completers
     }
 
-    /// Whether it has an argument of that name.
+    /// Whether it has an argument with that name.
     pub(crate) fn takes(&self, argument: &str) -> bool {
         self.inner.definition.arguments.iter().any(|known| known.name == argument)
     }
@@ -157,9 +157,9 @@ impl fmt::Debug for Prompt {
     }
 }
 
-/// A prompt in the making: see [`Prompt::new`].
+/// Builds a [`Prompt`]: see [`Prompt::new`].
 #[derive(Debug)]
-#[must_use = "a prompt is complete when it is given a handler"]
+#[must_use = "call `handler` to get the prompt"]
 pub struct PromptBuilder {
     definition: model::Prompt,
     completers: Completers,
@@ -171,7 +171,7 @@ impl PromptBuilder {
     description_setters!(description: "What the prompt is for.");
     needs_setter!();
 
-    /// Adds an argument: what it means, and whether the prompt cannot do without it.
+    /// Adds an argument with a description; `required` says whether it must be present.
     pub fn argument(self, name: impl Into<String>, description: impl Into<String>, required: bool) -> Self {
         let description = description.into();
         let mut argument = PromptArgument::new(name).with_required(required);
@@ -179,16 +179,16 @@ impl PromptBuilder {
         self.argument_of(argument)
     }
 
-    /// Adds an argument with all that there is to say about it.
+    /// Adds an argument with all its properties.
     pub fn argument_of(mut self, argument: PromptArgument) -> Self {
         self.definition.arguments.push(argument);
         self
     }
 
-    /// Takes the arguments from a type, the one that the handler takes: its fields, with their doc comments as
-    /// descriptions. Those that have a default or are an `Option` need not be given.
+    /// Derives the arguments from a type, the one that the handler takes: its fields, with their doc comments as
+    /// descriptions. Fields that have a default or are an `Option` are optional.
     ///
-    /// On the wire all arguments are strings. Numbers, bools and the names of an enum are read from them.
+    /// On the wire all arguments are strings. Numbers, bools and the names of an enum are decoded from them.
     ///
     /// ```
     /// use schemars::JsonSchema;
@@ -221,29 +221,30 @@ impl PromptBuilder {
         self
     }
 
-    /// Has an argument completed while a user types it. See [`Completer`].
+    /// Adds completion of an argument while a user types it. See [`Completer`].
     pub fn complete<M: 'static>(mut self, argument: impl Into<String>, completer: impl Completer<M>) -> Self {
         self.completers.add(argument.into(), completer);
         self
     }
 
-    /// Completes the prompt with an `async` handler, which runs on the workers. See [`Handler`] and [`IntoPrompt`].
+    /// Completes the prompt with an `async` handler, which runs on the async worker threads. See [`Handler`] and
+    /// [`IntoPrompt`].
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Prompt
     where
         H::Output: IntoPrompt,
     {
-        self.on_workers(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
+        self.on_async(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
-    /// Completes the prompt with a plain handler, which runs on a thread that it may block. See [`BlockingHandler`].
+    /// Completes the prompt with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Prompt
     where
         H::Output: IntoPrompt,
     {
-        self.on_threads(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
+        self.on_blocking(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
-    /// What `#[prompt]` makes of an `async fn`.
+    /// The handler that `#[prompt]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Prompt
     where
         P: Parameters,
@@ -251,65 +252,65 @@ impl PromptBuilder {
         Answer: Future + Send + 'static,
         Answer::Output: IntoPrompt,
     {
-        self.on_workers(move |strings: &Strings| strings::decode_parameters(strings, names), function)
+        self.on_async(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
 
-    /// What `#[prompt]` makes of a plain `fn`.
+    /// The handler that `#[prompt]` makes from a plain `fn`.
     pub(crate) fn blocking_parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Prompt
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
         Answer: IntoPrompt,
     {
-        self.on_threads(move |strings: &Strings| strings::decode_parameters(strings, names), function)
+        self.on_blocking(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
 
-    fn on_workers<A, F, Answer>(self, read: impl Read<A>, call: F) -> Prompt
+    fn on_async<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> Prompt
     where
         A: Send + 'static,
         F: Fn(A, Context) -> Answer + Send + Sync + 'static,
         Answer: Future + Send + 'static,
         Answer::Output: IntoPrompt,
     {
-        let shared = Arc::new((self.frame(), read, call));
+        let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
             let shared = Arc::clone(&shared);
             Job::Future(Box::pin(async move {
-                let (frame, read, call) = &*shared;
-                let value = read(&frame.strings(&arguments)?)?;
-                // The text of the message need not live as long as the call.
+                let (checks, decode, call) = &*shared;
+                let value = decode(&checks.strings(&arguments)?)?;
+                // Free the text of the message before the call runs.
                 drop(arguments);
-                frame.complete(call(value, ctx).await)
+                checks.complete(call(value, ctx).await)
             }))
         })
     }
 
-    fn on_threads<A, F, Answer>(self, read: impl Read<A>, call: F) -> Prompt
+    fn on_blocking<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> Prompt
     where
         A: Send + 'static,
         F: Fn(A, Context) -> Answer + Send + Sync + 'static,
         Answer: IntoPrompt,
     {
-        let shared = Arc::new((self.frame(), read, call));
+        let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
             let shared = Arc::clone(&shared);
             Job::Blocking(Box::new(move || {
-                let (frame, read, call) = &*shared;
-                let value = read(&frame.strings(&arguments)?)?;
+                let (checks, decode, call) = &*shared;
+                let value = decode(&checks.strings(&arguments)?)?;
                 drop(arguments);
-                frame.complete(call(value, ctx))
+                checks.complete(call(value, ctx))
             }))
         })
     }
 
-    fn finish(self, begin: impl Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync + 'static) -> Prompt {
+    fn finish(self, start: impl Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync + 'static) -> Prompt {
         let problem = self.problem();
         let Self { definition, completers, cooperative, needs } = self;
-        let begin = Box::new(begin);
-        Prompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, begin }) }
+        let start = Box::new(start);
+        Prompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, start }) }
     }
 
-    fn frame(&self) -> PromptChecks {
+    fn checks(&self) -> PromptChecks {
         let required = self.definition.arguments.iter().filter(|argument| argument.required == Some(true));
         PromptChecks {
             required: required.map(|argument| argument.name.clone()).collect(),
@@ -334,12 +335,12 @@ impl PromptBuilder {
     }
 }
 
-/// How strings become what a handler takes.
-trait Read<A>: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static {}
+/// How strings are decoded into what a handler takes.
+trait DecodeStrings<A>: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static {}
 
-impl<A, F: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static> Read<A> for F {}
+impl<A, F: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static> DecodeStrings<A> for F {}
 
-/// What is checked before a handler runs, and added after.
+/// What is checked before a handler runs, and what is added to its result.
 struct PromptChecks {
     required: Vec<String>,
     description: Option<String>,
@@ -349,7 +350,7 @@ struct PromptChecks {
 impl PromptChecks {
     fn strings(&self, arguments: &Arguments) -> Result<Strings, Error> {
         if let Some(problem) = &self.problem {
-            return Err(Error::internal(format!("the prompt cannot be filled in: {problem}")));
+            return Err(Error::internal(format!("the prompt cannot be used: {problem}")));
         }
         let strings: Strings = arguments.decode().map_err(|error| Error::invalid_params(error.to_string()))?;
         match self.required.iter().find(|name| !strings.contains_key(*name)) {
@@ -358,7 +359,7 @@ impl PromptChecks {
         }
     }
 
-    /// A result that does not say what it is for says what the prompt is for.
+    /// A result without a description gets that of the prompt.
     fn complete(&self, answer: impl IntoPrompt) -> PromptReply {
         let mut result = answer.into_prompt()?;
         if result.description.is_none() {
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_filled_in_with_strings() {
+    async fn arguments_are_strings() {
         let result = greeting().fill(json!({ "name": "Ada", "times": "3" })).await.unwrap();
         assert_eq!(result.messages, [PromptMessage::user("Ada x3")]);
         assert_eq!(result.description.as_deref(), Some("Greets."));

@@ -10,10 +10,10 @@ use steadfast_model::{
 use crate::server::tool::error::{Failure, ToolError};
 use crate::server::tool::media::{Audio, Image};
 
-/// What a prompt ends with: its messages, or how it failed.
+/// The end of a prompt's call: its messages, or a failure.
 pub type PromptReply = Result<GetPromptResult, Failure>;
 
-/// What a prompt may return: text, which the user says; any content; messages with their roles; a whole
+/// What a prompt may return: text or any content, as a message of the user; messages with their roles; a whole
 /// [`GetPromptResult`]; or a `Result` of any of these with any error.
 ///
 /// ```
@@ -41,7 +41,7 @@ pub type PromptReply = Result<GetPromptResult, Failure>;
     note = "a prompt returns `String`, `Content`, `PromptMessage`, `(Role, impl Into<Content>)`, a `Vec` or array of these, `GetPromptResult`, or a `Result` of these"
 )]
 pub trait IntoPrompt {
-    /// Makes the messages.
+    /// Converts this into messages.
     fn into_prompt(self) -> PromptReply;
 }
 
@@ -112,14 +112,14 @@ said_by_the_user! {
     Arc<str>: text => &*text,
 }
 
-/// Said by the user.
+/// A message of the user.
 impl From<Image> for PromptMessage {
     fn from(image: Image) -> Self {
         Self::user(image)
     }
 }
 
-/// Said by the user.
+/// A message of the user.
 impl From<Audio> for PromptMessage {
     fn from(audio: Audio) -> Self {
         Self::user(audio)
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_what_the_user_says() {
+    fn text_is_a_message_of_the_user() {
         let expected = [PromptMessage::user("hello")];
         assert_eq!(messages("hello"), expected);
         assert_eq!(messages(String::from("hello")), expected);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_are_kept() {
+    fn roles_are_not_changed() {
         let expected = [PromptMessage::user("a"), PromptMessage::assistant("b")];
         assert_eq!(messages([(Role::User, "a"), (Role::Assistant, "b")]), expected);
         assert_eq!(messages(expected.to_vec()), expected);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn any_error_is_an_answer() {
+    fn any_error_becomes_a_json_rpc_error() {
         let failed = Err::<String, _>(std::io::Error::other("disk")).into_prompt().unwrap_err().into_error();
         assert_eq!((failed.object().code, &*failed.object().message), (code::INTERNAL_ERROR, "disk"));
         let refused = Err::<String, _>(Error::invalid_params("no")).into_prompt().unwrap_err().into_error();

@@ -1,59 +1,59 @@
-//! Where a page of a list begins, as text that only we read.
+//! Cursors of paginated lists: opaque text for clients.
 //!
-//! A cursor holds the serial of the last item that was given out, which says where to go on whatever has been added or
-//! removed since, and a mark of its key, which tells the cursor of another list from one of this list.
+//! A cursor has the serial number of the last item of the previous page, which finds the next page whatever was added
+//! or removed since, and a hash of the item's key, which detects the cursor of another list.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// A place in a list: behind one of its items.
+/// A position in a list: after one of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     kind: u8,
     pub(crate) serial: u64,
-    mark: u32,
+    key_hash: u32,
 }
 
-/// The bytes of a cursor: the kind, the serial and the mark.
+/// The bytes of a cursor: the kind, the serial number and the hash.
 const LENGTH: usize = 1 + 8 + 4;
 
 impl Cursor {
-    /// Behind the item of that serial and key.
+    /// After the item with that serial number and key.
     pub(crate) fn after(kind: u8, serial: u64, key: &str) -> Self {
-        Self { kind, serial, mark: mark_of(key) }
+        Self { kind, serial, key_hash: hash_of(key) }
     }
 
-    /// What a client is given.
-    pub(crate) fn text(self) -> String {
+    /// The text for clients.
+    pub(crate) fn encode(self) -> String {
         let mut bytes = vec![self.kind];
         bytes.extend_from_slice(&self.serial.to_be_bytes());
-        bytes.extend_from_slice(&self.mark.to_be_bytes());
+        bytes.extend_from_slice(&self.key_hash.to_be_bytes());
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// What a client gave back, if it is a cursor of this kind.
-    pub(crate) fn read(kind: u8, text: &str) -> Option<Self> {
+    /// Decodes a cursor from a client; `None` if it is not a cursor of this kind.
+    pub(crate) fn decode(kind: u8, text: &str) -> Option<Self> {
         let mut bytes = [0; LENGTH];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
         let (found, rest) = bytes.split_first()?;
-        let (serial, mark) = rest.split_first_chunk()?;
+        let (serial, key_hash) = rest.split_first_chunk()?;
         let cursor = Self {
             kind: *found,
             serial: u64::from_be_bytes(*serial),
-            mark: u32::from_be_bytes(mark.first_chunk().copied()?),
+            key_hash: u32::from_be_bytes(key_hash.first_chunk().copied()?),
         };
         (length == LENGTH && cursor.kind == kind).then_some(cursor)
     }
 
-    /// Whether the item that it stands behind has this key.
-    pub(crate) fn names(self, key: &str) -> bool {
-        self.mark == mark_of(key)
+    /// Whether the item before the cursor has this key.
+    pub(crate) fn follows(self, key: &str) -> bool {
+        self.key_hash == hash_of(key)
     }
 }
 
-/// FNV-1a: the same in every process, so that servers with the same list take each other's cursors.
-fn mark_of(key: &str) -> u32 {
-    key.bytes().fold(0x811c_9dc5, |mark, byte| (mark ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+/// FNV-1a: the same in every process, so that servers with the same list accept each other's cursors.
+fn hash_of(key: &str) -> u32 {
+    key.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]
@@ -61,20 +61,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_as_it_was_written() {
+    fn a_cursor_is_decoded_as_it_was_encoded() {
         for serial in [0, 1, 255, 256, u64::MAX] {
             let cursor = Cursor::after(b't', serial, "key");
-            assert_eq!(Cursor::read(b't', &cursor.text()), Some(cursor));
-            assert_eq!(Cursor::read(b'r', &cursor.text()), None);
-            assert!(cursor.names("key") && !cursor.names("other"));
+            assert_eq!(Cursor::decode(b't', &cursor.encode()), Some(cursor));
+            assert_eq!(Cursor::decode(b'r', &cursor.encode()), None);
+            assert!(cursor.follows("key") && !cursor.follows("other"));
         }
     }
 
     #[test]
     fn what_is_shorter_or_longer_is_none() {
-        let text = Cursor::after(b't', 7, "key").text();
-        assert_eq!(Cursor::read(b't', text.get(1..).unwrap()), None);
-        assert_eq!(Cursor::read(b't', &format!("{text}AAAA")), None);
-        assert_eq!(Cursor::read(b't', ""), None);
+        let text = Cursor::after(b't', 7, "key").encode();
+        assert_eq!(Cursor::decode(b't', text.get(1..).unwrap()), None);
+        assert_eq!(Cursor::decode(b't', &format!("{text}AAAA")), None);
+        assert_eq!(Cursor::decode(b't', ""), None);
     }
 }

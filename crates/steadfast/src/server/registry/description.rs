@@ -1,12 +1,12 @@
-//! What is said in the same words of a tool, a prompt, a resource and a template, written once.
+//! The setters that the builders of tools, prompts, resources and templates share, written once as macros.
 //!
-//! Each of them has a builder of its own, so that a reader of its documentation finds everything there; what they share is
-//! put into them from here.
+//! Each of these has its own builder, so that its documentation lists everything; the shared setters are expanded into
+//! each.
 
-/// The setters that all of them have: into an `impl` of a builder with the fields `definition` and `cooperative`.
+/// The setters that all of them have, for an `impl` of a builder with the fields `definition` and `cooperative`.
 macro_rules! description_setters {
     (description: $description:literal) => {
-        /// The name that people see.
+        /// The name to display to people.
         pub fn title(mut self, title: impl Into<String>) -> Self {
             self.definition.title = Some(title.into());
             self
@@ -18,20 +18,20 @@ macro_rules! description_setters {
             self
         }
 
-        /// Adds a picture.
+        /// Adds an icon.
         pub fn icon(mut self, icon: steadfast_model::Icon) -> Self {
             self.definition.icons.push(icon);
             self
         }
 
-        /// The `_meta` of the description.
+        /// The `_meta` of the definition.
         pub fn meta(mut self, meta: impl Into<steadfast_model::Meta>) -> Self {
             self.definition.meta = Some(meta.into());
             self
         }
 
-        /// A cancellation does not stop the handler at once: it goes on, sees `ctx.cancelled()`, and has the grace period to
-        /// come to an end. Nothing that it returns is sent any more.
+        /// A cancellation does not drop the handler: it goes on, sees `ctx.cancelled()`, and has to end within the
+        /// grace period. Its result is not sent.
         pub fn cooperative(mut self) -> Self {
             self.cooperative = true;
             self
@@ -39,11 +39,11 @@ macro_rules! description_setters {
     };
 }
 
-/// The setter of prompts, resources and templates for what they need: into an `impl` of a builder with the field `needs`.
+/// The setter for required client capabilities, for an `impl` of a builder with the field `needs`.
 macro_rules! needs_setter {
     () => {
-        /// Something that a client has to be able to do: others are refused before the handler runs. May be said more than
-        /// once.
+        /// A capability that a client must have declared: other clients are refused before the handler runs. May be
+        /// called more than once.
         pub fn needs(mut self, need: crate::server::input::need::Need) -> Self {
             self.needs.push(need);
             self
@@ -51,7 +51,7 @@ macro_rules! needs_setter {
     };
 }
 
-/// The setters of what can be read: into an `impl` of a builder with the fields `definition` and `cache`.
+/// The setters of resources and templates, for an `impl` of a builder with the fields `definition` and `cache`.
 macro_rules! contents_setters {
     (mime_type: $mime_type:literal, annotations: $annotations:literal) => {
         #[doc = $mime_type]
@@ -66,9 +66,9 @@ macro_rules! contents_setters {
             self
         }
 
-        /// How long clients may keep what they have read, and who may be given the copy (since 2026-07-28). Not at all by
-        /// default. A handler that returns a [`ReadResourceResult`](steadfast_model::ReadResourceResult) may say
-        /// otherwise.
+        /// How long clients may cache the contents, and whether the cache may be shared between users (since
+        /// 2026-07-28). No caching by default. A handler that returns a
+        /// [`ReadResourceResult`](steadfast_model::ReadResourceResult) can override it.
         pub fn cache(mut self, cache: steadfast_model::Cache) -> Self {
             self.cache = Some(cache);
             self

@@ -1,8 +1,8 @@
-//! What a server offers of one kind at one moment: its tools, its prompts, its resources.
+//! The lists of a server: its tools, its prompts, its resources and its resource templates.
 //!
-//! A catalog never changes: adding or removing an item makes a new one, and what runs keeps what it started with. The
-//! order is that of insertion, so that a client sees the same list each time. The answer to a list request is written
-//! once for each revision that asks.
+//! A catalog is immutable: adding or removing an item makes a new one, so running requests keep the one that they
+//! started with. The order is that of insertion, so that a client sees the same list each time. The first page of a
+//! list is encoded once per revision.
 
 pub(crate) mod cursor;
 pub(crate) mod description;
@@ -17,69 +17,69 @@ use steadfast_model::era::{self, Decoration, ResultShape};
 use crate::error::Error;
 use cursor::Cursor;
 
-/// One of the things that a catalog lists.
+/// An item of a catalog.
 pub(crate) trait Item: Clone {
-    /// The letter of the kind, which keeps the cursors of one list from being taken for those of another.
+    /// The kind of list, part of each cursor: it detects the cursor of another list.
     const KIND: u8;
-    /// What clients are told about it.
+    /// The definition that clients list.
     type Definition: Clone;
-    /// The result of listing some of them.
+    /// The result of a list request.
     type List: ResultShape;
 
-    /// What it is found by.
+    /// The key that it is looked up by.
     fn key(&self) -> &str;
-    /// What clients are told about it.
+    /// The definition that clients list.
     fn definition(&self) -> &Self::Definition;
-    /// A page of the list.
+    /// Builds one page of the list.
     fn page(definitions: Vec<Self::Definition>, next_cursor: Option<String>) -> Self::List;
 }
 
 /// An immutable list of items.
 pub(crate) struct Catalog<T> {
-    list: Vec<Entry<T>>,
-    /// Positions in the list, by key.
+    list: Vec<CatalogEntry<T>>,
+    /// Positions in the list, sorted by key.
     by_key: Vec<usize>,
-    /// The serial of the next item that is added.
+    /// The serial number of the next item that is added.
     next_serial: u64,
     page_size: usize,
     first_pages: [OnceLock<Arc<[u8]>>; Revision::ALL.len()],
 }
 
 #[derive(Clone)]
-struct Entry<T> {
-    /// Counts the items of a catalog in the order in which they came, so that a place in the list can be found again
-    /// although others have come and gone.
+struct CatalogEntry<T> {
+    /// Numbers the items of a catalog in the order of insertion, so that a cursor still finds its position after other
+    /// items were added or removed.
     serial: u64,
     item: T,
 }
 
 impl<T: Item> Catalog<T> {
-    /// A list of items, given to clients in pages of that size. Of several with one key, the last counts, in the place of
-    /// the first.
+    /// A list of items with that page size. If several items have the same key, the last one is used, at the position
+    /// of the first.
     pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
-        let mut list: Vec<Entry<T>> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut list: Vec<CatalogEntry<T>> = Vec::new();
+        let mut positions: HashMap<String, usize> = HashMap::new();
         let mut next_serial = 0;
         for item in items {
-            let place = *places.entry(item.key().to_owned()).or_insert(list.len());
-            if let Some(listed) = list.get_mut(place) {
+            let position = *positions.entry(item.key().to_owned()).or_insert(list.len());
+            if let Some(listed) = list.get_mut(position) {
                 listed.item = item;
             } else {
-                list.push(Entry { serial: next_serial, item });
+                list.push(CatalogEntry { serial: next_serial, item });
                 next_serial += 1;
             }
         }
         Self::of_distinct(list, next_serial, page_size)
     }
 
-    /// A list of items with different keys.
-    fn of_distinct(list: Vec<Entry<T>>, next_serial: u64, page_size: usize) -> Self {
+    /// A list of items whose keys are known to be different.
+    fn of_distinct(list: Vec<CatalogEntry<T>>, next_serial: u64, page_size: usize) -> Self {
         let mut by_key: Vec<usize> = (0..list.len()).collect();
         by_key.sort_unstable_by_key(|position| list.get(*position).map(|entry| entry.item.key()));
         Self { list, by_key, next_serial, page_size: page_size.max(1), first_pages: Default::default() }
     }
 
-    /// The item of that key.
+    /// The item with that key.
     pub(crate) fn find(&self, key: &str) -> Option<&T> {
         self.list.get(self.position(key)?).map(|entry| &entry.item)
     }
@@ -95,26 +95,26 @@ impl<T: Item> Catalog<T> {
         self.list.iter().map(|entry| &entry.item)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether there are no items.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// This catalog with one more item, and the one that it takes the place of.
+    /// This catalog with one more item, and the item that it replaced.
     pub(crate) fn with(&self, item: T) -> (Self, Option<T>) {
         let mut list = self.list.clone();
         let mut next_serial = self.next_serial;
         let replaced = if let Some(listed) = self.position(item.key()).and_then(|position| list.get_mut(position)) {
             Some(std::mem::replace(&mut listed.item, item))
         } else {
-            list.push(Entry { serial: next_serial, item });
+            list.push(CatalogEntry { serial: next_serial, item });
             next_serial += 1;
             None
         };
         (Self::of_distinct(list, next_serial, self.page_size), replaced)
     }
 
-    /// This catalog without that item; `None` if it is not in it.
+    /// This catalog without that item; `None` if there is no item with that key.
     pub(crate) fn without(&self, key: &str) -> Option<Self> {
         let position = self.position(key)?;
         let mut list = self.list.clone();
@@ -122,8 +122,8 @@ impl<T: Item> Catalog<T> {
         Some(Self::of_distinct(list, self.next_serial, self.page_size))
     }
 
-    /// The result of listing for a revision: the page that begins at the cursor, or the first. The first page is written
-    /// when it is asked for the first time, and kept.
+    /// The encoded result of a list request: the page at the cursor, or the first. The first page is encoded when it is
+    /// first requested, and cached.
     pub(crate) fn list_answer(
         &self,
         cursor: Option<&str>,
@@ -133,13 +133,13 @@ impl<T: Item> Catalog<T> {
         if let Some(cursor) = cursor {
             return self.write_page(self.start_of(cursor)?, revision, decoration);
         }
-        let kept = Revision::ALL.iter().position(|known| *known == revision).and_then(|at| self.first_pages.get(at));
-        if let Some(page) = kept.and_then(OnceLock::get) {
+        let cached = Revision::ALL.iter().position(|known| *known == revision).and_then(|at| self.first_pages.get(at));
+        if let Some(page) = cached.and_then(OnceLock::get) {
             return Ok(Arc::clone(page));
         }
         let written = self.write_page(0, revision, decoration)?;
-        // Of two that ask at the same time, the second gets the first one's text, which is the same.
-        Ok(kept.map_or(written.clone(), |kept| Arc::clone(kept.get_or_init(|| written))))
+        // If two requests encode the page at the same time, both use the text of the first, which is the same.
+        Ok(cached.map_or(written.clone(), |cached| Arc::clone(cached.get_or_init(|| written))))
     }
 
     fn write_page(&self, start: usize, revision: Revision, decoration: &Decoration) -> Result<Arc<[u8]>, Error> {
@@ -147,27 +147,27 @@ impl<T: Item> Catalog<T> {
         let page = self.list.get(start..end).unwrap_or_default();
         let definitions = page.iter().map(|entry| entry.item.definition().clone()).collect();
         let last = page.last().filter(|_| end < self.list.len());
-        let next = last.map(|last| Cursor::after(T::KIND, last.serial, last.item.key()).text());
+        let next = last.map(|last| Cursor::after(T::KIND, last.serial, last.item.key()).encode());
         let mut written = Vec::new();
         era::write_result(revision, &T::page(definitions, next), decoration, &mut written).map_err(Error::encode)?;
         Ok(written.into())
     }
 
-    /// The position of the page that begins at a cursor. What has been added since comes at the end, and the page goes on
-    /// behind what has been removed; but a cursor of another list is refused, since no place in this one is its place.
+    /// The position of the page at a cursor. Items that were added since are at the end, and the page continues after
+    /// items that were removed. A cursor of another list is rejected, because it has no position in this one.
     fn start_of(&self, cursor: &str) -> Result<usize, Error> {
-        let read = Cursor::read(T::KIND, cursor).filter(|cursor| cursor.serial < self.next_serial);
-        let refused = || Error::invalid_params("there is no such cursor: list again from the beginning");
+        let read = Cursor::decode(T::KIND, cursor).filter(|cursor| cursor.serial < self.next_serial);
+        let refused = || Error::invalid_params("invalid cursor: list again from the beginning");
         let cursor = read.ok_or_else(refused)?;
         match self.list.binary_search_by_key(&cursor.serial, |entry| entry.serial) {
-            Ok(found) if self.list.get(found).is_some_and(|entry| cursor.names(entry.item.key())) => Ok(found + 1),
+            Ok(found) if self.list.get(found).is_some_and(|entry| cursor.follows(entry.item.key())) => Ok(found + 1),
             Ok(_) => Err(refused()),
-            Err(behind) => Ok(behind),
+            Err(insertion_point) => Ok(insertion_point),
         }
     }
 }
 
-/// The catalog of one kind as it is now.
+/// The current catalog of one kind of item.
 pub(crate) struct LiveCatalog<T>(RwLock<Arc<Catalog<T>>>);
 
 impl<T: Item> LiveCatalog<T> {
@@ -175,12 +175,12 @@ impl<T: Item> LiveCatalog<T> {
         Self(RwLock::new(Arc::new(Catalog::new(items, page_size))))
     }
 
-    /// As it is now.
+    /// A snapshot of the current catalog.
     pub(crate) fn now(&self) -> Arc<Catalog<T>> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds an item, and gives back the one that it takes the place of.
+    /// Adds an item, and returns the item that it replaced.
     pub(crate) fn add(&self, item: T) -> Option<T> {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let (catalog, replaced) = current.with(item);
@@ -188,7 +188,7 @@ impl<T: Item> LiveCatalog<T> {
         replaced
     }
 
-    /// Removes an item; false if it is not there.
+    /// Removes an item; false if there is none with that key.
     pub(crate) fn remove(&self, key: &str) -> bool {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let Some(catalog) = current.without(key) else { return false };
@@ -252,21 +252,21 @@ mod tests {
     }
 
     #[test]
-    fn of_two_with_one_name_the_last_counts() {
+    fn the_last_of_two_items_with_one_name_is_used() {
         let tools = Catalog::new([tool("a", "old"), tool("b", ""), tool("a", "new")], 9);
         assert_eq!(names(&tools), ["a", "b"]);
         assert_eq!(tools.find("a").unwrap().definition().description.as_deref(), Some("new"));
     }
 
     #[test]
-    fn what_is_removed_is_gone() {
+    fn a_removed_item_is_not_found() {
         let tools = catalog(&["b", "c", "a"], 9).without("c").unwrap();
         assert_eq!(names(&tools), ["b", "a"]);
         assert!(tools.find("c").is_none() && tools.without("c").is_none());
     }
 
     #[test]
-    fn the_answer_is_written_once_a_revision() {
+    fn the_first_page_is_encoded_once_per_revision() {
         let tools = catalog(&["a"], 9);
         let first = tools.list_answer(None, Revision::LATEST, &decoration()).unwrap();
         let second = tools.list_answer(None, Revision::LATEST, &decoration()).unwrap();
@@ -309,9 +309,9 @@ mod tests {
         }
         let elsewhere = page(&catalog(&["x", "y"], 1), None).1.unwrap();
         assert_eq!(refusal(&tools, &elsewhere), code::INVALID_PARAMS);
-        let beyond = Cursor::after(Tool::KIND, 3, "d").text();
+        let beyond = Cursor::after(Tool::KIND, 3, "d").encode();
         assert_eq!(refusal(&tools, &beyond), code::INVALID_PARAMS);
-        let of_another_kind = Cursor::after(b'?', 0, "a").text();
+        let of_another_kind = Cursor::after(b'?', 0, "a").encode();
         assert_eq!(refusal(&tools, &of_another_kind), code::INVALID_PARAMS);
     }
 }

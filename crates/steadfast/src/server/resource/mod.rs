@@ -1,4 +1,4 @@
-//! A resource: what clients are told about it, and what it holds.
+//! A resource: its definition, which clients list, and its contents.
 
 pub(crate) mod read;
 pub(crate) mod registry;
@@ -46,58 +46,58 @@ struct Inner {
     cooperative: bool,
     needs: Vec<Need>,
     problem: Option<String>,
-    begin: Box<StartRead>,
+    start: Box<StartRead>,
 }
 
 impl Resource {
-    /// Begins a resource at that URI. It is complete when it is given its contents or a handler.
+    /// Starts building a resource at that URI. Its contents or a handler complete it.
     #[allow(clippy::new_ret_no_self, reason = "a resource that holds nothing is not a resource")]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> ResourceBuilder {
         Self::from_definition(model::Resource::new(uri, name))
     }
 
-    /// Begins a resource with a description that exists already, for example the one of another server's resource.
+    /// Starts building a resource with an existing definition, for example that of another server's resource.
     pub fn from_definition(definition: model::Resource) -> ResourceBuilder {
         ResourceBuilder { definition, cache: None, cooperative: false, needs: Vec::new() }
     }
 
-    /// Where it is.
+    /// The URI of the resource.
     pub fn uri(&self) -> &str {
         &self.inner.definition.uri
     }
 
-    /// Its name.
+    /// The name of the resource.
     pub fn name(&self) -> &str {
         &self.inner.definition.name
     }
 
-    /// What clients are told about it.
+    /// The definition that clients list.
     pub fn definition(&self) -> &model::Resource {
         &self.inner.definition
     }
 
-    /// A link to it, for the results of tools and for messages.
+    /// A link to the resource, for the results of tools and for messages.
     pub fn link(&self) -> Content {
         Content::resource_link(self.inner.definition.clone())
     }
 
-    /// Whether its handler goes on after a cancellation, until it has seen it for itself.
+    /// Whether its handler keeps running after a cancellation until it ends by itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
 
-    /// What a client has to be able to do, or it is refused.
+    /// The capabilities that a client must have declared; other clients are refused.
     pub fn needs(&self) -> &[Need] {
         &self.inner.needs
     }
 
-    /// What is wrong with the resource, if something is: a URI without a scheme, for example. Reading such a resource ends
-    /// with an error, and [`ServerBuilder::build`](super::ServerBuilder::build) refuses it.
+    /// What is wrong with the resource, if anything: a URI without a scheme, for example. Reading such a resource ends
+    /// with an error, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
     pub fn problem(&self) -> Option<&str> {
         self.inner.problem.as_deref()
     }
 
-    /// Reads the resource without a server around it, for tests. A blocking handler runs on this thread.
+    /// Reads the resource without a server, for tests. A blocking handler runs on the current thread.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -112,11 +112,11 @@ impl Resource {
         read::run(self.start(Context::detached())).await
     }
 
-    /// Makes one reading ready to run.
+    /// Prepares one `resources/read`.
     pub(crate) fn start(&self, ctx: Context) -> Job<ResourceReply> {
         let uri = self.uri().to_owned();
         let variables = Strings::from([("uri".to_owned(), uri.clone())]);
-        (self.inner.begin)(ReadRequest { uri, variables }, ctx)
+        (self.inner.start)(ReadRequest { uri, variables }, ctx)
     }
 }
 
@@ -126,9 +126,9 @@ impl fmt::Debug for Resource {
     }
 }
 
-/// A resource in the making: see [`Resource::new`].
+/// Builds a [`Resource`]: see [`Resource::new`].
 #[derive(Debug)]
-#[must_use = "a resource is complete when it is given its contents or a handler"]
+#[must_use = "call `text`, `blob` or `handler` to get the resource"]
 pub struct ResourceBuilder {
     definition: model::Resource,
     cache: Option<Cache>,
@@ -144,20 +144,20 @@ impl ResourceBuilder {
         annotations: "Whom it is for, how important it is, and when it last changed."
     );
 
-    /// Its size in bytes. Contents that are given here and now bring theirs.
+    /// The size in bytes. [`ResourceBuilder::text`] and [`ResourceBuilder::blob`] set it by default.
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
         self
     }
 
-    /// Completes the resource with text that does not change.
+    /// Completes the resource with constant text.
     pub fn text(mut self, text: impl Into<String>) -> Resource {
         let text: Arc<str> = text.into().into();
         self.definition.size.get_or_insert(u64::try_from(text.len()).unwrap_or(u64::MAX));
         self.handler(move || std::future::ready(Arc::clone(&text)))
     }
 
-    /// Completes the resource with bytes that do not change.
+    /// Completes the resource with constant bytes.
     ///
     /// ```
     /// use steadfast::Resource;
@@ -171,18 +171,19 @@ impl ResourceBuilder {
         self.handler(move || std::future::ready(contents.clone()))
     }
 
-    /// Completes the resource with an `async` handler, which runs on the workers. See [`Handler`] and [`IntoResource`].
+    /// Completes the resource with an `async` handler, which runs on the async worker threads. See [`Handler`] and
+    /// [`IntoResource`].
     ///
     /// It may take a [`Context`], and a type with a member `uri`.
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Resource
     where
         H::Output: IntoResource,
     {
-        let begin = read::on_workers(self.frame(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
-        self.finish(begin)
+        let start = read::start_async(self.options(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
+        self.finish(start)
     }
 
-    /// Completes the resource with a plain handler, which runs on a thread that it may block. See [`BlockingHandler`].
+    /// Completes the resource with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
     ///
     /// ```
     /// use steadfast::Resource;
@@ -192,11 +193,11 @@ impl ResourceBuilder {
     where
         H::Output: IntoResource,
     {
-        let begin = read::on_threads(self.frame(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
-        self.finish(begin)
+        let start = read::start_blocking(self.options(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
+        self.finish(start)
     }
 
-    /// What `#[resource]` makes of an `async fn`.
+    /// The handler that `#[resource]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Resource
     where
         P: Parameters,
@@ -204,12 +205,12 @@ impl ResourceBuilder {
         Answer: Future + Send + 'static,
         Answer::Output: IntoResource,
     {
-        let read = move |uri: &Strings| strings::decode_parameters(uri, names);
-        let begin = read::on_workers(self.frame(), read, function);
-        self.finish(begin)
+        let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
+        let start = read::start_async(self.options(), decode, function);
+        self.finish(start)
     }
 
-    /// What `#[resource]` makes of a plain `fn`.
+    /// The handler that `#[resource]` makes from a plain `fn`.
     pub(crate) fn blocking_parameters_handler<P, F, Answer>(
         self,
         names: &'static [&'static str],
@@ -220,19 +221,19 @@ impl ResourceBuilder {
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
         Answer: IntoResource,
     {
-        let read = move |uri: &Strings| strings::decode_parameters(uri, names);
-        let begin = read::on_threads(self.frame(), read, function);
-        self.finish(begin)
+        let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
+        let start = read::start_blocking(self.options(), decode, function);
+        self.finish(start)
     }
 
-    fn frame(&self) -> ReadOptions {
+    fn options(&self) -> ReadOptions {
         ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, begin: Box<StartRead>) -> Resource {
+    fn finish(self, start: Box<StartRead>) -> Resource {
         let problem = self.problem();
         let Self { definition, cooperative, needs, .. } = self;
-        Resource { inner: Arc::new(Inner { definition, cooperative, needs, problem, begin }) }
+        Resource { inner: Arc::new(Inner { definition, cooperative, needs, problem, start }) }
     }
 
     fn problem(&self) -> Option<String> {
@@ -270,12 +271,12 @@ mod tests {
         struct ReadRequest {
             uri: String,
         }
-        let resource = Resource::new("a:1", "a").blocking_handler(|asked: ReadRequest, _ctx: Context| asked.uri);
+        let resource = Resource::new("a:1", "a").blocking_handler(|request: ReadRequest, _ctx: Context| request.uri);
         assert_eq!(resource.read().await.unwrap().contents, [ResourceContents::text("a:1", "a:1")]);
     }
 
     #[tokio::test]
-    async fn contents_may_be_those_of_other_places() {
+    async fn contents_may_have_other_uris() {
         let resource = Resource::new("dir:/", "dir").mime_type("inode/directory").handler(|| async {
             [ResourceContents::text("dir:/a", "a"), ResourceContents::text("", "").with_mime_type("text/plain")]
         });
@@ -287,19 +288,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn how_long_it_may_be_kept_is_said_by_the_handler_or_the_resource_or_not() {
+    async fn cache_settings_come_from_the_handler_then_from_the_resource() {
         let minute = Cache::new(60_000, CacheScope::Public);
         let silent = Resource::new("a:1", "a").handler(|| async { "" });
         assert_eq!(silent.read().await.unwrap().cache(), Some(Cache::default()));
-        let kept = Resource::new("a:1", "a").cache(minute).handler(|| async { "" });
-        assert_eq!(kept.read().await.unwrap().cache(), Some(minute));
+        let cached = Resource::new("a:1", "a").cache(minute).handler(|| async { "" });
+        assert_eq!(cached.read().await.unwrap().cache(), Some(minute));
         let now = || async { ReadResourceResult::default().with_cache(Cache::default()) };
-        let told = Resource::new("a:1", "a").cache(minute).handler(now);
-        assert_eq!(told.read().await.unwrap().cache(), Some(Cache::default()));
+        let overridden = Resource::new("a:1", "a").cache(minute).handler(now);
+        assert_eq!(overridden.read().await.unwrap().cache(), Some(Cache::default()));
     }
 
     #[tokio::test]
-    async fn one_that_is_gone_is_named() {
+    async fn a_resource_that_does_not_exist_is_named_in_the_error() {
         let gone = Resource::new("a:1", "a").handler(|| async { None::<String> });
         let error = gone.read().await.unwrap_err().into_object();
         assert_eq!((error.code, error.data), (code::RESOURCE_NOT_FOUND, Some(json!({"uri": "a:1"}))));

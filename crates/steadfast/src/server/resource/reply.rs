@@ -13,14 +13,13 @@ use crate::error::Error;
 use crate::server::tool::error::{Failure, ToolError};
 use crate::server::tool::reply::Structured;
 
-/// What reading a resource ends with: its contents, or how it failed.
+/// The end of reading a resource: its contents, or a failure.
 pub type ResourceReply = Result<ReadResourceResult, Failure>;
 
 /// What the handler of a resource may return: text, bytes, JSON, [`ResourceContents`], several of these, a whole
-/// [`ReadResourceResult`], or a `Result` of any of these with any error. `None` says that there is no such resource.
+/// [`ReadResourceResult`], or a `Result` of any of these with any error. `None` means that there is no such resource.
 ///
-/// Contents that do not say where they are, are those of the resource that was asked for, and have its media type unless
-/// they have their own.
+/// Contents without a URI get that of the resource that was requested, and its media type unless they have their own.
 ///
 /// ```
 /// use steadfast::{IntoResource, ResourceTemplate};
@@ -47,7 +46,7 @@ pub type ResourceReply = Result<ReadResourceResult, Failure>;
     note = "to answer with a value of your own as JSON, derive `Serialize` for it and return `Structured<{Self}>`"
 )]
 pub trait IntoResource {
-    /// Makes the reply.
+    /// Converts this into a reply.
     fn into_resource(self) -> ResourceReply;
 }
 
@@ -63,7 +62,7 @@ impl<T: IntoResource, E: Into<ToolError>> IntoResource for Result<T, E> {
 /// `None`: there is no such resource.
 impl<T: IntoResource> IntoResource for Option<T> {
     fn into_resource(self) -> ResourceReply {
-        // Which one is known to who asked for it.
+        // The caller adds the URI.
         self.map_or_else(|| Err(Error::resource_not_found("").into()), T::into_resource)
     }
 }
@@ -108,7 +107,7 @@ impl IntoResource for JsonObject {
     }
 }
 
-/// One piece of contents.
+/// Types that become one item of contents.
 macro_rules! contents {
     ($($type:ty: $value:ident => $contents:expr),+ $(,)?) => {$(
         impl IntoResource for $type {

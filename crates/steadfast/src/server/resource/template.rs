@@ -22,11 +22,11 @@ use crate::server::registry::names;
 use crate::server::tool::handler::{BlockingHandler, Handler};
 use crate::server::tool::parameters::Parameters;
 
-/// Resources whose URIs follow a template (RFC 6570). Cheap to clone.
+/// Resources whose URIs match a template (RFC 6570). Cheap to clone.
 ///
-/// The variables are what the handler takes, like the arguments of a tool: numbers, bools and the names of an enum are
-/// read from their text, and a variable that the URI may leave out is an `Option`. What comes out of a URI is decoded, and
-/// never leads out of its place: see [`steadfast_model::UriTemplate`].
+/// The handler takes the variables, like the arguments of a tool: numbers, bools and the names of an enum are decoded
+/// from text, and an optional variable is an `Option`. Values are percent-decoded, and cannot escape their position by
+/// path segments like `..`: see [`steadfast_model::UriTemplate`].
 ///
 /// ```
 /// use serde::Deserialize;
@@ -52,23 +52,23 @@ pub struct ResourceTemplate {
 
 struct Inner {
     definition: model::ResourceTemplate,
-    /// None: what was written is not a template.
+    /// `None` if the text is not a valid template.
     template: Option<UriTemplate>,
     completers: Completers,
     cooperative: bool,
     needs: Vec<Need>,
     problem: Option<String>,
-    begin: Box<StartRead>,
+    start: Box<StartRead>,
 }
 
 impl ResourceTemplate {
-    /// Begins a template. It is complete when it is given a handler.
+    /// Starts building a template. [`ResourceTemplateBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "a template without a handler is not one")]
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> ResourceTemplateBuilder {
         Self::from_definition(model::ResourceTemplate::new(uri_template, name))
     }
 
-    /// Begins a template with a description that exists already, for example the one of another server's template.
+    /// Starts building a template with an existing definition, for example that of another server's template.
     pub fn from_definition(definition: model::ResourceTemplate) -> ResourceTemplateBuilder {
         let template = definition.uri_template.parse().map_err(|error: model::TemplateError| error.to_string());
         ResourceTemplateBuilder {
@@ -81,38 +81,38 @@ impl ResourceTemplate {
         }
     }
 
-    /// The template.
+    /// The URI template.
     pub fn uri_template(&self) -> &str {
         &self.inner.definition.uri_template
     }
 
-    /// Its name.
+    /// The name of the template.
     pub fn name(&self) -> &str {
         &self.inner.definition.name
     }
 
-    /// What clients are told about it.
+    /// The definition that clients list.
     pub fn definition(&self) -> &model::ResourceTemplate {
         &self.inner.definition
     }
 
-    /// Whether its handler goes on after a cancellation, until it has seen it for itself.
+    /// Whether its handler keeps running after a cancellation until it ends by itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
 
-    /// What a client has to be able to do, or it is refused.
+    /// The capabilities that a client must have declared; other clients are refused.
     pub fn needs(&self) -> &[Need] {
         &self.inner.needs
     }
 
-    /// What is wrong with it, if something is: text that is not a template, for example. No URI follows such a template,
-    /// and [`ServerBuilder::build`](crate::server::ServerBuilder::build) refuses it.
+    /// What is wrong with the template, if anything: text that is not a valid template, for example. No URI matches
+    /// such a template, and [`ServerBuilder::build`](crate::server::ServerBuilder::build) rejects it.
     pub fn problem(&self) -> Option<&str> {
         self.inner.problem.as_deref()
     }
 
-    /// Reads one of its resources without a server around it, for tests. A blocking handler runs on this thread.
+    /// Reads one of its resources without a server, for tests. A blocking handler runs on the current thread.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -134,30 +134,30 @@ impl ResourceTemplate {
     /// ```
     pub async fn read(&self, uri: &str) -> Result<ReadResourceResult, Error> {
         match self.start(uri) {
-            Some(begin) => read::run(begin(Context::detached())).await,
+            Some(start) => read::run(start(Context::detached())).await,
             None => Err(Error::resource_not_found(uri)),
         }
     }
 
-    /// Makes one reading ready to run; `None` if the URI does not follow the template.
+    /// Prepares one `resources/read`; `None` if the URI does not match the template.
     pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> Job<ResourceReply> + use<>> {
         let values = self.inner.template.as_ref()?.match_uri(uri)?;
         let variables = values.into_iter().map(|(name, value)| match value {
             Value::String(text) => (name, text),
-            // Lists are read from JSON.
+            // Lists are decoded from JSON.
             list => (name, list.to_string()),
         });
-        let asked = ReadRequest { uri: uri.to_owned(), variables: variables.collect() };
+        let request = ReadRequest { uri: uri.to_owned(), variables: variables.collect() };
         let inner = Arc::clone(&self.inner);
-        Some(move |ctx| (inner.begin)(asked, ctx))
+        Some(move |ctx| (inner.start)(request, ctx))
     }
 
-    /// Who completes its variables.
+    /// The completers of its variables.
     pub(crate) fn completers(&self) -> &Completers {
         &self.inner.completers
     }
 
-    /// Whether it has a variable of that name.
+    /// Whether it has a variable with that name.
     pub(crate) fn takes(&self, variable: &str) -> bool {
         self.inner.template.as_ref().is_some_and(|template| template.variables().any(|known| known == variable))
     }
@@ -169,9 +169,9 @@ impl fmt::Debug for ResourceTemplate {
     }
 }
 
-/// A resource template in the making: see [`ResourceTemplate::new`].
+/// Builds a [`ResourceTemplate`]: see [`ResourceTemplate::new`].
 #[derive(Debug)]
-#[must_use = "a template is complete when it is given a handler"]
+#[must_use = "call `handler` to get the template"]
 pub struct ResourceTemplateBuilder {
     definition: model::ResourceTemplate,
     template: Result<UriTemplate, String>,
@@ -189,33 +189,34 @@ impl ResourceTemplateBuilder {
         annotations: "Whom they are for and how important they are."
     );
 
-    /// Has a variable completed while a user types it. See [`Completer`].
+    /// Adds completion of a variable while a user types it. See [`Completer`].
     pub fn complete<M: 'static>(mut self, variable: impl Into<String>, completer: impl Completer<M>) -> Self {
         self.completers.add(variable.into(), completer);
         self
     }
 
-    /// Completes the template with an `async` handler, which runs on the workers. See [`Handler`] and [`IntoResource`].
+    /// Completes the template with an `async` handler, which runs on the async worker threads. See [`Handler`] and
+    /// [`IntoResource`].
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ResourceTemplate
     where
         H::Output: IntoResource,
     {
         let call = move |variables, ctx| handler.call(variables, ctx);
-        let begin = read::on_workers(self.frame(), strings::decode, call);
-        self.finish(begin)
+        let start = read::start_async(self.options(), strings::decode, call);
+        self.finish(start)
     }
 
-    /// Completes the template with a plain handler, which runs on a thread that it may block. See [`BlockingHandler`].
+    /// Completes the template with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ResourceTemplate
     where
         H::Output: IntoResource,
     {
         let call = move |variables, ctx| handler.call(variables, ctx);
-        let begin = read::on_threads(self.frame(), strings::decode, call);
-        self.finish(begin)
+        let start = read::start_blocking(self.options(), strings::decode, call);
+        self.finish(start)
     }
 
-    /// What `#[resource]` makes of an `async fn`.
+    /// The handler that `#[resource]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Answer>(
         self,
         names: &'static [&'static str],
@@ -227,12 +228,12 @@ impl ResourceTemplateBuilder {
         Answer: Future + Send + 'static,
         Answer::Output: IntoResource,
     {
-        let read = move |variables: &Strings| strings::decode_parameters(variables, names);
-        let begin = read::on_workers(self.frame(), read, function);
-        self.finish(begin)
+        let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
+        let start = read::start_async(self.options(), decode, function);
+        self.finish(start)
     }
 
-    /// What `#[resource]` makes of a plain `fn`.
+    /// The handler that `#[resource]` makes from a plain `fn`.
     pub(crate) fn blocking_parameters_handler<P, F, Answer>(
         self,
         names: &'static [&'static str],
@@ -243,19 +244,19 @@ impl ResourceTemplateBuilder {
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
         Answer: IntoResource,
     {
-        let read = move |variables: &Strings| strings::decode_parameters(variables, names);
-        let begin = read::on_threads(self.frame(), read, function);
-        self.finish(begin)
+        let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
+        let start = read::start_blocking(self.options(), decode, function);
+        self.finish(start)
     }
 
-    fn frame(&self) -> ReadOptions {
+    fn options(&self) -> ReadOptions {
         ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, begin: Box<StartRead>) -> ResourceTemplate {
+    fn finish(self, start: Box<StartRead>) -> ResourceTemplate {
         let problem = self.problem();
         let Self { definition, template, completers, cooperative, needs, .. } = self;
-        let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, begin };
+        let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, start };
         ResourceTemplate { inner: Arc::new(inner) }
     }
 
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_uri_that_does_not_fit_names_nothing() {
+    async fn a_uri_that_does_not_match_is_not_found() {
         for uri in ["note:/7/..", "note:/300/a", "note:/seven/a", "other:/7/a", "note:/7"] {
             let error = notes().read(uri).await.unwrap_err().into_object();
             assert_eq!((error.code, error.data), (code::RESOURCE_NOT_FOUND, Some(json!({ "uri": uri }))), "{uri}");
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_variables_can_be_had_as_text() {
+    async fn a_handler_can_take_all_variables_as_strings() {
         let all = ResourceTemplate::new("x:{a}{?b}", "x").handler(|all: BTreeMap<String, String>| async move {
             let all: Vec<String> = all.into_iter().map(|(name, value)| format!("{name}={value};")).collect();
             all.concat()

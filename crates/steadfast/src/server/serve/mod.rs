@@ -1,4 +1,4 @@
-//! Serving: a server, a transport, and how it ends.
+//! Serving a server on a transport, until the connection or the server ends.
 
 pub(crate) mod signals;
 
@@ -19,16 +19,18 @@ use crate::transport::stdio::Stdio;
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Serving, for everything that is a server.
+/// How a server is served: implemented for every type that can be converted into a server.
 pub trait Serve: IntoServer + Sized {
-    /// Serves the peer that started this process, on standard input and output, until it closes them.
+    /// Serves the process that started this one, on standard input and output, until it closes them.
     ///
-    /// From here on the two belong to the protocol: `println!` goes to standard error, and child processes find an empty
-    /// standard input. SIGTERM and SIGINT begin a shutdown; a second one ends the process at once.
+    /// From here on stdin and stdout belong to the protocol: `println!` goes to standard error, and child processes get
+    /// an empty standard input. SIGTERM and SIGINT start a graceful shutdown; a second signal ends the process
+    /// immediately.
     ///
-    /// When the peer closes its end, handlers that run have a moment to answer, then they are stopped and their cleanups
-    /// run. If a handler blocks its thread beyond that, **the process is ended** with code 0: a blocked thread cannot be
-    /// stopped, and would keep the process from ending for as long as it blocks. [`Serving::keep_process`] turns that off.
+    /// When the client closes its end, running handlers have until the drain deadline to answer; then they are dropped
+    /// and their cleanups run. If a handler still blocks its thread after that, **the process exits** with code 0: a
+    /// blocked thread cannot be stopped, and would keep the process alive for as long as it blocks.
+    /// [`Serving::keep_process`] turns that off.
     ///
     /// ```no_run
     /// # use steadfast::prelude::*;
@@ -40,16 +42,16 @@ pub trait Serve: IntoServer + Sized {
     /// }
     /// ```
     fn serve_stdio(self) -> Serving {
-        let mut serving = Serving::new(self.into_server(), Opening::Stdio);
+        let mut serving = Serving::new(self.into_server(), ServeTarget::Stdio);
         serving.on_signals = true;
         serving.end_process = true;
         serving
     }
 
-    /// Serves everyone who comes, over Streamable HTTP at `/mcp`, until it is shut down.
+    /// Serves any number of clients over Streamable HTTP at `/mcp`, until it is shut down.
     ///
-    /// On a loopback address only this machine is let in: `Host` and `Origin` are checked. SIGTERM and SIGINT begin a
-    /// shutdown, which drains; a second one ends the process at once.
+    /// On a loopback address only this machine is allowed to connect: `Host` and `Origin` are checked. SIGTERM and
+    /// SIGINT start a graceful shutdown; a second signal ends the process immediately.
     ///
     /// ```no_run
     /// # use steadfast::prelude::*;
@@ -63,7 +65,7 @@ pub trait Serve: IntoServer + Sized {
         crate::transport::http::server::ServingHttp::new(self.into_server(), address)
     }
 
-    /// Serves one peer on a transport until one of the two is done.
+    /// Serves one client on a transport until one of the two closes the connection.
     ///
     /// ```
     /// # use steadfast::prelude::*;
@@ -75,14 +77,14 @@ pub trait Serve: IntoServer + Sized {
     /// # });
     /// ```
     fn serve(self, transport: impl Transport) -> Serving {
-        Serving::new(self.into_server(), Opening::Transport(Box::new(transport)))
+        Serving::new(self.into_server(), ServeTarget::Transport(Box::new(transport)))
     }
 }
 
 impl<T: IntoServer> Serve for T {}
 
 impl Server {
-    /// What it says of itself when a connection opens.
+    /// The server's part of the handshake.
     pub(crate) fn hello(&self) -> Hello {
         let mut hello = ServerHello::new(self.info().clone(), self.capabilities());
         hello.instructions = self.instructions().map(str::to_owned);
@@ -90,11 +92,11 @@ impl Server {
     }
 }
 
-/// A server about to serve: await it.
+/// A server that is ready to be served: await it.
 #[must_use = "nothing is served until this is awaited"]
 pub struct Serving {
     server: Server,
-    opening: Opening,
+    target: ServeTarget,
     limits: Limits,
     shutdown: Option<BoxFuture<()>>,
     on_signals: bool,
@@ -103,17 +105,17 @@ pub struct Serving {
     runtime: Option<Arc<dyn Runtime>>,
 }
 
-enum Opening {
+enum ServeTarget {
     Stdio,
     Transport(Box<dyn Transport>),
 }
 
 impl Serving {
-    fn new(server: Server, opening: Opening) -> Self {
+    fn new(server: Server, target: ServeTarget) -> Self {
         let limits = server.limits().clone();
         Self {
             server,
-            opening,
+            target,
             limits,
             shutdown: None,
             on_signals: false,
@@ -123,86 +125,86 @@ impl Serving {
         }
     }
 
-    /// Shuts down when `shutdown` completes. It takes the place of the signal handlers.
+    /// Starts a graceful shutdown when `shutdown` completes. It replaces the signal handlers.
     pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
         self.on_signals = false;
         self
     }
 
-    /// With other limits than the server's.
+    /// Uses these limits instead of those of the server.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Asks the peer at this interval whether it is there, and gives the connection up if it has not answered when the next
-    /// question is due. A peer that goes is noticed without this; one that hangs is not.
+    /// Pings the client at this interval, and closes the connection if it has not answered when the next ping is due. A
+    /// client that disconnects is noticed without this; one that hangs is not.
     ///
-    /// Up to 2025-11-25: later revisions have no pings. Off unless told.
+    /// Up to 2025-11-25: later revisions have no pings. Off by default.
     pub fn ping_every(mut self, interval: Duration) -> Self {
         self.ping_every = Some(interval);
         self
     }
 
-    /// Does not end the process although handlers block their threads beyond the drain deadline.
+    /// Does not exit the process if handlers block their threads beyond the drain deadline.
     pub fn keep_process(mut self) -> Self {
         self.end_process = false;
         self
     }
 
-    /// In other surroundings than the tokio runtime in which this is awaited: a simulator's. Shutdown by signals is not
-    /// available there.
+    /// Uses another runtime than the tokio runtime in which this is awaited, such as that of a simulator. Shutdown by
+    /// signals is not available there.
     pub fn with_runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
         self.runtime = Some(runtime);
         self.on_signals = false;
         self
     }
 
-    /// Serves, and says how the connection ended.
+    /// Serves, and returns how the connection ended.
     ///
     /// # Errors
     ///
-    /// If it could not begin: standard input and output were taken before, there is no tokio runtime, or the system refuses
-    /// a thread. How the peer behaves is never an error.
+    /// If it could not start: stdin and stdout are already in use, there is no tokio runtime, or the system refuses a
+    /// thread. What the client does is never an error.
     pub async fn run(self) -> Result<ConnectionEnd, Error> {
         if cfg!(panic = "abort") {
-            tracing::warn!("built with panic=abort: a handler that panics ends the process and everything in it");
+            tracing::warn!("built with panic=abort: a panic in a handler ends the whole process");
         }
-        let transport: Box<dyn Transport> = match self.opening {
-            Opening::Stdio => Box::new(Stdio::take().map_err(not_begun)?),
-            Opening::Transport(transport) => transport,
+        let transport: Box<dyn Transport> = match self.target {
+            ServeTarget::Stdio => Box::new(Stdio::take().map_err(start_failed)?),
+            ServeTarget::Transport(transport) => transport,
         };
-        let (runtime, apart) = match self.runtime {
+        let (runtime, on_io_thread) = match self.runtime {
             Some(runtime) => (runtime, false),
-            None => (Arc::new(TokioRuntime::current().map_err(not_begun)?) as Arc<dyn Runtime>, true),
+            None => (Arc::new(TokioRuntime::current().map_err(start_failed)?) as Arc<dyn Runtime>, true),
         };
         let hello = self.server.hello();
         let server = self.server;
-        let beating = Arc::clone(&runtime);
+        let ping_runtime = Arc::clone(&runtime);
         let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), hello, self.limits, runtime);
         let mailbox = Arc::clone(driver.mailbox());
-        let lost = self.ping_every.map(|every| heartbeat::lost(Arc::clone(&mailbox), beating, every));
+        let ping_lost = self.ping_every.map(|every| heartbeat::lost(Arc::clone(&mailbox), ping_runtime, every));
         let ends = [
             self.shutdown.map(|shutdown| (shutdown, DriverCommand::ShutDown { at_once: false })),
-            lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),
+            ping_lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),
         ];
-        if !apart {
-            return Ok(until(driver, ends, mailbox).await);
+        if !on_io_thread {
+            return Ok(drive_until(driver, ends, mailbox).await);
         }
-        let io = io_handle().map_err(not_begun)?;
+        let io = io_handle().map_err(start_failed)?;
         if self.on_signals {
             let mailbox = Arc::downgrade(&mailbox);
-            let begin = move || {
+            let shut_down = move || {
                 mailbox
                     .upgrade()
                     .is_some_and(|mailbox| mailbox.post(DriverCommand::ShutDown { at_once: false }).is_ok())
             };
-            signals::listen(io, begin).map_err(not_begun)?;
+            signals::listen(io, shut_down).map_err(start_failed)?;
         }
-        // Dropping the future that waits here drops the connection: the guard shuts it down.
+        // If the future that waits here is dropped, the guard shuts the connection down.
         let end_process = Arc::new(AtomicBool::new(self.end_process));
-        let guard = Guard { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
+        let guard = CloseOnDrop { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
         let driven = io.spawn(async move {
             let ended = driver.await;
             if ended.abandoned > 0 && end_process.load(Ordering::SeqCst) {
@@ -210,24 +212,24 @@ impl Serving {
             }
             ended
         });
-        let ended = until(async { driven.await.map_err(not_begun) }, ends, mailbox).await;
+        let ended = drive_until(async { driven.await.map_err(start_failed) }, ends, mailbox).await;
         guard.disarm();
         ended
     }
 }
 
-/// Something that ends a connection when it completes, and how the driver is told.
-type End = Option<(BoxFuture<()>, DriverCommand)>;
+/// A future that ends the connection when it completes, and the command that is then posted to the driver.
+type EndTrigger = Option<(BoxFuture<()>, DriverCommand)>;
 
-/// Drives until the end; when one of the others completes first, the driver is told.
-async fn until<T>(driver: impl Future<Output = T>, ends: [End; 2], mailbox: Arc<Mailbox>) -> T {
+/// Runs the driver to its end; when one of the other futures completes first, its command is posted to the driver.
+async fn drive_until<T>(driver: impl Future<Output = T>, ends: [EndTrigger; 2], mailbox: Arc<Mailbox>) -> T {
     let mut driver = std::pin::pin!(driver);
     let mut ends = ends;
     std::future::poll_fn(|cx| {
         for end in &mut ends {
-            if let Some((_, letter)) = end.take_if(|(future, _)| future.as_mut().poll(cx).is_ready()) {
-                // If the connection is closed already, so much the better.
-                let _ = mailbox.post(letter);
+            if let Some((_, command)) = end.take_if(|(future, _)| future.as_mut().poll(cx).is_ready()) {
+                // If the connection is closed already, there is nothing to shut down.
+                let _ = mailbox.post(command);
             }
         }
         driver.as_mut().poll(cx)
@@ -235,30 +237,30 @@ async fn until<T>(driver: impl Future<Output = T>, ends: [End; 2], mailbox: Arc<
     .await
 }
 
-/// Closes the connection when the future that serves it is dropped; the program goes on, so it is not ended.
-struct Guard {
+/// Closes the connection when the future that serves it is dropped. The program goes on, so the process must not exit.
+struct CloseOnDrop {
     mailbox: Option<Arc<Mailbox>>,
     end_process: Arc<AtomicBool>,
 }
 
-impl Guard {
+impl CloseOnDrop {
     /// The connection has ended by itself.
     fn disarm(mut self) {
         self.mailbox = None;
     }
 }
 
-impl Drop for Guard {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         if let Some(mailbox) = &self.mailbox {
             self.end_process.store(false, Ordering::SeqCst);
-            // If the connection is closed already, so much the better.
+            // If the connection is closed already, there is nothing to shut down.
             let _ = mailbox.post(DriverCommand::ShutDown { at_once: true });
         }
     }
 }
 
-pub(crate) fn not_begun(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn start_failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::transport(Outcome::NotSent, error)
 }
 

@@ -1,18 +1,18 @@
-//! SIGTERM and SIGINT: the first begins a shutdown, the second ends the process.
+//! SIGTERM and SIGINT: the first starts a graceful shutdown, the second ends the process.
 
 use std::io;
 
 use tokio::runtime::Handle;
 
-/// Listens on the thread of the drivers, which no handler can block. `begin` begins a shutdown, and says whether there was
+/// Listens on the I/O thread, which no handler can block. `shut_down` starts a shutdown, and returns whether there was
 /// anything to shut down.
-pub(crate) fn listen(io: &Handle, begin: impl FnOnce() -> bool + Send + 'static) -> io::Result<()> {
+pub(crate) fn listen(io: &Handle, shut_down: impl FnOnce() -> bool + Send + 'static) -> io::Result<()> {
     let _inside = io.enter();
     let mut signals = Signals::new()?;
     io.spawn(async move {
         let mut code = signals.next().await;
-        // If nothing is served any more, there is nothing to shut down first.
-        if begin() {
+        // If nothing is served any more, exit immediately.
+        if shut_down() {
             code = signals.next().await;
         }
         std::process::exit(code);
@@ -33,7 +33,7 @@ impl Signals {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// The code of a process that the signal ended, as shells have it.
+    /// The exit code that shells use for a process that was ended by the signal.
     async fn next(&mut self) -> i32 {
         tokio::select! {
             biased;
@@ -53,7 +53,7 @@ impl Signals {
     }
 
     async fn next(&mut self) -> i32 {
-        // If the system offers no such signal, there is none to wait for.
+        // If the system does not support the signal, wait forever.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,10 +1,10 @@
-//! Those who want to know what changes in a server: its connections.
+//! Observers of changes in a server: its connections and its notification streams.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::server::tasks::TaskRecord;
 
-/// What has changed.
+/// A change in a server.
 #[derive(Debug, Clone)]
 pub(crate) enum Change<'a> {
     /// The list of tools.
@@ -13,37 +13,37 @@ pub(crate) enum Change<'a> {
     Prompts,
     /// The lists of resources and of their templates.
     Resources,
-    /// What the resource at this URI holds.
+    /// The contents of the resource at this URI.
     Updated(&'a str),
-    /// A task, into this.
+    /// A task, which now has this record.
     Task(&'a TaskRecord),
 }
 
 /// Called after each change. It must not block.
 pub(crate) type Watcher = dyn Fn(&Change<'_>) + Send + Sync;
 
-/// Everyone who wants to know.
+/// All watchers of a server.
 #[derive(Default)]
 pub(crate) struct Watchers(Mutex<Vec<Weak<Watcher>>>);
 
 impl Watchers {
-    /// Has `watcher` called after each change, for as long as it lives.
+    /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
     pub(crate) fn add(&self, watcher: &Arc<Watcher>) {
         let mut watchers = self.lock();
         watchers.retain(|watcher| watcher.strong_count() > 0);
         watchers.push(Arc::downgrade(watcher));
     }
 
-    /// Tells them all.
+    /// Calls all watchers.
     pub(crate) fn tell(&self, change: &Change<'_>) {
-        // Called without the lock, so that a watcher may come back to the server.
+        // Called without the lock, because a watcher may call methods of the server.
         let watchers: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         for watcher in watchers {
             watcher(change);
         }
     }
 
-    /// How many there are, dead ones that were not noticed included.
+    /// The number of watchers, including dropped ones that were not removed yet.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.lock().len()

@@ -1,4 +1,4 @@
-//! What is asked before a call becomes a task.
+//! Input that is requested before a call becomes a task.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use crate::server::{Context, ToolError};
 
 type FirstInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
 
-/// Asks what a task needs to know before it begins.
+/// Requests the input that a task needs before it starts.
 #[derive(Clone)]
 pub(crate) struct AskFirst(Arc<dyn Fn(Context) -> FirstInputFuture + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! Tasks: calls of tools that go on after their answer (the extension `io.modelcontextprotocol/tasks`, 2026-07-28).
+//! Tasks: calls of tools that go on after their response (the extension `io.modelcontextprotocol/tasks`, 2026-07-28).
 //!
 //! ```text
 //!   working --+--> input_required --> working ...      the handler asks, the client answers with `tasks/update`
@@ -6,8 +6,8 @@
 //!             +--> cancelled                           `tasks/cancel`; or it expired
 //! ```
 //!
-//! A task belongs to its store, not to the connection that made it. The handler runs as it does for any call, in an exchange
-//! of its own: when it asks for input its run ends, and it is run again when all answers are there.
+//! A task belongs to its store, not to the connection that created it. The handler runs as it does for any call, in its
+//! own exchange: when it requests input its run ends, and it runs again when all answers have arrived.
 
 mod first_input;
 mod notifications;
@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 
 use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputResponses, JsonObject, Task, TaskStatus};
 
-pub use store::{MemoryTasks, StoreError, Stored, TaskRecord, TaskStore};
+pub use store::{MemoryTasks, StoreError, StoreFuture, TaskRecord, TaskStore};
 
 pub(super) use first_input::AskFirst;
 pub(super) use notifications::TaskListener;
@@ -39,13 +39,13 @@ pub enum TaskSupport {
     /// Never.
     #[default]
     Never,
-    /// If the client knows tasks; else the call is answered when it is done.
+    /// If the client supports tasks; otherwise the call is answered when it is done.
     Optional,
-    /// Always: clients that do not know tasks are refused.
+    /// Always: clients without support for tasks are refused.
     Required,
 }
 
-/// How a server keeps its tasks.
+/// Where and how long a server stores its tasks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,25 +69,25 @@ impl Default for TaskSettings {
 }
 
 impl TaskSettings {
-    /// In that store, for an hour, with clients asking once a second.
+    /// Uses that store. Tasks expire after an hour, and clients poll once a second.
     pub fn new(store: impl TaskStore) -> Self {
         let (time_to_live, poll_interval) = (Some(Duration::from_secs(60 * 60)), Duration::from_secs(1));
         Self { store: Arc::new(store), time_to_live, poll_interval }
     }
 
-    /// How long a task is kept after it was made; then it is stopped if it still runs, and forgotten.
+    /// The lifetime of a task after its creation; then it is stopped if it still runs, and deleted.
     pub fn time_to_live(mut self, time: Duration) -> Self {
         self.time_to_live = Some(time);
         self
     }
 
-    /// Tasks are kept for good: for stores that are cleared in another way.
-    pub fn for_good(mut self) -> Self {
+    /// Tasks never expire: for stores that delete them in another way.
+    pub fn never_expire(mut self) -> Self {
         self.time_to_live = None;
         self
     }
 
-    /// How often clients are told to ask.
+    /// How often clients should poll.
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval;
         self
@@ -104,27 +104,27 @@ impl fmt::Debug for TaskSettings {
     }
 }
 
-/// How often a change is tried again when somebody else was faster.
-const TRIES: usize = 32;
+/// How often a change is retried after a conflict with another writer.
+const MAX_CONFLICT_RETRIES: usize = 32;
 
 /// The tasks of a server.
 pub(crate) struct Tasks {
     store: Arc<dyn TaskStore>,
     time_to_live: Option<Duration>,
     poll_interval: Duration,
-    /// Those who want to know of changes.
+    /// Notified of changes.
     watchers: Arc<Watchers>,
-    /// Those that run in this process.
+    /// The tasks that run in this process.
     running: Mutex<HashMap<String, Arc<Control>>>,
 }
 
-/// The hand on a task that runs in this process.
+/// Wakes a task that runs in this process after its record was changed.
 #[derive(Default)]
 pub(super) struct Control {
     changed: tokio::sync::Notify,
 }
 
-/// What is asked of a new task.
+/// The parameters of a new task.
 pub(crate) struct NewTask {
     pub(crate) tool: String,
     pub(crate) arguments: Option<JsonObject>,
@@ -141,10 +141,10 @@ impl Tasks {
         Self { store, time_to_live, poll_interval, watchers, running: Mutex::default() }
     }
 
-    /// Makes a task. When this is done it can be asked for.
+    /// Creates a task. When this completes, clients can fetch it.
     pub(crate) async fn create(&self, new: NewTask) -> Result<TaskRecord, ErrorObject> {
         let now = SystemTime::now();
-        let mut task = Task::new(new_id().map_err(ErrorObject::internal)?, TaskStatus::Working, timestamp(now));
+        let mut task = Task::new(random_id().map_err(ErrorObject::internal)?, TaskStatus::Working, timestamp(now));
         task.ttl_ms = self.time_to_live.and_then(milliseconds);
         task.poll_interval_ms = milliseconds(self.poll_interval);
         let record = TaskRecord {
@@ -158,23 +158,23 @@ impl Tasks {
             expires: self.time_to_live.and_then(|time| now.checked_add(time)),
             version: 0,
         };
-        self.store.insert(record.clone()).await.map_err(|error| refusal(&error))?;
+        self.store.insert(record.clone()).await.map_err(|error| store_error(&error))?;
         Ok(record)
     }
 
-    /// The task of that name, if this owner may see it.
+    /// The task with that id; an error if there is none that this owner may see.
     pub(crate) async fn find(&self, id: &str, owner: Option<&str>) -> Result<TaskRecord, ErrorObject> {
-        self.find_if_any(id, owner).await?.ok_or_else(|| unknown(id))
+        self.load_for_owner(id, owner).await?.ok_or_else(|| task_not_found(id))
     }
 
-    /// The task of that name, if there is one that this owner may see.
-    async fn find_if_any(&self, id: &str, owner: Option<&str>) -> Result<Option<TaskRecord>, ErrorObject> {
-        let found = self.store.load(id).await.map_err(|error| refusal(&error))?;
-        // Somebody else's is as good as none: nobody learns which names exist.
+    /// The task with that id, if there is one that this owner may see.
+    async fn load_for_owner(&self, id: &str, owner: Option<&str>) -> Result<Option<TaskRecord>, ErrorObject> {
+        let found = self.store.load(id).await.map_err(|error| store_error(&error))?;
+        // The task of another owner is treated as missing, so that ids cannot be probed.
         Ok(found.filter(|record| record.owner.as_deref() == owner))
     }
 
-    /// Takes answers for what the task asks. Those that nobody asked for are ignored.
+    /// Adds answers to the input requests of the task. Answers without an input request are ignored.
     pub(crate) async fn answer(
         &self,
         id: &str,
@@ -183,27 +183,28 @@ impl Tasks {
     ) -> Result<(), ErrorObject> {
         self.find(id, owner).await?;
         self.change(id, |record| {
-            let Some(asked) = &mut record.shown.input_requests else { return false };
-            let mut taken = false;
-            // Null is no answer. Taken as one, it would be asked for again, under a key that must not be used twice.
+            let Some(pending) = &mut record.shown.input_requests else { return false };
+            let mut changed = false;
+            // Null is not an answer. If it were accepted, the input would be requested again, under a key that must not
+            // be used twice.
             for (key, answer) in answers.0.iter().filter(|(_, answer)| !answer.is_null()) {
-                if asked.remove(key).is_some() {
+                if pending.remove(key).is_some() {
                     record.answers.0.insert(key.clone(), answer.clone());
-                    taken = true;
+                    changed = true;
                 }
             }
-            if asked.is_empty() {
+            if pending.is_empty() {
                 record.shown.input_requests = None;
                 record.shown.task.status = TaskStatus::Working;
             }
-            taken
+            changed
         })
         .await?;
-        self.nudge(id);
+        self.wake(id);
         Ok(())
     }
 
-    /// Gives the task up, if it has not ended.
+    /// Cancels the task, if it has not ended.
     pub(crate) async fn cancel(&self, id: &str, owner: Option<&str>) -> Result<(), ErrorObject> {
         self.find(id, owner).await?;
         self.change(id, |record| {
@@ -212,18 +213,20 @@ impl Tasks {
             true
         })
         .await?;
-        self.nudge(id);
+        self.wake(id);
         Ok(())
     }
 
-    /// Changes a task that has not ended, if `change` says that it did. Gives what is kept then.
+    /// Changes a task that has not ended, if `change` returns true. Returns the record that is then stored.
     pub(super) async fn change(
         &self,
         id: &str,
         mut change: impl FnMut(&mut TaskRecord) -> bool,
     ) -> Result<Option<TaskRecord>, ErrorObject> {
-        for _ in 0..TRIES {
-            let Some(mut record) = self.store.load(id).await.map_err(|error| refusal(&error))? else { return Ok(None) };
+        for _ in 0..MAX_CONFLICT_RETRIES {
+            let Some(mut record) = self.store.load(id).await.map_err(|error| store_error(&error))? else {
+                return Ok(None);
+            };
             if record.shown.task.status.is_final() || !change(&mut record) {
                 return Ok(Some(record));
             }
@@ -235,23 +238,23 @@ impl Tasks {
                     return Ok(Some(record));
                 }
                 Err(StoreError::Conflict) => {}
-                Err(error) => return Err(refusal(&error)),
+                Err(error) => return Err(store_error(&error)),
             }
         }
-        Err(refusal(&StoreError::Conflict))
+        Err(store_error(&StoreError::Conflict))
     }
 
-    /// A task begins to run in this process.
+    /// Registers a task that starts to run in this process.
     pub(super) fn enter(&self, id: &str) -> Arc<Control> {
         Arc::clone(self.running().entry(id.to_owned()).or_default())
     }
 
-    /// It runs no more.
+    /// Removes a task that no longer runs in this process.
     pub(super) fn leave(&self, id: &str) {
         self.running().remove(id);
     }
 
-    fn nudge(&self, id: &str) {
+    fn wake(&self, id: &str) {
         if let Some(control) = self.running().get(id) {
             control.changed.notify_one();
         }
@@ -262,10 +265,10 @@ impl Tasks {
     }
 }
 
-/// A name that nobody can guess.
-fn new_id() -> Result<String, String> {
+/// A task id that cannot be guessed.
+fn random_id() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    getrandom::fill(&mut bytes).map_err(|error| format!("random number generator failed: {error}"))?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
@@ -277,16 +280,16 @@ fn milliseconds(time: Duration) -> Option<u64> {
     u64::try_from(time.as_millis()).ok()
 }
 
-fn unknown(id: &str) -> ErrorObject {
+fn task_not_found(id: &str) -> ErrorObject {
     let id = steadfast_model::error::excerpt(id);
     ErrorObject::invalid_params(format!("there is no task `{id}`; it may have expired"))
 }
 
-fn refusal(error: &StoreError) -> ErrorObject {
+fn store_error(error: &StoreError) -> ErrorObject {
     if let StoreError::Failed(cause) = error {
-        tracing::error!(%cause, "the store of tasks does not work");
-        // What it says may hold anything.
-        return ErrorObject::internal("the store of tasks does not work");
+        tracing::error!(%cause, "task store failed");
+        // The cause may contain anything, so it is not sent to the client.
+        return ErrorObject::internal("task store failed");
     }
     ErrorObject::internal(error.to_string())
 }

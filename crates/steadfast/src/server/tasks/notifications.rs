@@ -1,4 +1,4 @@
-//! What a stream of notifications is told of tasks: `notifications/tasks`, each with all that `tasks/get` would say.
+//! Task notifications of one stream: `notifications/tasks`, each with the same content as a `tasks/get` result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,52 +8,52 @@ use steadfast_model::{ErrorObject, Method};
 use super::{TaskRecord, Tasks};
 use crate::runtime::PendingNotifications;
 
-/// Tells one stream of the tasks that it named, as far as they are its client's.
+/// Notifies one stream of changes in the tasks that it named, if they belong to its client.
 pub(crate) struct TaskListener {
     named: Vec<String>,
     owner: Option<String>,
-    notices: Arc<PendingNotifications>,
+    notifications: Arc<PendingNotifications>,
     write: Box<WriteParams>,
-    /// The version of each task that was told last. Changes may be heard of in another order than they were made in.
-    told: Mutex<BTreeMap<String, u64>>,
+    /// The last version of each task that was sent. Changes may be observed in another order than they were made.
+    sent_versions: Mutex<BTreeMap<String, u64>>,
 }
 
-/// Writes the parameters of the notification.
+/// Encodes the parameters of the notification.
 type WriteParams = dyn Fn(&TaskRecord) -> Box<str> + Send + Sync;
 
 impl TaskListener {
-    /// For the stream that these notices belong to, of a client that names these tasks.
+    /// For a stream whose client named these tasks.
     pub(crate) fn new(
         named: Vec<String>,
         owner: Option<String>,
-        notices: Arc<PendingNotifications>,
+        notifications: Arc<PendingNotifications>,
         write: impl Fn(&TaskRecord) -> Box<str> + Send + Sync + 'static,
     ) -> Self {
-        let mut once = BTreeSet::new();
-        let named = named.into_iter().filter(|id| once.insert(id.clone())).collect();
-        Self { named, owner, notices, write: Box::new(write), told: Mutex::default() }
+        let mut seen = BTreeSet::new();
+        let named = named.into_iter().filter(|id| seen.insert(id.clone())).collect();
+        Self { named, owner, notifications, write: Box::new(write), sent_versions: Mutex::default() }
     }
 
-    /// Those of the named tasks that there are, and that are the client's, as they are now.
+    /// The current records of the named tasks that exist and belong to the client.
     pub(crate) async fn find(&self, tasks: &Tasks) -> Result<Vec<TaskRecord>, ErrorObject> {
         let mut found = Vec::new();
         for id in &self.named {
-            found.extend(tasks.find_if_any(id, self.owner.as_deref()).await?);
+            found.extend(tasks.load_for_owner(id, self.owner.as_deref()).await?);
         }
         Ok(found)
     }
 
-    /// Tells of a task, unless it is not one of those, or something newer was told.
+    /// Sends a notification, unless the task is not one of the named ones, or a newer version was sent.
     pub(crate) fn tell(&self, record: &TaskRecord) {
         if record.owner != self.owner || !self.named.iter().any(|id| id == record.id()) {
             return;
         }
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.get(record.id()).is_some_and(|version| *version >= record.version) {
+        let mut sent_versions = self.sent_versions.lock().unwrap_or_else(PoisonError::into_inner);
+        if sent_versions.get(record.id()).is_some_and(|version| *version >= record.version) {
             return;
         }
-        told.insert(record.id().to_owned(), record.version);
-        // With the lock held, so that it comes behind what is older.
-        self.notices.post_newest(Method::TaskUpdated, record.id(), (self.write)(record));
+        sent_versions.insert(record.id().to_owned(), record.version);
+        // Posted with the lock held, so that it is queued after older versions.
+        self.notifications.post_newest(Method::TaskUpdated, record.id(), (self.write)(record));
     }
 }

@@ -1,7 +1,7 @@
-//! Where tasks are kept: a trait made for durable stores, and one in memory.
+//! Task stores: a trait for durable stores, and one in memory.
 //!
-//! A record is everything that is needed to show a task to a client and to run it again in another process. It is changed
-//! by replacing it, and only if nobody else has meanwhile: each record has a version that grows by one with each change.
+//! A record has everything that is needed to show a task to a client and to run it again in another process. It is
+//! changed by replacing it, with optimistic concurrency: each record has a version that grows by one with each change.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,87 +11,86 @@ use std::time::SystemTime;
 
 use steadfast_model::{ClientCapabilities, DetailedTask, InputResponses, JsonObject};
 
-/// What a store gives back when it is done.
-pub type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+/// The future of a store operation.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A task as it is kept.
+/// A task in a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskRecord {
-    /// What clients see of it.
+    /// The task as clients see it.
     pub shown: DetailedTask,
-    /// Who made it; only they may see it.
+    /// The principal that created it; only this principal may see it.
     pub owner: Option<String>,
-    /// The tool that it runs.
+    /// The tool to run.
     pub tool: String,
-    /// With these arguments.
+    /// The arguments of the call.
     pub arguments: Option<JsonObject>,
-    /// What its client can do.
+    /// The capabilities of the client.
     pub client: ClientCapabilities,
-    /// Answers that came for what it asks now; it goes on when there is one for each.
+    /// The answers to its current input requests; it runs again when all are answered.
     pub answers: InputResponses,
-    /// What it keeps from one run to the next, sealed.
+    /// The sealed state between two runs.
     pub state: Option<String>,
-    /// When it may be forgotten.
+    /// When it may be deleted.
     pub expires: Option<SystemTime>,
-    /// How often it was changed.
+    /// The number of changes.
     pub version: u64,
 }
 
 impl TaskRecord {
-    /// The name of the task.
+    /// The id of the task.
     pub fn id(&self) -> &str {
         &self.shown.task.task_id
     }
 
-    /// Whether it may be forgotten by now.
+    /// Whether it may be deleted.
     pub fn is_expired(&self, now: SystemTime) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
 }
 
-/// Keeps tasks.
+/// A store of tasks.
 ///
-/// Implement it to keep them somewhere durable. Every method may be called from several tasks and processes at once.
+/// Implement it for a durable store. Every method may be called from several tokio tasks and processes at once.
 pub trait TaskStore: Send + Sync + 'static {
-    /// Keeps a new task. When this is done, [`TaskStore::load`] finds it, from every process.
+    /// Adds a new task. After this completes, [`TaskStore::load`] finds it, from every process.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Full`] if there are as many as there may be.
-    fn insert(&self, record: TaskRecord) -> Stored<'_, ()>;
+    /// [`StoreError::Full`] if the limit of tasks is reached.
+    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()>;
 
-    /// The task of that name, if there is one and it has not expired.
-    fn load<'a>(&'a self, id: &'a str) -> Stored<'a, Option<TaskRecord>>;
+    /// The task with that id, if there is one and it has not expired.
+    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>>;
 
-    /// Puts a record in the place of the one before it: the one with the version that is one less.
+    /// Replaces the record whose version is one less than that of the new record.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Conflict`] if there is none of that version: somebody was faster, or it has expired. Load it again.
-    fn replace(&self, record: TaskRecord) -> Stored<'_, ()>;
+    /// [`StoreError::Conflict`] if there is no record with that version: another writer was faster, or it has expired.
+    /// Load it again.
+    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()>;
 }
 
-/// Why a store could not do it.
+/// Why a store operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There are as many tasks as there may be.
+    /// The limit of tasks is reached.
     Full,
-    /// The record was changed, or is gone.
+    /// The record was changed or deleted meanwhile.
     Conflict,
-    /// The store does not work.
+    /// The store failed.
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full => {
-                formatter.write_str("there are as many tasks as there may be; try again when one has expired")
-            }
-            Self::Conflict => formatter.write_str("the task was changed meanwhile, or is gone"),
-            Self::Failed(error) => write!(formatter, "the store of tasks does not work: {error}"),
+            Self::Full => formatter.write_str("task limit reached: try again when a task has expired"),
+            Self::Conflict => formatter.write_str("task was changed or deleted meanwhile"),
+            Self::Failed(error) => write!(formatter, "task store failed: {error}"),
         }
     }
 }
@@ -105,10 +104,10 @@ impl std::error::Error for StoreError {
     }
 }
 
-/// Tasks in memory: gone with the process.
+/// A task store in memory, which is lost with the process.
 #[derive(Debug)]
 pub struct MemoryTasks {
-    most: usize,
+    max_tasks: usize,
     records: Mutex<HashMap<String, TaskRecord>>,
 }
 
@@ -119,9 +118,9 @@ impl Default for MemoryTasks {
 }
 
 impl MemoryTasks {
-    /// Room for that many tasks. Those that have expired make room for others.
-    pub fn new(most: usize) -> Self {
-        Self { most, records: Mutex::default() }
+    /// A store for that many tasks. Expired tasks are deleted when it is full.
+    pub fn new(max_tasks: usize) -> Self {
+        Self { max_tasks, records: Mutex::default() }
     }
 
     fn records(&self) -> MutexGuard<'_, HashMap<String, TaskRecord>> {
@@ -130,11 +129,11 @@ impl MemoryTasks {
 
     fn insert_now(&self, record: TaskRecord) -> Result<(), StoreError> {
         let mut records = self.records();
-        if records.len() >= self.most {
+        if records.len() >= self.max_tasks {
             let now = SystemTime::now();
-            records.retain(|_, kept| !kept.is_expired(now));
+            records.retain(|_, record| !record.is_expired(now));
         }
-        if records.len() >= self.most {
+        if records.len() >= self.max_tasks {
             return Err(StoreError::Full);
         }
         match records.entry(record.id().to_owned()) {
@@ -156,23 +155,23 @@ impl MemoryTasks {
 
     fn replace_now(&self, record: TaskRecord) -> Result<(), StoreError> {
         let mut records = self.records();
-        let kept = records.get_mut(record.id()).filter(|kept| kept.version + 1 == record.version);
-        let kept = kept.filter(|kept| !kept.is_expired(SystemTime::now())).ok_or(StoreError::Conflict)?;
-        *kept = record;
+        let stored = records.get_mut(record.id()).filter(|stored| stored.version + 1 == record.version);
+        let stored = stored.filter(|stored| !stored.is_expired(SystemTime::now())).ok_or(StoreError::Conflict)?;
+        *stored = record;
         Ok(())
     }
 }
 
 impl TaskStore for MemoryTasks {
-    fn insert(&self, record: TaskRecord) -> Stored<'_, ()> {
+    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         Box::pin(std::future::ready(self.insert_now(record)))
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> Stored<'a, Option<TaskRecord>> {
+    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
         Box::pin(std::future::ready(Ok(self.load_now(id))))
     }
 
-    fn replace(&self, record: TaskRecord) -> Stored<'_, ()> {
+    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         Box::pin(std::future::ready(self.replace_now(record)))
     }
 }
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_changes_to_one_version_the_second_is_refused() {
+    fn the_second_change_of_one_version_is_a_conflict() {
         let tasks = MemoryTasks::default();
         tasks.insert_now(record("a")).unwrap();
         let next = TaskRecord { version: 1, ..tasks.load_now("a").unwrap() };
@@ -209,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_given_once() {
+    fn an_id_can_be_inserted_once() {
         let tasks = MemoryTasks::default();
         tasks.insert_now(record("a")).unwrap();
         assert!(matches!(tasks.insert_now(record("a")), Err(StoreError::Conflict)));
     }
 
     #[test]
-    fn what_has_expired_is_gone_and_makes_room() {
+    fn expired_tasks_are_deleted_when_the_store_is_full() {
         let tasks = MemoryTasks::new(1);
         let past = SystemTime::now() - Duration::from_secs(1);
         tasks.insert_now(TaskRecord { expires: Some(past), ..record("a") }).unwrap();

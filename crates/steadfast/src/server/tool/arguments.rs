@@ -1,7 +1,7 @@
-//! The arguments of a call: raw text until the type that wants them reads it.
+//! The arguments of a call: raw JSON text until they are decoded into the handler's type.
 //!
-//! Arguments are read straight from the text of the message, once, without a tree of values in between. Only when that
-//! fails are they read again by a reader that keeps track of where it is, so that the failure names the argument.
+//! Arguments are decoded directly from the text of the message, once, without a tree of values in between. Only if that
+//! fails are they decoded again by a deserializer that tracks its position, so that the error names the argument.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, Map
 use super::error::ToolError;
 use crate::server::decode::explain;
 
-/// The text of `params.arguments`, with the message that it is part of.
+/// The text of `params.arguments`, within the message that has it.
 pub(crate) struct Arguments {
     text: Box<str>,
     range: Range<usize>,
@@ -25,12 +25,12 @@ impl Arguments {
         Self { text: Box::default(), range: 0..0 }
     }
 
-    /// The arguments that stand at `range` of `text`: a JSON value that has been checked.
+    /// The arguments at `range` of `text`: a JSON value whose syntax has been checked.
     pub(crate) fn within(text: Box<str>, range: Range<usize>) -> Self {
         Self { text, range }
     }
 
-    /// The JSON text: an object, if the peer did as it should.
+    /// The JSON text: an object, unless the client made a mistake.
     pub(crate) fn text(&self) -> &str {
         match self.text.get(self.range.clone()) {
             None | Some("" | "null") => "{}",
@@ -38,12 +38,12 @@ impl Arguments {
         }
     }
 
-    /// Reads them as `T`.
+    /// Decodes them as `T`.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         self.decode_seed(PhantomData::<T>)
     }
 
-    /// Reads them with a seed; if that fails, once more by a reader that knows where it is.
+    /// Decodes them with a seed; if that fails, again with a deserializer that tracks its position.
     pub(crate) fn decode_seed<T, S>(&self, seed: S) -> Result<T, ToolError>
     where
         S: for<'de> DeserializeSeed<'de, Value = T> + Copy,
@@ -58,7 +58,7 @@ impl Arguments {
         let mut reader = serde_json::Deserializer::from_str(text);
         let mut track = serde_path_to_error::Track::new();
         seed.deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track))
-            .map_err(|error| explanation(&track.path().to_string(), &error))
+            .map_err(|error| argument_error(&track.path().to_string(), &error))
     }
 }
 
@@ -68,30 +68,31 @@ impl fmt::Debug for Arguments {
     }
 }
 
-/// What a model is told, so that it can mend the call.
-fn explanation(path: &str, error: &serde_json::Error) -> ToolError {
-    let reason = explain::of_json(error);
-    let reason = shortened(&reason);
+/// The error for the model, which lets it correct the call.
+fn argument_error(path: &str, error: &serde_json::Error) -> ToolError {
+    let reason = explain::explain_json(error);
+    let reason = shorten(&reason);
     if path == "." {
         return ToolError::new(format!("Bad arguments: {reason}"));
     }
     ToolError::new(format!("Bad argument `{path}`: {reason}"))
 }
 
-/// The beginning and the end of a reason that repeats a long value.
-pub(crate) fn shortened(reason: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 400;
-    const KEPT: usize = 150;
-    if reason.len() <= LONGEST {
+/// The start and the end of a text that repeats a long value.
+pub(crate) fn shorten(reason: &str) -> Cow<'_, str> {
+    const MAX_BYTES: usize = 400;
+    const KEEP_BYTES: usize = 150;
+    if reason.len() <= MAX_BYTES {
         return reason.into();
     }
-    let begin = reason.char_indices().map(|(at, _)| at).take_while(|at| *at <= KEPT).last().unwrap_or_default();
-    let end = reason.char_indices().map(|(at, _)| at).find(|at| *at >= reason.len() - KEPT).unwrap_or(reason.len());
+    let begin = reason.char_indices().map(|(at, _)| at).take_while(|at| *at <= KEEP_BYTES).last().unwrap_or_default();
+    let end =
+        reason.char_indices().map(|(at, _)| at).find(|at| *at >= reason.len() - KEEP_BYTES).unwrap_or(reason.len());
     let (begin, end) = (reason.get(..begin).unwrap_or_default(), reason.get(end..).unwrap_or_default());
     format!("{begin} [..] {end}").into()
 }
 
-/// Reads an object and keeps nothing: the input of a handler that takes no arguments.
+/// Decodes an object and ignores its members: the arguments of a handler that takes none.
 #[derive(Debug, Clone, Copy)]
 pub struct NoArguments;
 
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_read_from_their_place_in_the_message() {
+    fn arguments_are_decoded_from_their_range_of_the_message() {
         let message = r#"{"name":"forecast","arguments":{"city":"Ulm"}}"#;
         let start = message.find("{\"city").unwrap();
         let arguments = Arguments::within(message.into(), start..message.len() - 1);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_object_is_refused() {
+    fn arguments_that_are_not_an_object_are_rejected() {
         for text in ["[]", "7", "\"x\"", "true"] {
             assert!(complaint(text).contains("must be an object"), "{text}");
             assert!(arguments(text).decode::<NoArguments>().is_err(), "{text}");
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_members_that_nobody_asked_for_do_no_harm() {
+    fn deeply_nested_unknown_members_are_ignored() {
         let deep = format!(r#"{{"city":"Ulm","more":{}{}}}"#, "[".repeat(400), "]".repeat(400));
         assert!(arguments(&deep).decode::<Forecast>().is_ok());
         assert!(arguments(&deep).decode::<JsonObject>().is_err());

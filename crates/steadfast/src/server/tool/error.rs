@@ -1,12 +1,12 @@
-//! How a tool fails.
+//! The errors of a tool.
 //!
-//! There are two ways, and a model sees only one of them. A [`ToolError`] is a result with `isError`: the model reads it
-//! and can try something else. A [`crate::Error`] is a JSON-RPC error: the call itself was wrong, and the client deals
-//! with it. `?` sorts them: every error becomes a [`ToolError`], and one that was a [`crate::Error`] stays what it was
-//! inside.
+//! There are two kinds, and a model sees only one of them. A [`ToolError`] is a result with `isError`: the model reads
+//! it and can try something else. A [`crate::Error`] is a JSON-RPC error: the call itself was wrong, and the client
+//! handles it. `?` sorts them: every error becomes a [`ToolError`], and a [`crate::Error`] inside is still sent as a
+//! JSON-RPC error.
 //!
-//! [`ToolError`] does not implement [`std::error::Error`]. That is what allows the conversion from *every* error, those
-//! of `anyhow` included, to stand beside the conversion of a type into itself.
+//! [`ToolError`] does not implement [`std::error::Error`]. Otherwise the conversion from *every* error, including those
+//! of `anyhow`, would conflict with the conversion of a type into itself.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -15,7 +15,7 @@ use steadfast_model::{CallToolResult, Content};
 
 use crate::error::{Error, ErrorKind, write_with_causes};
 
-/// What a tool ends with: its result, or how it failed.
+/// The end of a tool's call: its result, or a failure.
 pub type Reply = Result<CallToolResult, Failure>;
 
 /// The failure of a tool, made by `?` from any error.
@@ -33,7 +33,7 @@ pub type Reply = Result<CallToolResult, Failure>;
 /// assert_eq!(parse("x").unwrap_err().to_string(), "invalid digit found in string");
 /// ```
 ///
-/// The model reads the error and its causes. What it should not read, keep out of the error's text.
+/// The model reads the error and its causes: do not put anything into its text that the model must not read.
 pub struct ToolError(Box<Repr>);
 
 enum Repr {
@@ -43,7 +43,7 @@ enum Repr {
     Protocol(Error),
 }
 
-/// How a tool failed: what a [`ToolError`] turns out to be.
+/// The failure of a tool, sorted by who reads it.
 #[derive(Debug)]
 pub enum Failure {
     /// A result with `isError`, which the model reads.
@@ -69,12 +69,12 @@ impl ToolError {
         Self::result(CallToolResult::new(content.into_iter().map(Into::into).collect()))
     }
 
-    /// A failure with this whole result: structured content, `_meta` and all. It is marked as an error.
+    /// A failure with a whole result, including structured content and `_meta`. It is marked as an error.
     pub fn result(result: CallToolResult) -> Self {
         Self(Box::new(Repr::Result(result)))
     }
 
-    /// This failure with a sentence before it: what was being done when it happened.
+    /// This failure with a context before it: what was being done when it happened.
     ///
     /// ```
     /// use steadfast::ToolError;
@@ -117,7 +117,7 @@ impl ToolError {
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
     fn from(error: E) -> Self {
         let repr = match error.into().downcast::<Error>() {
-            // What the user wants is for the model to know.
+            // The model should know what the user decided.
             Ok(error) if matches!(error.kind(), ErrorKind::Declined | ErrorKind::Dismissed) => Repr::Source(error),
             Ok(error) => Repr::Protocol(*error),
             Err(source) => Repr::Source(source),
@@ -142,7 +142,7 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    /// The answer that this is: a result with `isError`, or a JSON-RPC error.
+    /// The response: a result with `isError`, or a JSON-RPC error.
     pub fn into_answer(self) -> Result<CallToolResult, Error> {
         match self {
             Self::Tool(error) => error.into_result(),
@@ -150,8 +150,8 @@ impl Failure {
         }
     }
 
-    /// The JSON-RPC error that this is where no result can say that it failed: in prompts, resources and completions.
-    /// The peer reads the error and its causes.
+    /// The failure as a JSON-RPC error, for methods whose results cannot report a failure: prompts, resources and
+    /// completions. The error and its causes are sent to the peer.
     pub fn into_error(self) -> Error {
         match self.into_answer() {
             Err(error) => error,
@@ -176,7 +176,7 @@ impl fmt::Display for ToolError {
     }
 }
 
-/// The error and its causes, one a line: this is what `main` prints when it returns an error.
+/// The error and its causes, one per line: this is what `main` prints when it returns an error.
 impl fmt::Debug for ToolError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
@@ -187,7 +187,7 @@ impl fmt::Debug for ToolError {
     }
 }
 
-/// An error and its causes in one line. A cause that the text before it ends with is not said twice.
+/// An error and its causes in one line. A cause that its parent's message already ends with is not repeated.
 fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -205,7 +205,7 @@ fn with_causes(error: &(dyn StdError + 'static)) -> String {
 mod tests {
     use super::*;
 
-    /// An error as `anyhow` and `eyre` have them: it turns into a boxed error and is none itself.
+    /// An error as `anyhow` and `eyre` have them: it converts into a boxed error and does not implement `Error`.
     struct Anyhow(&'static str);
 
     impl From<Anyhow> for Box<dyn StdError + Send + Sync> {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_wants_is_read_by_the_model() {
+    fn the_model_reads_what_the_user_decided() {
         for error in [Error::declined(), Error::dismissed()] {
             let error = caught(|| Ok(Err(error)?));
             assert!(error.to_string().starts_with("the user"), "{error}");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_is_a_failure_is_marked_as_one() {
+    fn a_failure_with_a_result_is_marked_as_an_error() {
         let error = ToolError::result(CallToolResult::text("half done").with_structured_content(7));
         let result = error.into_result().unwrap();
         assert!(result.is_error());
@@ -293,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn what_it_was_made_from_can_be_had_back() {
+    fn the_source_can_be_downcast() {
         let error = ToolError::from(std::io::Error::from(std::io::ErrorKind::NotFound));
         assert!(error.downcast_ref::<std::io::Error>().is_some());
         assert!(error.downcast_ref::<fmt::Error>().is_none());
     }
 
     #[test]
-    fn failures_are_small() {
+    fn tool_errors_are_one_pointer_wide() {
         assert_eq!(size_of::<ToolError>(), size_of::<usize>());
     }
 }

@@ -1,4 +1,4 @@
-//! Functions that serve as handlers, and how a call of a tool is run.
+//! Functions that can be handlers, and how one call of a tool runs.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -17,9 +17,9 @@ use crate::error::Error;
 use crate::server::context::Context;
 use crate::validation::Validator;
 
-/// One call of a tool, ready to be run. Reading and checking the arguments is part of it.
+/// One call of a tool, ready to run. It includes decoding and checking the arguments.
 pub(crate) enum Run {
-    /// To be polled on the workers.
+    /// To be polled on the async worker threads.
     Future(Pin<Box<dyn Future<Output = Reply> + Send>>),
     /// To be called on a thread that may block.
     Blocking(Box<dyn FnOnce() -> Reply + Send>),
@@ -27,9 +27,9 @@ pub(crate) enum Run {
 
 /// An `async` function or closure that can be the handler of a tool or a prompt.
 ///
-/// It takes the arguments and a [`Context`], only one of these, or nothing. Arguments are any type that is
-/// `Deserialize`, or [`JsonObject`] for all that came. What that of a tool returns is [`IntoReply`], and what that of a
-/// prompt returns is [`IntoPrompt`](crate::server::IntoPrompt).
+/// It takes the arguments and a [`Context`], only one of these, or nothing. The arguments are any type that is
+/// `Deserialize`, or [`JsonObject`] for all of them. The handler of a tool returns [`IntoReply`], that of a prompt
+/// [`IntoPrompt`](crate::server::IntoPrompt).
 ///
 /// ```
 /// use serde::Deserialize;
@@ -53,20 +53,20 @@ pub(crate) enum Run {
     note = "the future has to be `Send`: hold no `Rc`, `RefCell` borrow or lock guard across an `.await`"
 )]
 pub trait Handler<Marker>: Send + Sync + 'static {
-    /// What the arguments are read into.
+    /// The type that the arguments are decoded into.
     type Arguments: DeserializeOwned + Send + 'static;
     /// What the handler returns.
     type Output;
-    /// One call.
+    /// The future of one call.
     type Future: Future<Output = Self::Output> + Send + 'static;
 
     /// Calls the handler.
     fn call(&self, arguments: Self::Arguments, ctx: Context) -> Self::Future;
 }
 
-/// A plain function or closure that can be the handler of a tool or a prompt, on a thread that it may block.
+/// A plain function or closure that can be the handler of a tool or a prompt; it runs on a thread that may block.
 ///
-/// It takes the same as a [`Handler`].
+/// It takes the same parameters as a [`Handler`].
 #[diagnostic::on_unimplemented(
     message = "this is not a blocking handler",
     label = "not a blocking handler",
@@ -75,7 +75,7 @@ pub trait Handler<Marker>: Send + Sync + 'static {
     note = "for an `async` closure use `handler`"
 )]
 pub trait BlockingHandler<Marker>: Send + Sync + 'static {
-    /// What the arguments are read into.
+    /// The type that the arguments are decoded into.
     type Arguments: DeserializeOwned + Send + 'static;
     /// What the handler returns.
     type Output;
@@ -132,33 +132,33 @@ handlers!(TakesContext, [], (Context), NoArguments, |_arguments, ctx| (ctx));
 handlers!(TakesArguments<A>, [A], (A), A, |arguments, _ctx| (arguments));
 handlers!(TakesBoth<A>, [A], (A, Context), A, |arguments, ctx| (arguments, ctx));
 
-/// A handler with its types forgotten.
-pub(crate) trait Start: Send + Sync {
+/// A type-erased handler.
+pub(crate) trait ErasedHandler: Send + Sync {
     fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run;
 }
 
-/// How arguments become what a handler takes.
-pub(crate) trait Read: Send + Sync + 'static {
+/// How arguments are decoded into what a handler takes.
+pub(crate) trait DecodeArguments: Send + Sync + 'static {
     type Value: Send + 'static;
-    fn read(&self, arguments: &Arguments, checks: &Checks) -> Result<Self::Value, Failure>;
+    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<Self::Value, Failure>;
 }
 
-/// All arguments into one value.
-pub(crate) struct Whole<A>(PhantomData<fn() -> A>);
+/// Decodes all arguments into one value.
+pub(crate) struct WholeObject<A>(PhantomData<fn() -> A>);
 
-impl<A> Whole<A> {
+impl<A> WholeObject<A> {
     pub(crate) fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<A: DeserializeOwned + Send + 'static> Read for Whole<A> {
+impl<A: DeserializeOwned + Send + 'static> DecodeArguments for WholeObject<A> {
     type Value = A;
-    fn read(&self, arguments: &Arguments, checks: &Checks) -> Result<A, Failure> {
+    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<A, Failure> {
         let Some(validator) = &checks.input else { return Ok(arguments.decode()?) };
         let value = Value::Object(arguments.decode::<JsonObject>()?);
         validator.check(&value).map_err(|complaint| ToolError::new(format!("Bad arguments: {complaint}")))?;
-        // A handler that wants the object itself gets the one that was checked.
+        // A handler that takes the object itself gets the one that was checked.
         let mut taken = None::<A>;
         let slot: &mut dyn Any = &mut taken;
         if let (Some(slot), Value::Object(object)) = (slot.downcast_mut::<Option<JsonObject>>(), value) {
@@ -171,36 +171,36 @@ impl<A: DeserializeOwned + Send + 'static> Read for Whole<A> {
     }
 }
 
-/// Each argument into its own part of a tuple.
-pub(crate) struct Named<P> {
+/// Decodes each argument into its element of a tuple.
+pub(crate) struct NamedParameters<P> {
     names: &'static [&'static str],
     types: PhantomData<fn() -> P>,
 }
 
-impl<P> Named<P> {
+impl<P> NamedParameters<P> {
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
         Self { names, types: PhantomData }
     }
 }
 
-impl<P: Parameters> Read for Named<P> {
+impl<P: Parameters> DecodeArguments for NamedParameters<P> {
     type Value = P;
-    fn read(&self, arguments: &Arguments, _checks: &Checks) -> Result<P, Failure> {
+    fn decode(&self, arguments: &Arguments, _checks: &ToolChecks) -> Result<P, Failure> {
         Ok(parameters::decode(arguments, self.names)?)
     }
 }
 
-/// What is checked about a call beside the types: for tools whose schemas were written by hand.
+/// The checks of a call besides those of the types: for tools whose schemas were written by hand.
 #[derive(Default)]
-pub(crate) struct Checks {
+pub(crate) struct ToolChecks {
     pub(crate) input: Option<Validator>,
     pub(crate) output: Option<Validator>,
-    /// What is wrong with the tool itself.
+    /// What is wrong with the tool itself, if anything.
     pub(crate) problem: Option<String>,
 }
 
-impl Checks {
-    fn tool_is_sound(&self) -> Result<(), Failure> {
+impl ToolChecks {
+    fn check_tool(&self) -> Result<(), Failure> {
         match &self.problem {
             None => Ok(()),
             Some(problem) => Err(Error::internal(format!("the tool cannot be called: {problem}")).into()),
@@ -215,31 +215,31 @@ impl Checks {
         match validator.check_content(result.structured_content.as_ref()) {
             Ok(()) => Ok(result),
             Err(complaint) => {
-                Err(Error::internal(format!("the tool's result does not fit its output schema: {complaint}")).into())
+                Err(Error::internal(format!("the tool's result does not match its output schema: {complaint}")).into())
             }
         }
     }
 }
 
-/// An `async` handler with how it reads and what is checked.
-pub(crate) struct OnWorkers<I, F> {
-    pub(crate) read: I,
+/// An `async` handler with its decoder and its checks.
+pub(crate) struct AsyncTool<I, F> {
+    pub(crate) decoder: I,
     pub(crate) call: F,
-    pub(crate) checks: Checks,
+    pub(crate) checks: ToolChecks,
 }
 
-impl<I, F, Answer> Start for OnWorkers<I, F>
+impl<I, F, Answer> ErasedHandler for AsyncTool<I, F>
 where
-    I: Read,
+    I: DecodeArguments,
     F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
     Answer: Future + Send + 'static,
     Answer::Output: IntoReply,
 {
     fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run {
         Run::Future(Box::pin(async move {
-            self.checks.tool_is_sound()?;
-            let value = self.read.read(&arguments, &self.checks)?;
-            // The text of the message need not live as long as the call.
+            self.checks.check_tool()?;
+            let value = self.decoder.decode(&arguments, &self.checks)?;
+            // Free the text of the message before the call runs.
             drop(arguments);
             let result = (self.call)(value, ctx).await.into_reply()?;
             self.checks.check_output(result)
@@ -247,23 +247,23 @@ where
     }
 }
 
-/// A plain handler with how it reads and what is checked.
-pub(crate) struct OnThreads<I, F> {
-    pub(crate) read: I,
+/// A plain handler with its decoder and its checks.
+pub(crate) struct BlockingTool<I, F> {
+    pub(crate) decoder: I,
     pub(crate) call: F,
-    pub(crate) checks: Checks,
+    pub(crate) checks: ToolChecks,
 }
 
-impl<I, F, Answer> Start for OnThreads<I, F>
+impl<I, F, Answer> ErasedHandler for BlockingTool<I, F>
 where
-    I: Read,
+    I: DecodeArguments,
     F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
     Answer: IntoReply,
 {
     fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run {
         Run::Blocking(Box::new(move || {
-            self.checks.tool_is_sound()?;
-            let value = self.read.read(&arguments, &self.checks)?;
+            self.checks.check_tool()?;
+            let value = self.decoder.decode(&arguments, &self.checks)?;
             drop(arguments);
             let result = (self.call)(value, ctx).into_reply()?;
             self.checks.check_output(result)

@@ -1,4 +1,4 @@
-//! Pictures and sounds from bytes.
+//! Images and audio from bytes.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use steadfast_model::Content;
 
-/// A picture that a tool answers with.
+/// An image that a tool returns.
 ///
 /// ```
 /// use steadfast::server::Image;
@@ -19,7 +19,7 @@ use steadfast_model::Content;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image(Media);
 
-/// A sound that a tool answers with.
+/// Audio that a tool returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audio(Media);
 
@@ -36,34 +36,34 @@ impl Media {
 }
 
 impl Image {
-    /// A picture of that media type, such as `image/webp`.
+    /// An image of that media type, such as `image/webp`.
     pub fn new(bytes: impl AsRef<[u8]>, mime_type: impl Into<Cow<'static, str>>) -> Self {
         Self(Media::new(bytes.as_ref(), mime_type.into()))
     }
 
-    /// A PNG picture.
+    /// A PNG image.
     pub fn png(bytes: impl AsRef<[u8]>) -> Self {
         Self::new(bytes, "image/png")
     }
 
-    /// A JPEG picture.
+    /// A JPEG image.
     pub fn jpeg(bytes: impl AsRef<[u8]>) -> Self {
         Self::new(bytes, "image/jpeg")
     }
 }
 
 impl Audio {
-    /// A sound of that media type, such as `audio/ogg`.
+    /// Audio of that media type, such as `audio/ogg`.
     pub fn new(bytes: impl AsRef<[u8]>, mime_type: impl Into<Cow<'static, str>>) -> Self {
         Self(Media::new(bytes.as_ref(), mime_type.into()))
     }
 
-    /// A WAV sound.
+    /// WAV audio.
     pub fn wav(bytes: impl AsRef<[u8]>) -> Self {
         Self::new(bytes, "audio/wav")
     }
 
-    /// An MP3 sound.
+    /// MP3 audio.
     pub fn mp3(bytes: impl AsRef<[u8]>) -> Self {
         Self::new(bytes, "audio/mpeg")
     }

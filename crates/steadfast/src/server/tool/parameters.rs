@@ -1,7 +1,7 @@
-//! The parameters of a `#[tool]` function: a tuple, read member by member from the arguments.
+//! The parameters of a `#[tool]` function: a tuple, decoded member by member from the arguments.
 //!
-//! A tuple has no names, so they are given beside it. One reader per tuple of types serves every tool with those types;
-//! the macro derives nothing. Members that no parameter asks for are ignored.
+//! A tuple has no names, so they are passed separately. One decoder per tuple of types serves every tool with those
+//! types; the macro derives nothing. Members without a parameter are ignored.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,34 +14,34 @@ use super::error::ToolError;
 
 /// A tuple of parameters.
 pub trait Parameters: Sized + Send + 'static {
-    /// Reads the members of an object by name, the first name for the first of the tuple.
+    /// Decodes the members of an object by name, the first name for the first element of the tuple.
     #[doc(hidden)]
     fn read<'de, M: MapAccess<'de>>(names: &[&'static str], map: M) -> Result<Self, M::Error>;
 }
 
-/// Reads arguments as a tuple whose parts have these names.
+/// Decodes arguments into a tuple whose elements have these names.
 pub(crate) fn decode<P: Parameters>(arguments: &Arguments, names: &[&'static str]) -> Result<P, ToolError> {
-    arguments.decode_seed(Named(names, PhantomData::<fn() -> P>))
+    arguments.decode_seed(TupleSeed(names, PhantomData::<fn() -> P>))
 }
 
-struct Named<'a, P>(&'a [&'static str], PhantomData<fn() -> P>);
+struct TupleSeed<'a, P>(&'a [&'static str], PhantomData<fn() -> P>);
 
-impl<P> Clone for Named<'_, P> {
+impl<P> Clone for TupleSeed<'_, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P> Copy for Named<'_, P> {}
+impl<P> Copy for TupleSeed<'_, P> {}
 
-impl<'de, P: Parameters> DeserializeSeed<'de> for Named<'_, P> {
+impl<'de, P: Parameters> DeserializeSeed<'de> for TupleSeed<'_, P> {
     type Value = P;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<P, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de, P: Parameters> Visitor<'de> for Named<'_, P> {
+impl<'de, P: Parameters> Visitor<'de> for TupleSeed<'_, P> {
     type Value = P;
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object with one member per argument")
@@ -51,17 +51,17 @@ impl<'de, P: Parameters> Visitor<'de> for Named<'_, P> {
     }
 }
 
-/// Reads a key and finds its position among the names.
-struct Position<'a>(&'a [&'static str]);
+/// Decodes a key into its position among the names.
+struct PositionSeed<'a>(&'a [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for Position<'_> {
+impl<'de> DeserializeSeed<'de> for PositionSeed<'_> {
     type Value = Option<usize>;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_identifier(self)
     }
 }
 
-impl Visitor<'_> for Position<'_> {
+impl Visitor<'_> for PositionSeed<'_> {
     type Value = Option<usize>;
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("the name of an argument")
@@ -83,22 +83,22 @@ fn fill<'de, T: DeserializeOwned, M: MapAccess<'de>>(
     Ok(())
 }
 
-/// An absent member is `None` where `T` can be that, and a failure otherwise.
+/// An absent member is `None` if `T` allows it, and an error otherwise.
 fn finish<T: DeserializeOwned, E: Error>(slot: Option<T>, name: &'static str) -> Result<T, E> {
     match slot {
         Some(value) => Ok(value),
-        None => T::deserialize(Absent(name, PhantomData)),
+        None => T::deserialize(AbsentValue(name, PhantomData)),
     }
 }
 
-/// Whether a parameter of this type may be left out.
+/// Whether a parameter of this type is optional.
 pub(crate) fn may_be_absent<T: DeserializeOwned>() -> bool {
     finish::<T, serde::de::value::Error>(None, "").is_ok()
 }
 
-struct Absent<E>(&'static str, PhantomData<E>);
+struct AbsentValue<E>(&'static str, PhantomData<E>);
 
-impl<'de, E: Error> Deserializer<'de> for Absent<E> {
+impl<'de, E: Error> Deserializer<'de> for AbsentValue<E> {
     type Error = E;
     fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, E> {
         Err(Error::custom(format_args!("`{}` is missing", self.0)))
@@ -125,7 +125,7 @@ macro_rules! tuples {
             fn read<'de, Map: MapAccess<'de>>(names: &[&'static str], mut map: Map) -> Result<Self, Map::Error> {
                 let name = |position: usize| names.get(position).copied().unwrap_or_default();
                 let mut slots = ($(None::<$type>,)+);
-                while let Some(position) = map.next_key_seed(Position(names))? {
+                while let Some(position) = map.next_key_seed(PositionSeed(names))? {
                     match position {
                         $(Some($position) => fill(&mut slots.$position, &mut map, name($position))?,)+
                         _ => {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_invalid_parameter_is_named() {
         assert_eq!(
             read::<(u8, Vec<u8>)>(r#"{"a":1,"b":[1,2,-3]}"#, &["a", "b"]),
             Err("Bad argument `b[2]`: it must be an integer from 0 to 255, and is -3".to_owned())

@@ -15,7 +15,7 @@ use super::media::{Audio, Image};
 use super::schema;
 use crate::error::Error;
 
-/// What a tool may return: text, numbers, pictures, several pieces of content, a [`Structured`] value, a whole
+/// What a tool may return: text, numbers, images, several content blocks, a [`Structured`] value, a whole
 /// [`CallToolResult`], nothing, or a `Result` of any of these with any error.
 ///
 /// ```
@@ -40,10 +40,10 @@ use crate::error::Error;
     note = "to answer with a value of your own, derive `Serialize` and `JsonSchema` for it and return `Structured<{Self}>`"
 )]
 pub trait IntoReply {
-    /// Makes the reply.
+    /// Converts this into a reply.
     fn into_reply(self) -> Reply;
 
-    /// The schema of the structured content that this always brings, if it does.
+    /// The schema of the structured content, for types that always have structured content.
     fn output_schema() -> Option<JsonObject>
     where
         Self: Sized,
@@ -52,8 +52,8 @@ pub trait IntoReply {
     }
 }
 
-/// A value that goes out as structured content, with a schema in the list of tools, and as JSON text for clients that
-/// read text only.
+/// A value that is sent as structured content, with its schema in the list of tools, and as JSON text for clients that
+/// read only text.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -100,7 +100,7 @@ impl<T: IntoReply, E: Into<ToolError>> IntoReply for Result<T, E> {
     }
 }
 
-/// `None` is a result without content. It has no schema, because `None` brings no structured content.
+/// `None` is a result without content. It has no schema, because `None` has no structured content.
 impl<T: IntoReply> IntoReply for Option<T> {
     fn into_reply(self) -> Reply {
         self.map_or_else(|| ().into_reply(), T::into_reply)
@@ -145,7 +145,7 @@ impl<const N: usize> IntoReply for [Content; N] {
     }
 }
 
-/// One piece of content.
+/// Types that become one content block.
 macro_rules! content {
     ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
         impl IntoReply for $type {
@@ -173,7 +173,7 @@ content! {
     Arc<str>: text => Content::text(&*text),
 }
 
-/// The value as people write it.
+/// The value as formatted by `Display`.
 macro_rules! displayed {
     ($($type:ty),+) => { content! { $($type: value => Content::text(value.to_string())),+ } };
 }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_structured_value_brings_its_schema_through_a_result() {
+    fn a_result_of_a_structured_value_has_its_schema() {
         type Answer = Result<Structured<Vec<u8>>, std::fmt::Error>;
         let schema = Answer::output_schema().unwrap();
         assert_eq!(schema["type"], "array");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_json_is_our_failure() {
+    fn a_value_that_cannot_be_encoded_is_an_internal_error() {
         let keyed_by_pairs = std::collections::BTreeMap::from([((1, 2), 3)]);
         #[derive(Serialize, JsonSchema)]
         struct Wrapper(#[schemars(with = "u8")] std::collections::BTreeMap<(u8, u8), u8>);

@@ -1,9 +1,9 @@
-//! JSON Schemas from Rust types, in a form that strict clients accept.
+//! JSON Schemas derived from Rust types, in a form that strict clients accept.
 //!
-//! Draft 2020-12 without the noise: subschemas stand where they are used (a `$ref` is left only where a type contains
-//! itself), an argument that may be absent is not `required` and never `type: [T, "null"]`, formats that only Rust knows
-//! (`uint8`) are left out because bounds say the same, and an enum of names is an `enum` even if its names have
-//! descriptions. A schema of arguments is always an object.
+//! Draft 2020-12, simplified: subschemas are inlined (a `$ref` remains only if a type contains itself), an optional
+//! argument is not `required` and never `type: [T, "null"]`, formats that only Rust has (`uint8`) are omitted because
+//! the bounds say the same, and an enum of names is an `enum` even if its names have descriptions. The schema of
+//! arguments is always an object.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{Transform, transform_subschemas};
@@ -14,7 +14,7 @@ use steadfast_model::JsonObject;
 
 use super::parameters;
 
-/// The formats that JSON Schema defines. Validators may refuse others.
+/// The formats that JSON Schema defines. Validators may reject others.
 const STANDARD_FORMATS: &[&str] = &[
     "date",
     "date-time",
@@ -37,14 +37,14 @@ const STANDARD_FORMATS: &[&str] = &[
     "uuid",
 ];
 
-/// The schema of arguments that are read into one `T`.
+/// The schema of arguments that are decoded into one `T`.
 pub(crate) fn of_input<T: JsonSchema>() -> JsonObject {
     let mut schema = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .for_deserialize()
         .into_generator()
         .into_root_schema_for::<T>();
-    Tidy { nulls_mean_absent: true }.transform(&mut schema);
+    SimplifySchema { nulls_mean_absent: true }.transform(&mut schema);
     let mut object = into_object(schema);
     let kind = object.shift_remove("type").unwrap_or_else(|| "object".into());
     object.shift_insert(0, "type".to_owned(), kind);
@@ -58,11 +58,11 @@ pub(crate) fn of_output<T: JsonSchema>() -> JsonObject {
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<T>();
-    Tidy { nulls_mean_absent: false }.transform(&mut schema);
+    SimplifySchema { nulls_mean_absent: false }.transform(&mut schema);
     into_object(schema)
 }
 
-/// The schema of a tool without arguments, as the specification suggests it.
+/// The schema of a tool without arguments, as the specification recommends it.
 pub(crate) fn of_nothing() -> JsonObject {
     let mut object = JsonObject::new();
     object.insert("type".to_owned(), "object".into());
@@ -71,7 +71,7 @@ pub(crate) fn of_nothing() -> JsonObject {
     object
 }
 
-/// The schema of arguments that are named one by one, as `#[tool]` has them.
+/// The schema of arguments that are declared one by one, as by `#[tool]`.
 pub struct Properties {
     generator: SchemaGenerator,
     members: JsonObject,
@@ -89,7 +89,7 @@ impl Default for Properties {
 }
 
 impl Properties {
-    /// Adds an argument: required, unless its type can be read from nothing, as `Option` can.
+    /// Adds an argument: required, unless its type can be absent, like `Option`.
     pub fn argument<T: DeserializeOwned + JsonSchema>(mut self, name: &str, description: &str) -> Self {
         if !parameters::may_be_absent::<T>() {
             self.required.push(name.into());
@@ -97,7 +97,7 @@ impl Properties {
         self.add::<T>(name, description, None)
     }
 
-    /// Adds an argument that has a default value; the schema shows it if it can be written as JSON.
+    /// Adds an argument with a default value; the schema has the value if it can be encoded as JSON.
     pub fn argument_or<T: JsonSchema>(self, name: &str, description: &str, default: Option<Value>) -> Self {
         self.add::<T>(name, description, default)
     }
@@ -116,7 +116,7 @@ impl Properties {
         self
     }
 
-    /// The schema.
+    /// Builds the schema.
     pub fn finish(mut self) -> JsonObject {
         if self.members.is_empty() {
             return of_nothing();
@@ -129,7 +129,7 @@ impl Properties {
         if !definitions.is_empty() {
             schema.insert("$defs".to_owned(), definitions.into());
         }
-        Tidy { nulls_mean_absent: true }.transform(&mut schema);
+        SimplifySchema { nulls_mean_absent: true }.transform(&mut schema);
         into_object(schema)
     }
 }
@@ -140,12 +140,12 @@ fn into_object(mut schema: Schema) -> JsonObject {
     std::mem::take(schema.ensure_object())
 }
 
-/// What is changed in every subschema.
-struct Tidy {
+/// The simplification of every subschema.
+struct SimplifySchema {
     nulls_mean_absent: bool,
 }
 
-impl Transform for Tidy {
+impl Transform for SimplifySchema {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(members) = schema.as_object_mut() {
             let standard = |format: &Value| format.as_str().is_some_and(|name| STANDARD_FORMATS.contains(&name));
@@ -179,7 +179,7 @@ fn strip_null_of_optional_properties(members: &mut JsonObject) {
     }
 }
 
-/// Takes `null` out of what a schema allows.
+/// Removes `null` from the values that a schema allows.
 pub(crate) fn strip_null(members: &mut JsonObject) {
     let mut stripped = false;
     if let Some(Value::Array(types)) = members.get_mut("type") {
@@ -215,8 +215,8 @@ pub(crate) fn strip_null(members: &mut JsonObject) {
     }
 }
 
-/// `oneOf` constant names, which schemars makes of an enum whose variants have descriptions, becomes an `enum`, and the
-/// descriptions become lines of one.
+/// A `oneOf` of constant names, which schemars generates for an enum whose variants have descriptions, becomes an
+/// `enum`; the descriptions become lines of its description.
 fn collapse_names(members: &mut JsonObject) {
     let Some(Value::Array(choices)) = members.get("oneOf") else { return };
     let mut names = Vec::new();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_that_may_be_null_stays_so() {
+    fn a_nullable_element_stays_nullable() {
         let schema = Value::Object(of_input::<Query>());
         assert_eq!(schema["properties"]["tags"]["items"]["type"], json!(["string", "null"]));
     }
@@ -312,13 +312,13 @@ mod tests {
     }
 
     #[test]
-    fn output_keeps_null_because_it_is_written() {
+    fn output_schemas_keep_null() {
         let schema = Value::Object(of_output::<Filter>());
         assert_eq!(schema["properties"]["since"]["type"], json!(["integer", "null"]));
     }
 
     #[test]
-    fn a_type_that_contains_itself_is_referred_to() {
+    fn a_recursive_type_is_a_reference() {
         let schema = Properties::default().argument::<Tree>("tree", "").argument::<Tree>("other", "").finish();
         let schema = Value::Object(schema);
         let reference = schema.to_string();

@@ -30,7 +30,7 @@ use super::service::{HttpService, Shared};
 use super::socket::{Hangup, Socket};
 use crate::error::Error;
 use crate::runtime::{Runtime, TokioRuntime, carriers_for, io_handle};
-use crate::server::{Server, listen_for_signals, not_begun};
+use crate::server::{Server, listen_for_signals, start_failed};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -109,16 +109,16 @@ impl ServingHttp {
         if cfg!(panic = "abort") {
             tracing::warn!("built with panic=abort: a handler that panics ends the process and everything in it");
         }
-        let listener = self.listener.map_err(not_begun)?;
-        let address = listener.local_addr().map_err(not_begun)?;
-        listener.set_nonblocking(true).map_err(not_begun)?;
-        let runtime = TokioRuntime::current().map_err(not_begun)?;
-        let carriers = carriers_for(runtime.handle()).map_err(not_begun)?;
+        let listener = self.listener.map_err(start_failed)?;
+        let address = listener.local_addr().map_err(start_failed)?;
+        listener.set_nonblocking(true).map_err(start_failed)?;
+        let runtime = TokioRuntime::current().map_err(start_failed)?;
+        let carriers = carriers_for(runtime.handle()).map_err(start_failed)?;
         let runtime: Arc<dyn Runtime> = Arc::new(runtime);
         let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
         let service = HttpService::with(self.server, self.options, guard, OnceLock::from(runtime));
-        let io = io_handle().map_err(not_begun)?;
+        let io = io_handle().map_err(start_failed)?;
         let on_signals = self.shutdown.is_none();
         if on_signals {
             let shared = Arc::downgrade(&service.shared);
@@ -126,7 +126,7 @@ impl ServingHttp {
                 let service = shared.upgrade().map(|shared| HttpService { shared });
                 service.inspect(HttpService::shut_down).is_some()
             };
-            listen_for_signals(io, begin).map_err(not_begun)?;
+            listen_for_signals(io, begin).map_err(start_failed)?;
         }
         tracing::info!(%address, path = self.path, "serving HTTP");
         let endpoint =
@@ -146,11 +146,11 @@ impl ServingHttp {
         if let Some(shutdown) = self.shutdown {
             tokio::select! {
                 biased;
-                ended = &mut serving => return ended.map_err(not_begun)?.map_err(not_begun),
+                ended = &mut serving => return ended.map_err(start_failed)?.map_err(start_failed),
                 () = shutdown => service.shut_down(),
             }
         }
-        let ended = serving.await.map_err(not_begun)?.map_err(not_begun);
+        let ended = serving.await.map_err(start_failed)?.map_err(start_failed);
         drop(guard);
         ended
     }

@@ -66,7 +66,7 @@ fn unreadable() -> [(Value, &'static str); 3] {
     [
         (
             json!({"$schema": "https://example.org/my-dialect", "type": "object"}),
-            "is not supported; those that are: 2020-12",
+            "is not supported; supported dialects: 2020-12",
         ),
         (json!({"$ref": "https://example.org/other.json"}), "https://example.org/other.json"),
         (json!({"description": "x".repeat(steadfast::server::schema_limits::BYTES)}), "longer than"),

@@ -52,7 +52,7 @@ async fn connecting_has_one_deadline_and_the_probe_gets_half_of_the_rest() {
     clock.move_to(begin + WITHIN);
     let error = soon(connecting).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::NotSent));
-    assert_eq!(error.to_string(), "the server has not opened the connection within 10s");
+    assert_eq!(error.to_string(), "connection timed out: the server did not complete the handshake within 10s");
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ mod processes {
         let server = shell("echo 'no database' >&2; exit 3").args(["sh", "--token=secret"]).env("KEY", "secret");
         let error = soon(Client::connect(server).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
-        assert_eq!(error.to_string(), "the server closed the connection before it was open");
+        assert_eq!(error.to_string(), "the server closed the connection during the handshake");
         let told = format!("{error:?}");
         assert!(told.contains("`sh` has ended (exit status: 3):\n    no database"), "{told}");
         assert!(!told.contains("secret"), "{told}");

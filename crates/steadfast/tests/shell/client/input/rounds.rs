@@ -308,7 +308,7 @@ async fn an_input_result_without_requests_is_a_protocol_error_and_a_failing_hand
     let nothing = |_: usize, _: &Value| json!({"resultType": "input_required"});
     let something =
         |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
-    for ((connecting, _), fault) in [(scripted(nothing), Fault::Peer), (scripted(something), Fault::Here)] {
+    for ((connecting, _), fault) in [(scripted(nothing), Fault::Peer), (scripted(something), Fault::Local)] {
         let roots = || async { Err::<ListRootsResult, _>(Error::internal("not today")) };
         let client = connecting.on_roots(roots).await.unwrap();
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();

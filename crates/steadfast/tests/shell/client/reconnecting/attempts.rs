@@ -251,7 +251,10 @@ async fn a_call_that_waits_for_a_hanging_connector_times_out() {
     .await;
     let error = call.await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
-    assert!(format!("{error:?}").contains("the server has not opened the connection within 5s"), "{error:?}");
+    assert!(
+        format!("{error:?}").contains("connection timed out: the server did not complete the handshake within 5s"),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

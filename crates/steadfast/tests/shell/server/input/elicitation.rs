@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use steadfast::client::Era;
 use steadfast::prelude::*;
-use steadfast::server::{Elicited, Need, StateKeys};
+use steadfast::server::{ElicitOutcome, Need, StateKeys};
 use steadfast::transport::stream::Stream;
 use steadfast::{
     Cache, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
@@ -259,11 +259,11 @@ async fn an_input_response_that_does_not_match_is_refused() {
     let mut client = Modern::new(server([greet()]));
     let (_, state) = client.asked("greet", json!({})).await;
     for (answer, complaint) in [
-        (json!(12345), "does not fit"),
-        (json!({"action": "perhaps"}), "does not fit"),
+        (json!(12345), "invalid answer"),
+        (json!({"action": "perhaps"}), "invalid answer"),
         (accept(json!({"name": "Ann"})), "`age` is missing"),
         (accept(json!({"name": "Ann", "age": 3})), "`age` must be at least 18"),
-        (accept(json!({"name": 7, "age": 30})), "`name` must be a text"),
+        (accept(json!({"name": 7, "age": 30})), "`name` must be a string"),
     ] {
         let retry = json!({"inputResponses": {"person": answer}, "requestState": state});
         let (refusal, message) = client.refused("greet", retry).await;
@@ -279,9 +279,9 @@ async fn a_declined_elicitation_is_a_tool_result() {
     let polite = Tool::new("polite").handler(|ctx: Context| async move {
         let outcome = ctx.elicit::<bool>("May I?").key("may").outcome().await?;
         Ok::<_, ToolError>(match outcome {
-            Elicited::Accepted(_) => "accepted",
-            Elicited::Declined => "declined",
-            Elicited::Dismissed => "dismissed",
+            ElicitOutcome::Accepted(_) => "accepted",
+            ElicitOutcome::Declined => "declined",
+            ElicitOutcome::Dismissed => "dismissed",
         })
     });
     let mut client = Modern::new(server([greet(), polite]));

@@ -101,7 +101,7 @@ async fn only_calls_prompts_and_resources_are_answered_with_questions() {
     let complete = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "x", "value": ""}});
     let completed = peer.ask("completion/complete", complete.clone()).await;
     let words = completed["result"]["completion"]["values"][0].as_str().unwrap_or_default();
-    assert!(words.contains("only tools, prompts and resources can ask"), "{completed}");
+    assert!(words.contains("only tools, prompts and resources can request input"), "{completed}");
     for (method, params) in [
         ("completion/complete", complete),
         ("tools/list", json!({})),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::server::tasks::{MemoryTasks, Stored, TaskRecord, TaskSettings, TaskStore, TaskSupport};
+use steadfast::server::tasks::{MemoryTasks, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
 use steadfast::transport::Transport;
 use steadfast::transport::memory::{self, MemoryEnd};
 
@@ -283,7 +283,7 @@ struct Slow {
 }
 
 impl TaskStore for Slow {
-    fn insert(&self, record: TaskRecord) -> Stored<'_, ()> {
+    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             *self.name.lock().unwrap() = Some(record.id().to_owned());
             self.kept.insert(record).await?;
@@ -293,11 +293,11 @@ impl TaskStore for Slow {
         })
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> Stored<'a, Option<TaskRecord>> {
+    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
         self.kept.load(id)
     }
 
-    fn replace(&self, record: TaskRecord) -> Stored<'_, ()> {
+    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         self.kept.replace(record)
     }
 }

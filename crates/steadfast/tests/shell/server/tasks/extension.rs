@@ -1,6 +1,6 @@
 //! Calls that run as tasks (the extension of 2026-07-28).
 
-use steadfast::server::tasks::{MemoryTasks, Stored, TaskRecord, TaskSettings, TaskStore, TaskSupport};
+use steadfast::server::tasks::{MemoryTasks, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
 
 use crate::server::*;
 
@@ -65,7 +65,7 @@ struct Slow {
 }
 
 impl TaskStore for Slow {
-    fn insert(&self, record: TaskRecord) -> Stored<'_, ()> {
+    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.asked.set();
             self.go.wait().await;
@@ -73,11 +73,11 @@ impl TaskStore for Slow {
         })
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> Stored<'a, Option<TaskRecord>> {
+    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
         self.inner.load(id)
     }
 
-    fn replace(&self, record: TaskRecord) -> Stored<'_, ()> {
+    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         self.inner.replace(record)
     }
 }

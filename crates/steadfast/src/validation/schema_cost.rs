@@ -1,8 +1,8 @@
-//! How large a schema is, and how costly a check by it can get.
+//! The size of a schema, and the worst-case cost of a check.
 //!
-//! A schema is a graph: references join its subschemas. One walk over it, which never recurses, finds what
-//! [`limits`](super::limits) bounds. Where it cannot tell what a reference refers to (relative URIs
-//! below several `$id`s) it assumes the worst of what it may be.
+//! A schema is a graph: references connect its subschemas. One walk over it, which never recurses, computes what
+//! [`limits`](super::limits) bounds. If it cannot tell what a reference refers to (relative URIs below several `$id`s),
+//! it assumes the worst case.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,39 +12,39 @@ use super::dialect::Dialect;
 use super::document::Document;
 use super::limits;
 
-/// What was found of a schema that keeps within the limits.
+/// The cost of a schema that is within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Measure {
-    /// The most subschemas that apply to one value, each because of the one before.
+pub(super) struct SchemaCost {
+    /// The maximum number of subschemas that apply to one value, each because of the one before.
     pub(super) chain: usize,
-    /// The most ways in which a value and what is inside of it are reached: two if both branches of an `anyOf` look at the
-    /// elements of an array.
-    pub(super) ways: usize,
+    /// The maximum number of paths on which a check reaches the parts of a value: two if both branches of an `anyOf`
+    /// check the elements of an array.
+    pub(super) branching: usize,
 }
 
-impl Measure {
-    /// Measures a schema; the error says which limit it breaks.
+impl SchemaCost {
+    /// Measures a schema; the error names the limit that it exceeds.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         let document = Document::of(schema)?;
-        let mut walk = Walk { document, done: HashMap::new(), open: HashSet::new(), edges: 0 };
-        let mut measure = Self { chain: 0, ways: 1 };
-        walk.run(schema, &mut measure)?;
-        Ok(measure)
+        let mut walk = Walk { document, done: HashMap::new(), in_progress: HashSet::new(), edges: 0 };
+        let mut cost = Self { chain: 0, branching: 1 };
+        walk.run(schema, &mut cost)?;
+        Ok(cost)
     }
 }
 
-/// How a subschema stands to the one that leads to it.
+/// How a subschema relates to the one that contains or references it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edge {
     /// It applies to the same value.
     InPlace,
-    /// It applies to something inside of the value.
-    Inside,
-    /// It stands there to be referred to.
-    Aside,
+    /// It applies to a part of the value.
+    Part,
+    /// It is a definition, which applies only where it is referenced.
+    Definition,
 }
 
-/// A subschema, and the schema that references in it are relative to.
+/// A subschema, and the schema resource that its references are relative to.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     pub(super) schema: &'a Value,
@@ -60,45 +60,45 @@ impl<'a> Node<'a> {
     }
 }
 
-/// What a subschema and all that it leads to come to.
+/// The totals of a subschema and of everything that it reaches.
 #[derive(Clone, Copy)]
-struct Sums {
+struct SubschemaTotals {
     expanded: usize,
     chain: usize,
-    ways: usize,
+    branching: usize,
 }
 
 struct Frame<'a> {
     schema: *const Value,
     edge: Edge,
-    sums: Sums,
-    left: Vec<(Edge, Node<'a>)>,
+    totals: SubschemaTotals,
+    remaining: Vec<(Edge, Node<'a>)>,
 }
 
 struct Walk<'a> {
     document: Document<'a>,
-    done: HashMap<*const Value, Sums>,
-    open: HashSet<*const Value>,
+    done: HashMap<*const Value, SubschemaTotals>,
+    in_progress: HashSet<*const Value>,
     edges: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn run(&mut self, root: &'a Value, measure: &mut Measure) -> Result<(), String> {
-        let mut stack = vec![self.enter(Edge::Aside, Node { schema: root, resource: root })?];
+    fn run(&mut self, root: &'a Value, cost: &mut SchemaCost) -> Result<(), String> {
+        let mut stack = vec![self.enter(Edge::Definition, Node { schema: root, resource: root })?];
         while let Some(frame) = stack.last_mut() {
-            let Some((edge, node)) = frame.left.pop() else {
+            let Some((edge, node)) = frame.remaining.pop() else {
                 let Some(ended) = stack.pop() else { break };
-                self.leave(&ended, measure)?;
+                self.leave(&ended, cost)?;
                 if let Some(parent) = stack.last_mut() {
-                    parent.sums.add(ended.edge, ended.sums);
+                    parent.totals.add(ended.edge, ended.totals);
                 }
                 continue;
             };
             let address = std::ptr::from_ref(node.schema);
-            if let Some(sums) = self.done.get(&address) {
-                frame.sums.add(edge, *sums);
-            } else if self.open.contains(&address) {
-                frame.sums.add(edge, Sums { expanded: 1, chain: 1, ways: 0 });
+            if let Some(totals) = self.done.get(&address) {
+                frame.totals.add(edge, *totals);
+            } else if self.in_progress.contains(&address) {
+                frame.totals.add(edge, SubschemaTotals { expanded: 1, chain: 1, branching: 0 });
             } else {
                 stack.push(self.enter(edge, node)?);
             }
@@ -108,28 +108,28 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, edge: Edge, node: Node<'a>) -> Result<Frame<'a>, String> {
         Dialect::of(node.schema)?;
-        let left = self.edges_of(node);
-        self.edges = self.edges.saturating_add(left.len());
-        within("subschemas with all references written out", self.edges, limits::EXPANDED)?;
+        let remaining = self.edges_of(node);
+        self.edges = self.edges.saturating_add(remaining.len());
+        check_limit("subschemas after expanding references", self.edges, limits::EXPANDED)?;
         let address = std::ptr::from_ref(node.schema);
-        self.open.insert(address);
-        let inside = left.iter().any(|(edge, _)| *edge == Edge::Inside);
-        let sums = Sums { expanded: 1, chain: 1, ways: usize::from(inside) };
-        Ok(Frame { schema: address, edge, sums, left })
+        self.in_progress.insert(address);
+        let reaches_parts = remaining.iter().any(|(edge, _)| *edge == Edge::Part);
+        let totals = SubschemaTotals { expanded: 1, chain: 1, branching: usize::from(reaches_parts) };
+        Ok(Frame { schema: address, edge, totals, remaining })
     }
 
-    fn leave(&mut self, frame: &Frame<'_>, measure: &mut Measure) -> Result<(), String> {
-        self.open.remove(&frame.schema);
-        self.done.insert(frame.schema, frame.sums);
-        within("subschemas", self.done.len(), limits::SUBSCHEMAS)?;
-        within("subschemas with all references written out", frame.sums.expanded, limits::EXPANDED)?;
-        within("subschemas in a chain that apply to one value", frame.sums.chain, limits::CHAIN)?;
-        measure.chain = measure.chain.max(frame.sums.chain);
-        measure.ways = measure.ways.max(frame.sums.ways);
+    fn leave(&mut self, frame: &Frame<'_>, cost: &mut SchemaCost) -> Result<(), String> {
+        self.in_progress.remove(&frame.schema);
+        self.done.insert(frame.schema, frame.totals);
+        check_limit("subschemas", self.done.len(), limits::SUBSCHEMAS)?;
+        check_limit("subschemas after expanding references", frame.totals.expanded, limits::EXPANDED)?;
+        check_limit("subschemas in a chain that apply to one value", frame.totals.chain, limits::CHAIN)?;
+        cost.chain = cost.chain.max(frame.totals.chain);
+        cost.branching = cost.branching.max(frame.totals.branching);
         Ok(())
     }
 
-    /// The keywords of all dialects. What one does not know is counted all the same.
+    /// The keywords of all dialects. Keywords that the declared dialect does not have are counted too.
     fn edges_of(&self, node: Node<'a>) -> Vec<(Edge, Node<'a>)> {
         let mut found = Vec::new();
         let Value::Object(members) = node.schema else { return found };
@@ -152,8 +152,8 @@ impl<'a> Walk<'a> {
                 | "prefixItems"
                 | "additionalItems"
                 | "unevaluatedItems"
-                | "contains" => Edge::Inside,
-                "$defs" | "definitions" | "contentSchema" => Edge::Aside,
+                | "contains" => Edge::Part,
+                "$defs" | "definitions" | "contentSchema" => Edge::Definition,
                 _ => continue,
             };
             let many = matches!(
@@ -172,21 +172,21 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Sums {
+impl SubschemaTotals {
     fn add(&mut self, edge: Edge, other: Self) {
-        if edge == Edge::Aside {
+        if edge == Edge::Definition {
             return;
         }
         self.expanded = self.expanded.saturating_add(other.expanded);
         if edge == Edge::InPlace {
             self.chain = self.chain.max(other.chain.saturating_add(1));
-            self.ways = self.ways.saturating_add(other.ways);
+            self.branching = self.branching.saturating_add(other.branching);
         }
     }
 }
 
-pub(super) fn within(what: &str, found: usize, limit: usize) -> Result<(), String> {
-    if found <= limit { Ok(()) } else { Err(format!("it has more {what} than {limit}, which is the limit")) }
+pub(super) fn check_limit(what: &str, found: usize, limit: usize) -> Result<(), String> {
+    if found <= limit { Ok(()) } else { Err(format!("it has more {what} than the limit of {limit}")) }
 }
 
 #[cfg(test)]
@@ -196,10 +196,10 @@ mod tests {
     use super::*;
 
     fn complaint(schema: &Value) -> String {
-        Measure::of(schema).expect_err("a schema beyond the limits")
+        SchemaCost::of(schema).expect_err("a schema beyond the limits")
     }
 
-    /// `a0` says twice what `a1` says, and so on.
+    /// `a0` refers twice to `a1`, and so on.
     fn doubling(levels: usize, first: &str) -> Value {
         let definitions: serde_json::Map<String, Value> = (0..levels)
             .map(|level| {
@@ -218,45 +218,45 @@ mod tests {
     #[test]
     fn an_ordinary_schema_is_measured() {
         let schema = json!({ "properties": { "a": { "type": "string" }, "b": { "items": { "minimum": 1 } } } });
-        assert_eq!(Measure::of(&schema), Ok(Measure { chain: 1, ways: 1 }));
+        assert_eq!(SchemaCost::of(&schema), Ok(SchemaCost { chain: 1, branching: 1 }));
         let recursive = json!({ "anyOf": [{ "type": "string" }, { "items": { "$ref": "#" } }] });
-        assert_eq!(Measure::of(&recursive), Ok(Measure { chain: 2, ways: 1 }));
+        assert_eq!(SchemaCost::of(&recursive), Ok(SchemaCost { chain: 2, branching: 1 }));
         let branching = json!({ "anyOf": [{ "items": { "$ref": "#" } }, { "maxItems": 3, "items": { "$ref": "#" } }] });
-        assert_eq!(Measure::of(&branching).map(|measure| measure.ways), Ok(2));
+        assert_eq!(SchemaCost::of(&branching).map(|cost| cost.branching), Ok(2));
     }
 
     #[test]
     fn references_that_double_each_other_are_counted_as_often_as_they_are_followed() {
-        assert!(Measure::of(&doubling(10, "#/$defs/a0")).is_ok());
-        assert!(complaint(&doubling(40, "#/$defs/a0")).contains("references written out"));
+        assert!(SchemaCost::of(&doubling(10, "#/$defs/a0")).is_ok());
+        assert!(complaint(&doubling(40, "#/$defs/a0")).contains("expanding references"));
     }
 
     #[test]
     fn references_are_followed_by_pointer_anchor_and_id() {
         let inner = doubling(40, "#/$defs/a0");
-        assert!(complaint(&doubling(40, "#/%24defs/a0")).contains("written out"));
+        assert!(complaint(&doubling(40, "#/%24defs/a0")).contains("expanding references"));
         let mut anchored = inner.clone();
         anchored["$id"] = json!("https://example.com/deep/inner");
         anchored["$anchor"] = json!("here");
         for reference in ["inner", "#here", "https://example.com/deep/inner", "./inner#", "inner#/$defs/a0"] {
             let schema = json!({ "$id": "https://example.com/deep/", "not": { "$ref": reference }, "x": anchored });
-            assert!(complaint(&schema).contains("written out"), "{reference}");
+            assert!(complaint(&schema).contains("expanding references"), "{reference}");
             let dynamic = json!({ "$id": "https://example.com/deep/", "$dynamicRef": reference, "x": anchored });
-            assert!(complaint(&dynamic).contains("written out"), "{reference}");
+            assert!(complaint(&dynamic).contains("expanding references"), "{reference}");
         }
     }
 
     #[test]
-    fn a_schema_that_leads_back_to_itself_has_an_end() {
+    fn a_recursive_schema_is_measured() {
         let around =
             json!({ "$ref": "#/$defs/a", "$defs": { "a": { "not": { "$ref": "#/$defs/b" } }, "b": { "$ref": "#" } } });
-        assert!(Measure::of(&around).is_ok());
-        assert!(Measure::of(&json!({ "$dynamicRef": "#self", "$dynamicAnchor": "self" })).is_ok());
-        assert!(Measure::of(&json!({ "$recursiveRef": "#", "$recursiveAnchor": true })).is_ok());
+        assert!(SchemaCost::of(&around).is_ok());
+        assert!(SchemaCost::of(&json!({ "$dynamicRef": "#self", "$dynamicAnchor": "self" })).is_ok());
+        assert!(SchemaCost::of(&json!({ "$recursiveRef": "#", "$recursiveAnchor": true })).is_ok());
     }
 
     #[test]
-    fn a_long_chain_for_one_value_is_refused() {
+    fn a_long_chain_for_one_value_is_rejected() {
         let definitions: serde_json::Map<String, Value> = (0..limits::CHAIN)
             .map(|link| (format!("a{link}"), json!({ "$ref": format!("#/$defs/a{}", link + 1) })))
             .collect();
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn nesting_is_bounded_whatever_it_consists_of() {
         let levels = limits::DEPTH / 2;
-        assert!(Measure::of(&nested(levels - 1, |inner| json!({ "not": inner }))).is_ok());
+        assert!(SchemaCost::of(&nested(levels - 1, |inner| json!({ "not": inner }))).is_ok());
         for deep in [
             nested(limits::DEPTH, |inner| json!({ "items": inner })),
             nested(levels, |inner| json!({ "allOf": [inner] })),
@@ -290,6 +290,6 @@ mod tests {
         let inner = json!({ "$id": "inner", "$schema": "https://example.com/dialect" });
         assert!(complaint(&json!({ "items": { "not": inner } })).contains("is not supported"));
         // It is data here, and no schema.
-        assert!(Measure::of(&json!({ "const": { "$schema": "https://example.com/dialect" } })).is_ok());
+        assert!(SchemaCost::of(&json!({ "const": { "$schema": "https://example.com/dialect" } })).is_ok());
     }
 }

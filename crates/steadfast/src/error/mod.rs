@@ -1,0 +1,212 @@
+//! The error type: what went wrong, whose fault it is, and which JSON-RPC error the peer gets.
+//!
+//! [`Error`] is the one error type of the crate: a call to a peer fails with it, serving fails with it, and a handler
+//! returns it to answer with a JSON-RPC error. A failure of a tool that a model should read is not an [`Error`] but a
+//! [`ToolError`](crate::ToolError).
+//!
+//! [`Error::object`] is the only place where an error becomes what goes on the wire. It never shows the peer a source: an
+//! error that was not written for the peer is sent as an internal error with a plain message.
+
+mod constructors;
+mod kind;
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use steadfast_model::{ErrorObject, code};
+
+pub use kind::{ErrorKind, Fault, Outcome};
+
+type Source = Box<dyn StdError + Send + Sync>;
+
+/// The member of an error's `data` that has the HTTP status, for a server that answered with a status and no JSON-RPC error.
+pub(crate) const HTTP_STATUS: &str = "httpStatus";
+
+/// A failure of the protocol, of the peer or of the connection.
+///
+/// Inside a tool, an `Error` that goes through `?` becomes a JSON-RPC error, whereas any other error becomes a result
+/// that a model can read:
+///
+/// ```
+/// use steadfast::Error;
+///
+/// async fn read(path: String) -> steadfast::Result<String> {
+///     if path.starts_with("/etc") {
+///         return Err(Error::invalid_params("only files of the workspace").into()); // a JSON-RPC error
+///     }
+///     Ok(std::fs::read_to_string(path)?) // a failure of the tool
+/// }
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    outcome: Outcome,
+    /// It is the peer's fault, whatever the kind.
+    peer_fault: bool,
+    object: ErrorObject,
+    source: Option<Source>,
+}
+
+/// What is known about an error.
+impl Error {
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What is known about the call that ended with this error.
+    ///
+    /// ```
+    /// use steadfast::{Error, Outcome};
+    /// assert_eq!(Error::closed(Outcome::Unknown).outcome(), Outcome::Unknown);
+    /// assert_eq!(Error::unsupported("no roots").outcome(), Outcome::NotSent);
+    /// ```
+    pub fn outcome(&self) -> Outcome {
+        self.0.outcome
+    }
+
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self.0.kind {
+            _ if self.0.peer_fault => Fault::Peer,
+            ErrorKind::Answer if self.0.object.code == code::INTERNAL_ERROR => Fault::Local,
+            ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Unsendable | ErrorKind::Usage | ErrorKind::Unanswered => {
+                Fault::Local
+            }
+            ErrorKind::Answer
+            | ErrorKind::Refused
+            | ErrorKind::Unsupported
+            | ErrorKind::Incompatible
+            | ErrorKind::Decode
+            | ErrorKind::InvalidOutput => Fault::Peer,
+            ErrorKind::Closed
+            | ErrorKind::TimedOut
+            | ErrorKind::Cancelled
+            | ErrorKind::Transport
+            | ErrorKind::Declined
+            | ErrorKind::Dismissed => Fault::Environment,
+        }
+    }
+
+    /// The JSON-RPC error that the peer gets if this error ends one of its requests.
+    ///
+    /// If the peer of a tool's own call answered with an error, its code is not passed on: a `-32601` about a call that
+    /// a tool sent says nothing about the call of the tool. The code is part of the message instead.
+    pub fn object(&self) -> &ErrorObject {
+        &self.0.object
+    }
+
+    /// Like [`Error::object`], by value.
+    pub fn into_object(self) -> ErrorObject {
+        self.0.object
+    }
+
+    /// The JSON-RPC error that the peer answered a call with, if this is one ([`ErrorKind::Refused`]).
+    pub fn refusal(&self) -> Option<&ErrorObject> {
+        self.0.source.as_ref()?.downcast_ref()
+    }
+}
+
+/// An error that a handler returns as its response.
+impl From<ErrorObject> for Error {
+    fn from(object: ErrorObject) -> Self {
+        let (kind, outcome) = (ErrorKind::Answer, Outcome::NotSent);
+        Self(Box::new(Inner { kind, outcome, peer_fault: false, object, source: None }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.kind {
+            ErrorKind::Answer => self.0.object.fmt(formatter),
+            _ => formatter.write_str(&self.0.object.message),
+        }
+    }
+}
+
+/// The message and its causes, one per line: this is what `main` prints when it returns an error.
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_with_causes(self, formatter)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        // The message has the text of the peer's error already.
+        if self.0.kind == ErrorKind::Refused {
+            return None;
+        }
+        self.0.source.as_ref().map(|source| &**source as &(dyn StdError + 'static))
+    }
+}
+
+/// Writes an error, then each of its causes on its own line.
+pub(crate) fn write_with_causes(error: &(dyn StdError + 'static), out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(out, "{error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(out, "\n  caused by: {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_handler_goes_on_the_wire_as_it_is() {
+        let error = Error::new(7, "seven").with_data(8);
+        assert_eq!(error.kind(), ErrorKind::Answer);
+        assert_eq!(error.object(), &ErrorObject::new(7, "seven").with_data(8));
+    }
+
+    #[test]
+    fn the_code_of_a_refusal_is_not_passed_on() {
+        let error = Error::refused("roots/list", ErrorObject::method_not_found("roots/list"));
+        assert_eq!(error.object().code, code::INTERNAL_ERROR);
+        assert_eq!(error.refusal().map(|object| object.code), Some(code::METHOD_NOT_FOUND));
+        assert_eq!(error.to_string(), "the peer refused roots/list: method not found: roots/list (-32601)");
+    }
+
+    #[test]
+    fn a_source_is_never_shown_to_the_peer() {
+        let error = Error::transport(Outcome::Unknown, std::io::Error::other("/secret/path"));
+        let sent = serde_json::to_string(error.object()).unwrap();
+        assert!(!sent.contains("secret"), "{sent}");
+        assert!(format!("{error:?}").contains("caused by: /secret/path"));
+    }
+
+    #[test]
+    fn codes_of_our_own_conditions_stay_out_of_the_reserved_range() {
+        for error in [
+            Error::closed(Outcome::Unknown),
+            Error::timed_out(Outcome::Unknown),
+            Error::cancelled(Outcome::NotSent),
+            Error::limit("too many"),
+            Error::unsupported("no"),
+            Error::incompatible("no"),
+            Error::usage("no"),
+            Error::encode("no"),
+            Error::decode("ping", "no"),
+        ] {
+            assert_eq!(error.object().code, code::INTERNAL_ERROR, "{error}");
+        }
+    }
+
+    #[test]
+    fn every_error_has_a_fault() {
+        assert_eq!(Error::invalid_params("x").fault(), Fault::Peer);
+        assert_eq!(Error::internal("x").fault(), Fault::Local);
+        assert_eq!(Error::closed(Outcome::Unknown).fault(), Fault::Environment);
+        assert_eq!(Error::usage("x").fault(), Fault::Local);
+    }
+
+    #[test]
+    fn errors_are_one_pointer_wide() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+}

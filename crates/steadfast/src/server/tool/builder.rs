@@ -1,0 +1,365 @@
+//! The builder of a tool: its definition, its schemas, and the handler that completes it.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde_json::Value;
+use steadfast_model as model;
+use steadfast_model::{JsonObject, ToolAnnotations};
+use steadfast_proto::http::params::MirroredParams;
+
+use super::error::ToolError;
+use super::handler::{
+    AsyncTool, BlockingHandler, BlockingTool, DecodeArguments, ErasedHandler, Handler, NamedParameters, ToolChecks,
+    WholeObject,
+};
+use super::parameters::Parameters;
+use super::reply::IntoReply;
+use super::{Inner, Tool, schema};
+use crate::server::context::Context;
+use crate::server::input::need::Need;
+use crate::server::registry::description::description_setters;
+use crate::server::registry::names;
+use crate::server::tasks::{AskFirst, TaskSupport};
+use crate::validation::Validator;
+
+/// Builds a [`Tool`]: see [`Tool::new`].
+#[derive(Debug)]
+#[must_use = "call `handler` to get the tool"]
+pub struct ToolBuilder {
+    definition: model::Tool,
+    schemas: Schemas,
+    cooperative: bool,
+    tasks: TaskSupport,
+    ask_first: Option<AskFirst>,
+    needs: Vec<Need>,
+    problem: Option<String>,
+}
+
+/// Which schemas were written by hand: those are checked at each call. Schemas derived from a type need no check,
+/// because decoding into the type is the check.
+#[derive(Debug, Default)]
+pub(super) struct Schemas {
+    pub(super) input_by_hand: bool,
+    pub(super) output_by_hand: bool,
+}
+
+impl ToolBuilder {
+    pub(super) fn new(definition: model::Tool, schemas: Schemas) -> Self {
+        Self {
+            definition,
+            schemas,
+            cooperative: false,
+            tasks: TaskSupport::Never,
+            ask_first: None,
+            needs: Vec::new(),
+            problem: None,
+        }
+    }
+
+    description_setters!(description: "What the tool does and when to use it, for the model.");
+
+    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs (feature
+    /// `schema-validation`).
+    ///
+    /// The dialect is 2020-12 unless `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are supported
+    /// too. The schema may not refer to other documents, and must stay within
+    /// [`schema_limits`](crate::server::schema_limits). A schema that does not is a [problem](Tool::problem) of the
+    /// tool.
+    pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
+        match schema.into() {
+            Value::Object(mut schema) => {
+                schema.entry("type").or_insert_with(|| "object".into());
+                self.definition.input_schema = schema;
+                self.schemas.input_by_hand = true;
+                self
+            }
+            _ => self.with_problem("its input schema is not an object"),
+        }
+    }
+
+    /// Derives the schema of the arguments from a type, the one that the handler takes. Decoding into that type is the
+    /// check, so there is no other.
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use steadfast::Tool;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Search {
+    ///     /// What to look for
+    ///     text: String,
+    ///     limit: Option<u32>,
+    /// }
+    ///
+    /// let tool = Tool::new("search").input::<Search>().handler(|search: Search| async move { search.text });
+    /// assert_eq!(tool.definition().input_schema["properties"]["text"]["description"], "What to look for");
+    /// ```
+    pub fn input<A: JsonSchema>(mut self) -> Self {
+        self.definition.input_schema = schema::of_input::<A>();
+        self.schemas.input_by_hand = false;
+        self
+    }
+
+    /// The JSON Schema of the structured content, with the same rules as [`ToolBuilder::input_schema`]. Results are
+    /// checked against it (feature `schema-validation`). A handler that returns [`Structured`](crate::Structured) has
+    /// its own schema.
+    pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
+        match schema.into() {
+            Value::Object(schema) => {
+                self.definition.output_schema = Some(schema);
+                self.schemas.output_by_hand = true;
+                self
+            }
+            _ => self.with_problem("its output schema is not an object"),
+        }
+    }
+
+    /// Derives the schema of the structured content from a type, for a handler that returns a
+    /// [`CallToolResult`](steadfast_model::CallToolResult) or JSON of that shape.
+    pub fn output<T: JsonSchema>(mut self) -> Self {
+        self.definition.output_schema = Some(schema::of_output::<T>());
+        self.schemas.output_by_hand = true;
+        self
+    }
+
+    /// All hints at once.
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.definition.annotations = Some(annotations);
+        self
+    }
+
+    /// A hint: the tool is read-only.
+    pub fn read_only(mut self) -> Self {
+        self.hints().read_only_hint = Some(true);
+        self
+    }
+
+    /// A hint: whether the tool may perform destructive updates. Clients assume so by default.
+    pub fn destructive(mut self, destructive: bool) -> Self {
+        self.hints().destructive_hint = Some(destructive);
+        self
+    }
+
+    /// A hint: calling the tool twice with the same arguments does no more than calling it once.
+    pub fn idempotent(mut self) -> Self {
+        self.hints().idempotent_hint = Some(true);
+        self
+    }
+
+    /// A hint: whether the tool interacts with the outside world, such as the web. Clients assume so by default.
+    pub fn open_world(mut self, open_world: bool) -> Self {
+        self.hints().open_world_hint = Some(open_world);
+        self
+    }
+
+    /// Whether calls run as tasks: the client gets a task at once, polls it, and fetches the result from it. The
+    /// handler is the same either way.
+    ///
+    /// ```
+    /// use steadfast::Tool;
+    /// use steadfast::server::tasks::TaskSupport;
+    ///
+    /// let tool = Tool::new("index").task(TaskSupport::Optional).handler(|| async { "done" });
+    /// assert_eq!(tool.task_support(), TaskSupport::Optional);
+    /// ```
+    pub fn task(mut self, support: TaskSupport) -> Self {
+        self.tasks = support;
+        self
+    }
+
+    /// Requests input before a call becomes a task: the call ends with these input requests until they are answered,
+    /// and then the task starts. The handler requests the same input again, in the same way, and gets the answers
+    /// immediately. If a call does not become a task, only the handler requests the input.
+    ///
+    /// ```
+    /// use steadfast::server::tasks::TaskSupport;
+    /// use steadfast::{Context, Tool, ToolError};
+    ///
+    /// async fn days(ctx: Context) -> Result<u8, ToolError> {
+    ///     Ok(ctx.elicit("How many days?").key("days").await?)
+    /// }
+    ///
+    /// Tool::new("archive")
+    ///     .task(TaskSupport::Required)
+    ///     .ask_first(|ctx: Context| async move { days(ctx).await.map(drop) })
+    ///     .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("{} days", days(ctx).await?)) });
+    /// ```
+    pub fn ask_first<F, A>(mut self, ask: F) -> Self
+    where
+        F: Fn(Context) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        self.ask_first = Some(AskFirst::new(ask));
+        self
+    }
+
+    /// A capability that a client must have declared: other clients are refused before the tool runs. May be called
+    /// more than once.
+    ///
+    /// ```
+    /// use steadfast::{Context, Tool};
+    /// use steadfast::server::Need;
+    ///
+    /// Tool::new("summary").needs(Need::Sampling).handler(|ctx: Context| async move {
+    ///     let summary = ctx.sample("Say it in a word.").await?;
+    ///     Ok::<_, steadfast::ToolError>(summary.content)
+    /// });
+    /// ```
+    pub fn needs(mut self, need: Need) -> Self {
+        self.needs.push(need);
+        self
+    }
+
+    /// Completes the tool with an `async` handler, which runs on the async worker threads. See [`Handler`].
+    ///
+    /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply,
+    {
+        let decoder = WholeObject::<H::Arguments>::new();
+        self.on_async(decoder, move |arguments, ctx| handler.call(arguments, ctx))
+    }
+
+    /// Completes the tool with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
+    ///
+    /// ```
+    /// use serde::Deserialize;
+    /// use steadfast::{Context, Tool};
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Hash {
+    ///     path: String,
+    /// }
+    ///
+    /// Tool::new("size").blocking_handler(|Hash { path }: Hash, ctx: Context| -> std::io::Result<u64> {
+    ///     Ok(std::fs::metadata(path)?.len())
+    /// });
+    /// ```
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool
+    where
+        H::Output: IntoReply + 'static,
+    {
+        let decoder = WholeObject::<H::Arguments>::new();
+        self.on_blocking(decoder, move |arguments, ctx| handler.call(arguments, ctx))
+    }
+
+    /// The handler that `#[tool]` makes from an `async fn`.
+    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Tool
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future + Send + 'static,
+        Answer::Output: IntoReply,
+    {
+        self.on_async(NamedParameters::<P>::new(names), function)
+    }
+
+    /// The handler that `#[tool]` makes from a plain `fn`.
+    pub(crate) fn blocking_parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Tool
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
+        Answer: IntoReply + 'static,
+    {
+        self.on_blocking(NamedParameters::<P>::new(names), function)
+    }
+
+    /// Sets a schema that was derived from the types of the handler.
+    pub(crate) fn typed_input_schema(mut self, schema: JsonObject) -> Self {
+        self.definition.input_schema = schema;
+        self.schemas.input_by_hand = false;
+        self
+    }
+
+    fn on_async<I, F, Answer>(mut self, decoder: I, call: F) -> Tool
+    where
+        I: DecodeArguments,
+        F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future + Send + 'static,
+        Answer::Output: IntoReply,
+    {
+        let checks = self.checks::<Answer::Output>();
+        self.complete(Arc::new(AsyncTool { decoder, call, checks }))
+    }
+
+    fn on_blocking<I, F, Answer>(mut self, decoder: I, call: F) -> Tool
+    where
+        I: DecodeArguments,
+        F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
+        Answer: IntoReply + 'static,
+    {
+        let checks = self.checks::<Answer>();
+        self.complete(Arc::new(BlockingTool { decoder, call, checks }))
+    }
+
+    fn complete(self, handler: Arc<dyn ErasedHandler>) -> Tool {
+        let Self { definition, cooperative, tasks, ask_first, needs, mut problem, .. } = self;
+        let mut mirrored = MirroredParams::default();
+        // A tool with a problem is never called, and its schema may be of any size.
+        if problem.is_none() {
+            match MirroredParams::of_schema(&definition.input_schema) {
+                Ok(found) => mirrored = found,
+                Err(bad) => problem = Some(bad.to_string()),
+            }
+        }
+        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, ask_first, needs, problem, handler, mirrored }) }
+    }
+
+    fn checks<R: IntoReply>(&mut self) -> ToolChecks {
+        if self.definition.output_schema.is_none() {
+            self.definition.output_schema = R::output_schema();
+        }
+        if self.definition.name.is_empty() {
+            self.note_problem("its name is empty");
+        } else if !is_recommended_name(&self.definition.name) {
+            let name = &*self.definition.name;
+            tracing::warn!(
+                name,
+                "not every client accepts this tool name: use up to 128 letters, digits, `_`, `-` and `.`"
+            );
+        }
+        if self.definition.input_schema.get("type") != Some(&Value::from("object")) {
+            self.note_problem("its input schema is not of `type: object`");
+        }
+        if let Some(problem) = names::problem_of_meta(self.definition.meta.as_ref()) {
+            self.note_problem(&problem);
+        }
+        let input = self.schemas.input_by_hand.then(|| Validator::new(&self.definition.input_schema));
+        let output = self.definition.output_schema.as_ref().filter(|_| self.schemas.output_by_hand).map(Validator::new);
+        let input = self.usable("input", input);
+        let output = self.usable("output", output);
+        ToolChecks { input, output, problem: self.problem.clone() }
+    }
+
+    fn usable(&mut self, which: &str, compiled: Option<Result<Validator, String>>) -> Option<Validator> {
+        match compiled? {
+            Ok(validator) => Some(validator),
+            Err(complaint) => {
+                self.note_problem(&format!("its {which} schema cannot be used: {complaint}"));
+                None
+            }
+        }
+    }
+
+    fn with_problem(mut self, problem: &str) -> Self {
+        self.note_problem(problem);
+        self
+    }
+
+    fn note_problem(&mut self, problem: &str) {
+        // Report the first problem: later ones may be consequences.
+        self.problem.get_or_insert_with(|| problem.to_owned());
+    }
+
+    fn hints(&mut self) -> &mut ToolAnnotations {
+        self.definition.annotations.get_or_insert_default()
+    }
+}
+
+/// Whether the specification recommends this form of name. Other names work here, and with most clients.
+fn is_recommended_name(name: &str) -> bool {
+    name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}

@@ -1,0 +1,29 @@
+//! The size of a value, and how many times a check may visit its parts.
+
+use serde_json::Value;
+
+pub(super) struct ValueSize {
+    /// Levels of nesting; a number has one.
+    pub(super) levels: usize,
+    /// How many times its parts are visited, if each level is reached by `branching` paths from the one above.
+    pub(super) visits: usize,
+}
+
+impl ValueSize {
+    /// Measures the value. Never recurses.
+    pub(super) fn of(value: &Value, branching: usize) -> Self {
+        let mut size = Self { levels: 0, visits: 0 };
+        let mut remaining = vec![(value, 1, 1_usize)];
+        while let Some((value, level, visits)) = remaining.pop() {
+            size.levels = size.levels.max(level);
+            size.visits = size.visits.saturating_add(visits);
+            let (level, visits) = (level + 1, visits.saturating_mul(branching));
+            match value {
+                Value::Object(members) => remaining.extend(members.values().map(|inner| (inner, level, visits))),
+                Value::Array(elements) => remaining.extend(elements.iter().map(|inner| (inner, level, visits))),
+                _ => {}
+            }
+        }
+        size
+    }
+}
