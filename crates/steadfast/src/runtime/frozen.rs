@@ -24,7 +24,7 @@ impl Runtime for FrozenRuntime {
 
     fn spawn_thread(&self, _job: Box<dyn FnOnce() + Send>) {}
 
-    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    fn fill_random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
         bytes.fill(self.chance);
         Ok(())
     }

@@ -113,7 +113,7 @@ impl Runtime for TokioRuntime {
         self.spawn_task(task);
     }
 
-    fn spawn_beside_drivers(&self, task: Task) {
+    fn spawn_io(&self, task: Task) {
         match super::threads::io_thread::handle() {
             Ok(io) => drop(io.spawn(task)),
             Err(_) => self.spawn_task(task),
@@ -126,10 +126,6 @@ impl Runtime for TokioRuntime {
 
     fn yield_now(&self) {
         std::thread::yield_now();
-    }
-
-    fn tokio(&self) -> Option<&TokioRuntime> {
-        Some(self)
     }
 }
 

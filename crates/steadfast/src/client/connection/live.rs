@@ -80,7 +80,7 @@ impl DrivenConnection {
                 let refuses_calls = driver.refuses_calls();
                 let exit_reason = driver.exit_reason();
                 let mailbox = Arc::clone(driver.mailbox());
-                let driven: Task = match opener.runtime.tokio().filter(|_| apart.is_some()) {
+                let driven: Task = match opener.runtime.as_tokio().filter(|_| apart.is_some()) {
                     Some(workers) => {
                         let (apart, among) =
                             driver_migration::tasks(driver, &mailbox, &opener.runtime, workers.handle());

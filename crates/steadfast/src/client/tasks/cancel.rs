@@ -80,7 +80,7 @@ pub(crate) fn cancel_all(client: &Client, last: LastConnection) {
     }
     let until = runtime.now() + LEAVING;
     let clock = Arc::clone(&runtime);
-    runtime.spawn_beside_drivers(Box::pin(async move {
+    runtime.spawn_io(Box::pin(async move {
         // If it is not heard, the server is not to be helped.
         let _ = before(&*clock, Some(until), followed.wait_until_cancelled()).await;
         drop(last);

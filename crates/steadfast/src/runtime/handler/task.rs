@@ -218,7 +218,7 @@ where
     /// Has it polled to its end on the workers.
     fn spawn(self) {
         let runtime = Arc::clone(&self.execution.runtime);
-        match runtime.tokio() {
+        match runtime.as_tokio() {
             Some(tokio) => tokio.spawn_task(self),
             None => runtime.spawn(Box::pin(self)),
         }
@@ -406,7 +406,7 @@ fn poll_watched<F: Future + ?Sized>(
     future: Pin<&mut F>,
     cx: &mut Context<'_>,
 ) -> Result<Poll<F::Output>, Panic> {
-    let _watch = execution.runtime.tokio().map(crate::runtime::TokioRuntime::watch);
+    let _watch = execution.runtime.as_tokio().map(crate::runtime::TokioRuntime::watch);
     poll_quietly(future, cx)
 }
 

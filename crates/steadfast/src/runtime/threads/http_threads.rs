@@ -55,7 +55,7 @@ fn start() -> io::Result<Handle> {
 /// Has a task polled where no handler can hold it up: on this thread if it is a carrier, otherwise on that of the drivers. A
 /// simulator has one thread for everything; without ours, the workers have to do.
 pub(crate) fn spawn_apart(runtime: &dyn Runtime, task: impl Future<Output = ()> + Send + 'static) {
-    match runtime.tokio().and_then(|_| here_or_driver().ok()) {
+    match runtime.as_tokio().and_then(|_| here_or_driver().ok()) {
         Some(apart) => drop(apart.spawn(task)),
         None => runtime.spawn(Box::pin(task)),
     }

@@ -35,7 +35,7 @@ pub(crate) async fn on_workers<T: Send + 'static>(
 pub(crate) async fn watched<T>(runtime: &dyn Runtime, work: impl Future<Output = T> + Send) -> Option<T> {
     let mut work = Box::pin(work);
     let done = std::future::poll_fn(|cx| {
-        let _watch = runtime.tokio().map(TokioRuntime::watch);
+        let _watch = runtime.as_tokio().map(TokioRuntime::watch);
         match poll_quietly(work.as_mut(), cx) {
             Ok(poll) => poll.map(Some),
             Err(_) => Poll::Ready(None),

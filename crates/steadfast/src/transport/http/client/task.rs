@@ -34,7 +34,7 @@ impl RequestTask {
         otherwise: impl FnOnce() + Send + 'static,
     ) -> Self {
         let tether = Arc::new(TaskLink::default());
-        runtime.spawn_beside_drivers(Box::pin(RequestTaskFuture {
+        runtime.spawn_io(Box::pin(RequestTaskFuture {
             task: Some(Box::pin(task)),
             otherwise: Some(otherwise),
             tether: Arc::clone(&tether),

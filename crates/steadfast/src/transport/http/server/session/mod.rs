@@ -129,7 +129,7 @@ impl Session {
         shared: &Shared,
         runtime: Arc<dyn Runtime>,
         principal: Option<Principal>,
-    ) -> Result<Arc<Self>, getrandom::Error> {
+    ) -> std::io::Result<Arc<Self>> {
         let (mut random, mut mark) = ([0_u8; 16], [0_u8; 4]);
         runtime.fill_random(&mut random)?;
         runtime.fill_random(&mut mark)?;
