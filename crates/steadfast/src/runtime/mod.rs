@@ -44,18 +44,19 @@ pub(crate) use connection::exchange::Exchange;
 pub(crate) use connection::exchange::ExchangeGuard;
 pub(crate) use connection::mailbox::{DriverCommand, Mailbox};
 pub(crate) use connection::notifications::PendingNotifications;
-pub(crate) use handler::execution::{Execution, Shielded};
-pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
 #[cfg(feature = "http-client")]
-pub(crate) use handler::task::drop_quietly;
-pub(crate) use handler::task::{Job, launch, poll_quietly};
+pub(crate) use handler::catch_panic::drop_catching_panics;
+pub(crate) use handler::catch_panic::poll_catching_panics;
+pub(crate) use handler::execution::{Execution, ShieldFuture};
+pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
+pub(crate) use handler::launch::{Job, launch};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerLogRecord, RateLimitedLog};
 #[cfg(feature = "http")]
 pub(crate) use threads::http_threads::{for_workers_of as carriers_for, spawn_apart};
 pub(crate) use threads::io_thread::handle as io_handle;
 #[cfg(feature = "http-client")]
-pub(crate) use threads::workers::{on_workers, watched};
+pub(crate) use threads::workers::{on_workers, poll_as_handler};
 
 /// A boxed future without output, for a [`Runtime`] to poll to completion.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

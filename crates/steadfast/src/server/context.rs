@@ -15,7 +15,7 @@ use steadfast_proto::connection::{CancelReason, Progress};
 
 use super::Server;
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, Shielded};
+use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, ShieldFuture};
 
 /// The handle that a handler has on its request.
 ///
@@ -122,7 +122,7 @@ impl Context {
     /// Reports progress with or without a total and a message.
     pub fn report(&self, progress: Progress) {
         if let Some(execution) = &self.execution {
-            execution.report(progress);
+            execution.report_progress(progress);
         }
     }
 
@@ -140,7 +140,7 @@ impl Context {
 
     /// [`Context::log`] with the name of a logger.
     pub fn log_as(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
-        let Some(execution) = self.execution.as_ref().filter(|execution| execution.admit_log()) else { return };
+        let Some(execution) = self.execution.as_ref().filter(|execution| execution.reserve_log()) else { return };
         let data =
             serde_json::to_value(data).unwrap_or_else(|error| format!("a log message that is no JSON: {error}").into());
         let logger = logger.map(str::to_owned);
@@ -173,7 +173,7 @@ impl Context {
 
     /// Why nobody waits for the answer any more, if nobody does.
     pub fn cancel_reason(&self) -> Option<CancelReason> {
-        self.execution.as_ref().and_then(|execution| execution.stopping())
+        self.execution.as_ref().and_then(|execution| execution.stop_reason())
     }
 
     /// Completes when nobody waits for the answer any more, and says why.
@@ -183,8 +183,8 @@ impl Context {
     pub async fn cancelled(&self) -> CancelReason {
         std::future::poll_fn(|cx| {
             let Some(execution) = &self.execution else { return Poll::Pending };
-            execution.watch(cx.waker());
-            execution.stopping().map_or(Poll::Pending, Poll::Ready)
+            execution.wake_on_change(cx.waker());
+            execution.stop_reason().map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -210,14 +210,14 @@ impl Context {
     /// If `future` panics, or is given up at the drain deadline while somebody still waits for it.
     pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let Some(execution) = &self.execution else { return future.await };
-        let Some(pass) = execution.enter_shield() else { return future.await };
+        let Some(pass) = execution.start_shield() else { return future.await };
         let hand_over = Arc::new(Mutex::new(ShieldValue { value: None, gone: false, waker: None }));
         let giver = ShieldSender(Arc::clone(&hand_over));
         let shielded = async move {
             let value = future.await;
             giver.give(value);
         };
-        execution.runtime.spawn(Box::pin(Shielded::new(shielded, pass)));
+        execution.runtime.spawn(Box::pin(ShieldFuture::new(shielded, pass)));
         let taken = std::future::poll_fn(move |cx| {
             let mut hand_over = hand_over.lock().unwrap_or_else(PoisonError::into_inner);
             match hand_over.value.take() {

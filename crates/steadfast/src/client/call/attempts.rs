@@ -25,7 +25,7 @@ impl Attempts {
     /// Whether a call that was lost like this is made again. If so, that is one attempt.
     pub(crate) fn allow(&mut self, loss: CallLoss) -> bool {
         self.sent |= loss.sent;
-        let second_session = loss.of == LossKind::Session && std::mem::replace(&mut self.session_lost, true);
+        let second_session = loss.kind == LossKind::Session && std::mem::replace(&mut self.session_lost, true);
         let allowed = self.left > 0 && (self.harmless || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
         if allowed {
             self.left -= 1;
@@ -43,7 +43,7 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    const LINK: CallLoss = CallLoss { sent: false, of: LossKind::Connection };
+    const LINK: CallLoss = CallLoss { sent: false, kind: LossKind::Connection };
 
     #[test]
     fn what_was_not_sent_is_made_again_as_often_as_there_are_attempts() {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_session_is_opened_again_once() {
-        let lost = CallLoss { sent: false, of: LossKind::Session };
+        let lost = CallLoss { sent: false, kind: LossKind::Session };
         let mut attempts = Attempts::new(5, false);
         assert!(attempts.allow(lost) && !attempts.allow(lost));
     }

@@ -30,7 +30,7 @@ use crate::client::tasks::Tasks;
 use crate::client::tasks::cancel::takes_cancellations;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, complete, text_of};
-use crate::runtime::timeout::{before, unless};
+use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::runtime::{CallOptions, PendingCall, Runtime};
 
 /// One call, over all the requests that it takes.
@@ -155,7 +155,7 @@ impl<R: Request> CallFlow<R> {
             progress: self.token.clone().zip(self.settings.on_progress.take()),
             expects_late_answer: self.tasks.is_some() && takes_cancellations(&self.live.peer),
             // In 2025-11-25 what is to become a task is taken back as one.
-            keep_when_given_up: self.tasks == Some(Tasks::Experiment),
+            uncancellable: self.tasks == Some(Tasks::Experiment),
             ..CallOptions::default()
         };
         let request = PendingCall::new(&self.live.mailbox, R::METHOD, Some(params), options);
@@ -191,11 +191,11 @@ impl<R: Request> CallFlow<R> {
 
     /// Looks at how a request ended.
     pub(crate) fn read(&mut self, ending: CallEnd) -> Step<R> {
-        let loss = CallLoss::of(&ending);
+        let loss = CallLoss::from_end(&ending);
         if let Some(loss) = loss
             && self.attempts.allow(loss)
         {
-            let failed = LostConnection { live: Arc::clone(&self.live), at: self.asked, lost: loss.of };
+            let failed = LostConnection { live: Arc::clone(&self.live), at: self.asked, lost: loss.kind };
             return Step::On(Next::Retry(failed));
         }
         match text_of(ending, R::METHOD.name()) {
@@ -203,7 +203,7 @@ impl<R: Request> CallFlow<R> {
             Err(error) if !self.rounds.is_later() && self.lookup.helps(&self.client, R::METHOD, &error) => {
                 Step::On(Next::LookUp)
             }
-            Err(error) if loss.is_some_and(|loss| loss.of == LossKind::Connection) => {
+            Err(error) if loss.is_some_and(|loss| loss.kind == LossKind::Connection) => {
                 Step::On(Next::AwaitExitReason(error))
             }
             Err(error) => Step::Over(Err(self.with_what_is_known(error))),
@@ -323,9 +323,9 @@ struct WaitLimits {
 impl WaitLimits {
     /// What the work comes to, unless the call is ended before: then with an error that says this.
     async fn during<T>(&self, known: Outcome, work: impl Future<Output = T>) -> Result<T, Error> {
-        let bounded = before(&*self.runtime, self.end.filter(|_| !mutant!(ForgetTotal)), work);
-        let open = unless(self.connection.wait_until_closing(), bounded);
-        match unless(self.canceller.cancelled(), open).await {
+        let bounded = timeout_at(&*self.runtime, self.end.filter(|_| !mutant!(ForgetTotal)), work);
+        let open = unless_stopped(self.connection.wait_until_closing(), bounded);
+        match unless_stopped(self.canceller.cancelled(), open).await {
             Some(Some(Some(done))) => Ok(done),
             Some(Some(None)) => Err(Error::timed_out(known).saying("the total time of the call was up")),
             Some(None) => Err(Error::closed(known).saying("this client was closed")),

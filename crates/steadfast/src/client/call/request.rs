@@ -51,7 +51,7 @@ impl<R: Request> Future for InFlightRequest<R> {
         std::task::ready!(self.request.poll_ended(cx));
         // Nobody finds the answer where it was from here on: whoever closes the client waits until this is dropped.
         self.reading = self.tasks.as_ref().and_then(|(_, entry)| entry.leave());
-        self.request.take_ending()
+        self.request.take_end()
     }
 }
 

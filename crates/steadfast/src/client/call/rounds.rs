@@ -11,7 +11,7 @@ use steadfast_model::{InputRequiredResult, InputResponses, JsonObject, Revision}
 use crate::client::Client;
 use crate::client::handlers::questions::Questions;
 use crate::error::Error;
-use crate::runtime::timeout::{doubled, sleep};
+use crate::runtime::timeout::{exponential_backoff, sleep};
 
 /// A server that asks more often than this goes on for ever.
 const MOST: u32 = 100;
@@ -48,7 +48,7 @@ impl Rounds {
         }
         let questions = Questions::put(&client.inner.connection.opener.handlers, requests)?;
         if questions.is_empty() {
-            let pause = doubled(PAUSE, self.put_off, LONGEST_PAUSE);
+            let pause = exponential_backoff(PAUSE, self.put_off, LONGEST_PAUSE);
             self.put_off += 1;
             sleep(&**client.inner.runtime(), pause).await;
         }

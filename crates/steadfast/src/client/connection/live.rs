@@ -15,7 +15,7 @@ use crate::client::cache::ClientCache;
 use crate::client::handlers::ClientService;
 use crate::client::notifications::changes::ChangeListeners;
 use crate::runtime::threads::driver_migration;
-use crate::runtime::timeout::before;
+use crate::runtime::timeout::timeout_at;
 use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, Task};
 #[cfg(feature = "http-client")]
 use crate::transport::http::client::HttpDriver;
@@ -94,7 +94,7 @@ impl DrivenConnection {
             #[cfg(feature = "http-client")]
             OpenTransport::Http(target) => {
                 let mut driver = HttpDriver::new(*target, cache, |_| serving, hello, limits, runtime)?;
-                let (_, exit_reason) = watch::channel(ExitReason::Written(None));
+                let (_, exit_reason) = watch::channel(ExitReason::Known(None));
                 let (mailbox, refuses_calls, audible) =
                     (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
                 (mailbox, refuses_calls, audible, exit_reason, Box::pin(drive(driver, close)))
@@ -127,11 +127,11 @@ impl DrivenConnection {
     /// How the server ended, if that is known, or will be before long.
     pub(crate) async fn exit_reason(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
         let mut exit_reason = self.exit_reason.clone();
-        let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, ExitReason::Written(_)));
+        let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, ExitReason::Known(_)));
         // An error means that nobody is left to write one.
-        match before(runtime, Some(runtime.now() + MOURNING), written).await?.ok()?.clone() {
-            ExitReason::Written(exit_reason) => exit_reason,
-            ExitReason::Unwritten => None,
+        match timeout_at(runtime, Some(runtime.now() + MOURNING), written).await?.ok()?.clone() {
+            ExitReason::Known(exit_reason) => exit_reason,
+            ExitReason::Pending => None,
         }
     }
 

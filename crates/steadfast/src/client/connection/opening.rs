@@ -25,7 +25,7 @@ use crate::client::tasks::registry::TaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::call_result::result_of;
 use crate::runtime::connection::heartbeat;
-use crate::runtime::timeout::{before, unless};
+use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::runtime::{CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, io_handle};
 
 /// Which revisions a client tries.
@@ -82,7 +82,7 @@ impl Opener {
         let apart = self.apart.then(io_handle).transpose().map_err(unsent)?;
         let mut known = known;
         loop {
-            let carrier = before(&*self.runtime, Some(deadline), self.connector.open()).await;
+            let carrier = timeout_at(&*self.runtime, Some(deadline), self.connector.open()).await;
             let carrier = carrier.ok_or_else(|| Error::not_opened_within(self.timeout))?.map_err(unsent)?;
             let driven = DrivenConnection::begin(self, carrier, apart).map_err(unsent)?;
             begun(driven.closed());
@@ -231,7 +231,7 @@ impl Opener {
 
     fn options(&self, deadline: Moment) -> CallOptions {
         let left = deadline.since(self.runtime.now());
-        CallOptions { timeout: Some(left), keep_when_given_up: true, ..CallOptions::default() }
+        CallOptions { timeout: Some(left), uncancellable: true, ..CallOptions::default() }
     }
 
     /// What is asked first may not be answered: a server of the older revisions does not know `server/discover`. Half of the
@@ -281,8 +281,8 @@ fn says_no(error: &Error) -> bool {
 
 /// Ends a connection whose server does not answer pings any more.
 async fn keep_alive(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration, closed: watch::Receiver<bool>) {
-    let lost = heartbeat::lost(Arc::clone(&mailbox), runtime, every);
-    if unless(wait_until_closed(closed), lost).await.is_some() {
+    let lost = heartbeat::ping_timeout(Arc::clone(&mailbox), runtime, every);
+    if unless_stopped(wait_until_closed(closed), lost).await.is_some() {
         // If it is closed already, so much the better.
         let _ = mailbox.post(DriverCommand::ShutDown { at_once: true });
     }

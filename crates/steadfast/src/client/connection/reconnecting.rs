@@ -259,7 +259,7 @@ impl ReconnectAttempt {
         let deadline = opener.deadline();
         if self.failed.lost == LossKind::Call && opener.connector.is_http() {
             let ending = opener.probe(failed, deadline).await;
-            let gone = CallLoss::of(&ending).is_some_and(|loss| loss.of != LossKind::Call);
+            let gone = CallLoss::from_end(&ending).is_some_and(|loss| loss.kind != LossKind::Call);
             match text_of(ending, "ping") {
                 _ if gone => {}
                 // Whatever it says, it is there.

@@ -123,15 +123,15 @@ impl Service for ClientService {
         DispatchResult::Running(execution)
     }
 
-    fn notified(&mut self, method: Method, params: OwnedParams) {
+    fn on_notification(&mut self, method: Method, params: OwnedParams) {
         self.told.tell(method, &params);
     }
 
-    fn answered_late(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
+    fn on_late_result(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
         cancel::cancel_late(result, peer, &self.decoration, mailbox, runtime, &self.followed);
     }
 
-    fn overheard(&mut self, method: Method, params: &OwnedParams) {
+    fn observe_notification(&mut self, method: Method, params: &OwnedParams) {
         self.cache.overhear(method, params);
     }
 }

@@ -8,7 +8,7 @@ use steadfast_model::{InputRequest, InputRequests, InputResponses, JsonObject, M
 
 use super::{AnswerFuture, EncodedResult, Handlers};
 use crate::error::Error;
-use crate::runtime::poll_quietly;
+use crate::runtime::poll_catching_panics;
 
 /// So many are answered at once: each has a handler running, and perhaps a user who looks at it.
 const MOST: usize = 64;
@@ -52,7 +52,7 @@ impl Future for Questions {
         let mut waiting = false;
         for question in &mut self.0 {
             let Answer::Awaited(answer) = &mut question.answer else { continue };
-            let written = match poll_quietly(answer.as_mut(), cx) {
+            let written = match poll_catching_panics(answer.as_mut(), cx) {
                 Ok(Poll::Pending) => {
                     waiting = true;
                     continue;

@@ -15,7 +15,7 @@ use super::registry::{PendingCancellation, TaskRegistry};
 use super::{Tasks, are_fetched};
 use crate::client::Client;
 use crate::client::connection::reconnecting::LastConnection;
-use crate::runtime::timeout::before;
+use crate::runtime::timeout::timeout_at;
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
 /// How long the server may take to hear of it.
@@ -82,7 +82,7 @@ pub(crate) fn cancel_all(client: &Client, last: LastConnection) {
     let clock = Arc::clone(&runtime);
     runtime.spawn_io(Box::pin(async move {
         // If it is not heard, the server is not to be helped.
-        let _ = before(&*clock, Some(until), followed.wait_until_cancelled()).await;
+        let _ = timeout_at(&*clock, Some(until), followed.wait_until_cancelled()).await;
         drop(last);
     }));
 }
@@ -130,7 +130,7 @@ fn in_turn<F: Future<Output: Send> + Send + 'static>(
             drop(cancel.await);
             drop(turn);
         };
-        let _ = before(&*clock, Some(until), heard).await;
+        let _ = timeout_at(&*clock, Some(until), heard).await;
         drop(cancelling);
     }));
 }

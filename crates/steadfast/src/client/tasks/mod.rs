@@ -23,7 +23,7 @@ use super::call::rounds::with_members;
 use super::connection::live::{wait_until_calls_are_refused, wait_until_closed};
 use super::handlers::questions::Questions;
 use crate::error::{Error, Outcome};
-use crate::runtime::timeout::{sleep, unless};
+use crate::runtime::timeout::{sleep, unless_stopped};
 use registry::TaskEntry;
 
 /// How long to wait before asking, if the server does not say, and whatever it says.
@@ -215,7 +215,7 @@ impl TaskFollower {
             }
             wait_until_calls_are_refused(refuses_calls).await;
         };
-        unless(lost, sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end()))).await;
+        unless_stopped(lost, sleep(&**self.client.inner.runtime(), pace.clamp(*PACES.start(), *PACES.end()))).await;
     }
 }
 

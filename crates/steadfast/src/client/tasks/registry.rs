@@ -38,7 +38,9 @@ impl RegisteredWork {
     /// The name of the task that it is known to be.
     fn task(&self) -> Option<String> {
         match self {
-            Self::Asking(slot, tasks) => slot.look(|answer| tasks.begun_by(answer)).flatten().map(|task| task.task_id),
+            Self::Asking(slot, tasks) => {
+                slot.peek_result(|answer| tasks.begun_by(answer)).flatten().map(|task| task.task_id)
+            }
             Self::Task(name) => Some(name.clone()),
         }
     }

@@ -182,7 +182,7 @@ impl Serving {
         let beating = Arc::clone(&runtime);
         let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), hello, self.limits, runtime);
         let mailbox = Arc::clone(driver.mailbox());
-        let lost = self.ping_every.map(|every| heartbeat::lost(Arc::clone(&mailbox), beating, every));
+        let lost = self.ping_every.map(|every| heartbeat::ping_timeout(Arc::clone(&mailbox), beating, every));
         let ends = [
             self.shutdown.map(|shutdown| (shutdown, DriverCommand::ShutDown { at_once: false })),
             lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),

@@ -141,7 +141,7 @@ fn listen_to_tasks(
     execution: Arc<Execution>,
 ) -> DispatchResult {
     let mailbox = &execution.mailbox;
-    let notices = PendingNotifications::held(mailbox, execution.key);
+    let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
     let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.shown, &decoration);
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));

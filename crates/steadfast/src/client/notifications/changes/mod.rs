@@ -25,7 +25,7 @@ use crate::client::connection::reconnect::FailureStreak;
 use crate::client::connection::reconnecting::LostConnection;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, result_of};
-use crate::runtime::timeout::{sleep_until, unless};
+use crate::runtime::timeout::{sleep_until, unless_stopped};
 use crate::runtime::{CallOptions, PendingCall};
 use listeners::{Failure, Listener};
 use subscribe::hear;
@@ -197,11 +197,11 @@ impl Changes {
             return None;
         }
         // A link that is lost has the line wait; one that lives is not to be asked again and again.
-        let when = if loss.of == LossKind::Call { self.streak.next(connection.policy(), &*runtime) } else { now };
-        let failed = LostConnection { live: Arc::clone(&self.live), at: self.since, lost: loss.of };
+        let when = if loss.kind == LossKind::Call { self.streak.next(connection.policy(), &*runtime) } else { now };
+        let failed = LostConnection { live: Arc::clone(&self.live), at: self.since, lost: loss.kind };
         Some(Source::Returning(Box::pin(async move {
             // A line that is closed says so at once.
-            unless(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
+            unless_stopped(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
             connection.another(failed).await
         })))
     }
@@ -210,7 +210,7 @@ impl Changes {
 impl Source {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ChangeEvent> {
         Poll::Ready(match self {
-            Self::Call(call) => match std::task::ready!(call.poll_notice(cx)) {
+            Self::Call(call) => match std::task::ready!(call.poll_notification(cx)) {
                 Ok((method, params)) => match Change::read(method, &params) {
                     Some(change) => ChangeEvent::Change(change),
                     // Nothing that comes behind it would be told.
@@ -221,7 +221,7 @@ impl Source {
                     None => ChangeEvent::Nothing,
                 },
                 Err(ending) => {
-                    let loss = CallLoss::of(&ending);
+                    let loss = CallLoss::from_end(&ending);
                     ChangeEvent::Ended(result_of::<request::Listen>(ending).err(), loss)
                 }
             },
@@ -230,7 +230,7 @@ impl Source {
                 Some(Err(Failure { error, loss })) => ChangeEvent::Ended(Some(error), loss),
                 None => ChangeEvent::Ended(
                     Some(Error::closed(Outcome::Unknown)),
-                    Some(CallLoss { sent: true, of: LossKind::Connection }),
+                    Some(CallLoss { sent: true, kind: LossKind::Connection }),
                 ),
             },
             Self::Returning(returning) => match std::task::ready!(returning.as_mut().poll(cx)) {

@@ -14,7 +14,7 @@ use crate::client::connection::live::{LiveConnection, wait_until_audible};
 use crate::client::{Client, Inner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, result_of};
-use crate::runtime::timeout::{before, unless};
+use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
 /// How long the server may take for each.
@@ -91,8 +91,8 @@ impl ResourceSubscriptions {
     async fn make(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), Failure>> {
         // What the server tells before its stream is open may be lost. Some say nothing of it before there is something to tell.
         let opening =
-            before(&*self.runtime, Some(self.runtime.now() + OPENING), wait_until_audible(self.audible.clone()));
-        unless(self.gone.wait(), opening).await?;
+            timeout_at(&*self.runtime, Some(self.runtime.now() + OPENING), wait_until_audible(self.audible.clone()));
+        unless_stopped(self.gone.wait(), opening).await?;
         for uri in &filter.resource_subscriptions {
             if let Err(failure) = self.subscribe(uri).await? {
                 return Some(Err(failure));
@@ -104,17 +104,17 @@ impl ResourceSubscriptions {
     /// `None` if nobody listens any more. What is under way then is waited for, for a while: it is not to arrive behind what takes it
     /// back.
     async fn subscribe(&mut self, uri: &str) -> Option<Result<(), Failure>> {
-        let mut turn = unless(self.gone.wait(), self.told.subscribed.turn(uri)).await?;
+        let mut turn = unless_stopped(self.gone.wait(), self.told.subscribed.turn(uri)).await?;
         let mut call = match self.ask::<request::Subscribe>(uri, SUBSCRIBING) {
             Ok(call) => call,
             Err(error) => return Some(Err(Failure { error, loss: None })),
         };
         let told_before = std::mem::replace(&mut *turn, true);
-        let Some(ending) = unless(self.gone.wait(), &mut call).await else {
-            let _ = before(&*self.runtime, Some(self.runtime.now() + TAKING_BACK), call).await;
+        let Some(ending) = unless_stopped(self.gone.wait(), &mut call).await else {
+            let _ = timeout_at(&*self.runtime, Some(self.runtime.now() + TAKING_BACK), call).await;
             return None;
         };
-        let loss = CallLoss::of(&ending);
+        let loss = CallLoss::from_end(&ending);
         Some(result_of::<request::Subscribe>(ending).map(drop).map_err(|error| {
             // What was lost on the way back is there all the same.
             if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) || mutant!(ForgetLostSubscriptions) {
