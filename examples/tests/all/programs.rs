@@ -90,7 +90,7 @@ fn arguments() {
 #[test]
 fn cancellation() {
     let output = output_of(env!("CARGO_BIN_EXE_cancellation"), "");
-    let castle = "the castle: tools/call was not answered in time, outcome Unknown";
+    let castle = "the castle: request timed out before tools/call had a response, outcome Unknown";
     assert_says(
         &output,
         &["progress 1.00: brick 3", "a house of 3 bricks", castle, "cleanup: ", "cancelled by the peer"],

@@ -1,40 +1,41 @@
-//! What was told, and nobody has looked at yet: queues that drop the oldest when their reader does not keep up.
+//! Queues that drop their oldest items when their reader does not keep up.
 //!
-//! Whoever tells never waits, and a reader that sleeps costs no more than its bounds. The newest stays whatever its size.
+//! The writer never waits, and a reader that does not read costs no more memory than the limits of its queue. The newest item
+//! stays, whatever its size.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// The queue alone.
+/// A queue with limits, without wakers.
 pub(crate) struct BoundedQueue<T> {
-    /// Each with the bytes that it counts for.
+    /// Each item with its size in bytes.
     items: VecDeque<(T, usize)>,
     bytes: usize,
-    most: usize,
-    most_bytes: usize,
+    max_items: usize,
+    max_bytes: usize,
 }
 
 impl<T> BoundedQueue<T> {
-    /// For so many items, and items of so many bytes.
-    pub(crate) const fn new(most: usize, most_bytes: usize) -> Self {
-        Self { items: VecDeque::new(), bytes: 0, most, most_bytes }
+    /// A queue of at most `max_items` items with at most `max_bytes` bytes in total.
+    pub(crate) const fn new(max_items: usize, max_bytes: usize) -> Self {
+        Self { items: VecDeque::new(), bytes: 0, max_items, max_bytes }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Adds an item. Whatever is too much then goes, the oldest first.
+    /// Adds an item of that size, and drops the oldest items until the queue is within its limits.
     pub(crate) fn push(&mut self, item: T, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.items.push_back((item, bytes));
-        while self.items.len() > 1 && (self.items.len() > self.most || self.bytes > self.most_bytes) {
+        while self.items.len() > 1 && (self.items.len() > self.max_items || self.bytes > self.max_bytes) {
             self.pop();
         }
     }
 
-    /// The oldest item.
+    /// Takes the oldest item.
     pub(crate) fn pop(&mut self) -> Option<T> {
         let (item, bytes) = self.items.pop_front()?;
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -42,42 +43,42 @@ impl<T> BoundedQueue<T> {
     }
 }
 
-/// A queue with a reader who waits for it, and with an end.
+/// A [`BoundedQueue`] that wakes its reader and can be closed.
 pub(crate) struct Backlog<T> {
     state: Mutex<State<T>>,
 }
 
 struct State<T> {
-    unseen: BoundedQueue<T>,
+    queue: BoundedQueue<T>,
     closed: bool,
     reader: Option<Waker>,
 }
 
 impl<T> Backlog<T> {
-    /// For so many items, and items of so many bytes.
-    pub(crate) const fn new(most: usize, most_bytes: usize) -> Self {
-        let unseen = BoundedQueue::new(most, most_bytes);
-        Self { state: Mutex::new(State { unseen, closed: false, reader: None }) }
+    /// A queue of at most `max_items` items with at most `max_bytes` bytes in total.
+    pub(crate) const fn new(max_items: usize, max_bytes: usize) -> Self {
+        let queue = BoundedQueue::new(max_items, max_bytes);
+        Self { state: Mutex::new(State { queue, closed: false, reader: None }) }
     }
 
-    /// Adds an item, unless it is closed.
+    /// Adds an item of that size, unless the queue is closed.
     pub(crate) fn push(&self, item: T, bytes: usize) {
-        self.change(|state| {
+        self.update(|state| {
             if !state.closed {
-                state.unseen.push(item, bytes);
+                state.queue.push(item, bytes);
             }
         });
     }
 
-    /// There will be nothing more. What is in it can still be read.
+    /// Closes the queue. Items that are in it can still be read.
     pub(crate) fn close(&self) {
-        self.change(|state| state.closed = true);
+        self.update(|state| state.closed = true);
     }
 
-    /// The oldest item; `None` at the end.
+    /// Takes the oldest item; `None` when the queue is closed and empty.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.lock();
-        if let Some(item) = state.unseen.pop() {
+        if let Some(item) = state.queue.pop() {
             return Poll::Ready(Some(item));
         }
         if state.closed {
@@ -87,7 +88,8 @@ impl<T> Backlog<T> {
         Poll::Pending
     }
 
-    fn change(&self, change: impl FnOnce(&mut State<T>)) {
+    /// Changes the state and wakes the reader.
+    fn update(&self, change: impl FnOnce(&mut State<T>)) {
         let mut state = self.lock();
         change(&mut state);
         let reader = state.reader.take();
@@ -104,32 +106,32 @@ impl<T> Backlog<T> {
 mod tests {
     use super::*;
 
-    fn rest<T>(mut unseen: BoundedQueue<T>) -> Vec<T> {
-        std::iter::from_fn(|| unseen.pop()).collect()
+    fn drain<T>(mut queue: BoundedQueue<T>) -> Vec<T> {
+        std::iter::from_fn(|| queue.pop()).collect()
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
-        let mut unseen = BoundedQueue::new(2, usize::MAX);
-        (1..=4).for_each(|item| unseen.push(item, 0));
-        assert_eq!(rest(unseen), [3, 4]);
+    fn the_oldest_items_are_dropped_when_there_are_too_many() {
+        let mut queue = BoundedQueue::new(2, usize::MAX);
+        (1..=4).for_each(|item| queue.push(item, 0));
+        assert_eq!(drain(queue), [3, 4]);
     }
 
     #[test]
-    fn the_oldest_go_when_they_are_too_large_and_the_newest_stays_whatever_its_size() {
-        let mut unseen = BoundedQueue::new(100, 10);
-        unseen.push("small", 4);
-        unseen.push("other", 4);
-        unseen.push("large", 7);
-        assert_eq!(rest(unseen), ["large"]);
-        let mut unseen = BoundedQueue::new(100, 10);
-        unseen.push("small", 4);
-        unseen.push("huge", 100);
-        assert_eq!(rest(unseen), ["huge"]);
+    fn the_oldest_items_are_dropped_when_they_are_too_large_and_the_newest_stays_whatever_its_size() {
+        let mut queue = BoundedQueue::new(100, 10);
+        queue.push("small", 4);
+        queue.push("other", 4);
+        queue.push("large", 7);
+        assert_eq!(drain(queue), ["large"]);
+        let mut queue = BoundedQueue::new(100, 10);
+        queue.push("small", 4);
+        queue.push("huge", 100);
+        assert_eq!(drain(queue), ["huge"]);
     }
 
     #[test]
-    fn what_was_told_before_the_end_is_read_and_nothing_after_it() {
+    fn items_from_before_the_close_are_read_and_none_from_after_it() {
         let backlog = Backlog::new(10, 10);
         let mut cx = Context::from_waker(Waker::noop());
         assert_eq!(backlog.poll(&mut cx), Poll::Pending);

@@ -1,4 +1,4 @@
-//! A runtime for tests in which no time passes: it is always the same moment there, and chance is always the same.
+//! A runtime for tests in which time stands still and every random byte is the same.
 
 use std::task::{Context, Poll};
 
@@ -8,7 +8,7 @@ use super::{Runtime, Task, Timer};
 
 pub(crate) struct FrozenRuntime {
     pub(crate) now: Moment,
-    pub(crate) chance: u8,
+    pub(crate) random_byte: u8,
 }
 
 impl Runtime for FrozenRuntime {
@@ -24,13 +24,13 @@ impl Runtime for FrozenRuntime {
 
     fn spawn_thread(&self, _job: Box<dyn FnOnce() + Send>) {}
 
-    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
-        bytes.fill(self.chance);
+    fn fill_random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
+        bytes.fill(self.random_byte);
         Ok(())
     }
 }
 
-/// No moment comes.
+/// Never fires.
 struct FrozenTimer;
 
 impl Timer for FrozenTimer {

@@ -1,7 +1,7 @@
-//! Log lines that a peer can provoke: few, and never in the driver's way.
+//! Log records that a peer can cause: limited in number, and written without blocking the driver.
 //!
-//! A subscriber may write to a standard error that nobody reads, and then block. So these lines are handed to a thread, and
-//! dropped if it does not keep up; and a connection says only so much a second.
+//! A log subscriber may write to a pipe that is full, and then block. So these records go to a thread of their own, and are
+//! dropped if it does not keep up. Each connection may log only so many of them in a second.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -15,112 +15,121 @@ use steadfast_proto::connection::ProtocolWarning;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-/// Lines of one connection in one second.
-const LINES: u32 = 20;
+/// How many records one connection may log in one second.
+const MAX_RECORDS_PER_SECOND: u32 = 20;
 
-/// What one connection has said lately.
+/// The log of one connection, with its rate limit.
 #[derive(Default)]
 pub(crate) struct RateLimitedLog {
+    /// The start of the current second.
     second: Moment,
-    lines: u32,
+    /// Records in the current second.
+    records: u32,
+    /// Records dropped since the last one that was written.
     dropped: u64,
 }
 
-/// What there is to say.
+/// A log record that a peer can cause.
 pub(crate) enum PeerLogRecord {
-    /// The core found a message odd.
-    Odd(ProtocolWarning),
-    /// Something went wrong with what carries messages.
+    /// The core reports a message that does not follow the protocol, or comes too late.
+    Protocol(ProtocolWarning),
+    /// The transport failed.
     #[cfg(feature = "http-client")]
-    Carrying {
+    Transport {
         level: Level,
         what: &'static str,
-        /// In somebody's words, which may be the peer's: the beginning of them.
+        /// The beginning of the reason, which may be text of the peer.
         why: String,
     },
 }
 
-struct LogLine {
+struct QueuedRecord {
     record: PeerLogRecord,
     dropped: u64,
 }
 
 impl RateLimitedLog {
-    pub(crate) fn note(&mut self, now: Moment, record: PeerLogRecord) {
+    /// Queues a record for the log thread, or drops it.
+    pub(crate) fn write(&mut self, now: Moment, record: PeerLogRecord) {
         if record.level() > LevelFilter::current() {
             return;
         }
         if now.since(self.second) >= Duration::from_secs(1) {
-            (self.second, self.lines) = (now, 0);
+            (self.second, self.records) = (now, 0);
         }
-        let line = LogLine { record, dropped: self.dropped };
-        if self.lines >= LINES || sender().is_none_or(|sender| sender.try_send(line).is_err()) {
+        let queued = QueuedRecord { record, dropped: self.dropped };
+        if self.records >= MAX_RECORDS_PER_SECOND || sender().is_none_or(|sender| sender.try_send(queued).is_err()) {
             self.dropped += 1;
             return;
         }
-        self.lines += 1;
+        self.records += 1;
         self.dropped = 0;
     }
 }
 
 impl PeerLogRecord {
     #[cfg(feature = "http-client")]
-    pub(crate) fn carrying(level: Level, what: &'static str, why: &str) -> Self {
-        Self::Carrying { level, what, why: excerpt(why).into_owned() }
+    pub(crate) fn transport(level: Level, what: &'static str, why: &str) -> Self {
+        Self::Transport { level, what, why: excerpt(why).into_owned() }
     }
 
-    /// The most important of what is said of it.
+    /// The highest level that a record of this kind may have.
     fn level(&self) -> Level {
         match self {
-            Self::Odd(_) => Level::WARN,
+            Self::Protocol(_) => Level::WARN,
             #[cfg(feature = "http-client")]
-            Self::Carrying { level, .. } => *level,
+            Self::Transport { level, .. } => *level,
         }
     }
 }
 
-fn sender() -> Option<&'static SyncSender<LogLine>> {
-    static SENDER: OnceLock<Option<SyncSender<LogLine>>> = OnceLock::new();
+/// The queue of the log thread, which is started by the first call.
+fn sender() -> Option<&'static SyncSender<QueuedRecord>> {
+    static SENDER: OnceLock<Option<SyncSender<QueuedRecord>>> = OnceLock::new();
     let start = || {
-        let (sender, lines) = sync_channel::<LogLine>(256);
+        let (sender, records) = sync_channel::<QueuedRecord>(256);
         let thread = std::thread::Builder::new().name("steadfast-log".to_owned());
-        thread.spawn(move || lines.into_iter().for_each(|line| write(&line))).ok()?;
+        thread.spawn(move || records.into_iter().for_each(|queued| emit(&queued))).ok()?;
         Some(sender)
     };
     SENDER.get_or_init(start).as_ref()
 }
 
-fn write(line: &LogLine) {
-    let dropped = line.dropped;
+fn emit(queued: &QueuedRecord) {
+    let dropped = queued.dropped;
     if dropped > 0 {
-        tracing::warn!(dropped, "lines about what a peer did were left out");
+        tracing::warn!(dropped, "log rate limit reached: records about a peer were dropped");
     }
-    match &line.record {
-        PeerLogRecord::Odd(warning) => write_odd(warning),
+    match &queued.record {
+        PeerLogRecord::Protocol(warning) => emit_protocol_warning(warning),
         #[cfg(feature = "http-client")]
-        PeerLogRecord::Carrying { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
+        PeerLogRecord::Transport { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
         #[cfg(feature = "http-client")]
-        PeerLogRecord::Carrying { level: Level::WARN, what, why } => tracing::warn!(why, "{what}"),
+        PeerLogRecord::Transport { level: Level::WARN, what, why } => tracing::warn!(why, "{what}"),
         #[cfg(feature = "http-client")]
-        PeerLogRecord::Carrying { what, why, .. } => tracing::debug!(why, "{what}"),
+        PeerLogRecord::Transport { what, why, .. } => tracing::debug!(why, "{what}"),
     }
 }
 
-fn write_odd(oddity: &ProtocolWarning) {
+fn emit_protocol_warning(warning: &ProtocolWarning) {
     let text = |id: &Option<RequestId>| id.as_ref().map_or_else(|| "unknown".to_owned(), RequestId::to_string);
-    match oddity {
-        ProtocolWarning::Refused { id, why } => tracing::warn!(request = %text(id), "refused a message: {why}"),
-        ProtocolWarning::Cancelled { id, reason } => tracing::debug!(request = %id, reason, "cancelled by the peer"),
+    match warning {
+        ProtocolWarning::Refused { id, why } => tracing::warn!(request = %text(id), "message rejected: {why}"),
+        ProtocolWarning::Cancelled { id, reason } => {
+            tracing::debug!(request = %id, reason, "request cancelled by the peer");
+        }
         ProtocolWarning::LateCancel(id) => {
-            tracing::debug!(request = %id, "a cancellation of a request that is not open")
+            tracing::debug!(request = %id, "cancellation of a request that is not in flight");
         }
-        ProtocolWarning::MalformedCancel => tracing::warn!("a cancellation that names no request"),
-        ProtocolWarning::LateAnswer(key) => tracing::debug!(%key, "a handler answered a request that had ended"),
-        ProtocolWarning::UnknownResponse(id) => tracing::warn!(call = %text(id), "an answer to nothing that waits"),
+        ProtocolWarning::MalformedCancel => tracing::warn!("cancellation without a request id"),
+        ProtocolWarning::LateAnswer(key) => {
+            tracing::debug!(%key, "response dropped: its request has already ended");
+        }
+        ProtocolWarning::UnknownResponse(id) => tracing::warn!(call = %text(id), "response with an unknown id"),
         ProtocolWarning::UnknownNotification(method) => {
-            tracing::debug!(method, "a notification that this revision does not have");
+            tracing::debug!(method, "notification that this revision does not have");
         }
-        _ => tracing::debug!(?oddity, "something odd"),
+        _ => tracing::debug!(?warning, "protocol warning"),
     }
 }
 
@@ -135,17 +144,17 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is said.
+    /// Records the fields of all events.
     #[derive(Clone, Default)]
-    struct Heard(Arc<Mutex<String>>);
+    struct Recorder(Arc<Mutex<String>>);
 
-    impl Visit for Heard {
+    impl Visit for Recorder {
         fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
             write!(self.0.lock().unwrap(), "{field}={value:?} ").unwrap();
         }
     }
 
-    impl Subscriber for Heard {
+    impl Subscriber for Recorder {
         fn enabled(&self, _: &Metadata<'_>) -> bool {
             true
         }
@@ -162,11 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_a_cancellation_is_written_with_its_request() {
-        let heard = Heard::default();
-        let oddity = ProtocolWarning::Cancelled { id: RequestId::from(7), reason: "no longer needed".to_owned() };
-        tracing::subscriber::with_default(heard.clone(), || write_odd(&oddity));
-        let text = heard.0.lock().unwrap();
+    fn the_reason_of_a_cancellation_is_logged_with_its_request() {
+        let recorder = Recorder::default();
+        let warning = ProtocolWarning::Cancelled { id: RequestId::from(7), reason: "no longer needed".to_owned() };
+        tracing::subscriber::with_default(recorder.clone(), || emit_protocol_warning(&warning));
+        let text = recorder.0.lock().unwrap();
         assert!(text.contains("request=7") && text.contains("no longer needed"), "{text}");
     }
 }

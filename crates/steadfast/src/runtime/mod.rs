@@ -1,18 +1,19 @@
-//! The shell around the core: one driver a connection, handlers behind a fence, one ordered way out.
+//! The I/O around the protocol core: one driver for each connection, one task for each handler.
 //!
 //! ```text
-//!   transport --bytes--> driver --events--> fences (one a request) --> the user's handlers
+//!   transport --bytes--> driver --events--> handler tasks (one for each request) --> the user's handlers
 //!        ^                 |  ^                |
-//!        +-----bytes-------+  +---- mailbox ---+   answers, progress, logs, calls
+//!        +-----bytes-------+  +---- mailbox ---+   responses, progress, log messages, calls
 //! ```
 //!
-//! The driver owns an engine, and that the [`Connection`](steadfast_proto::connection::Connection), and is the only one that
-//! touches them. It runs on a thread that never runs a handler, so that no handler, whatever it blocks, keeps cancellations, deadlines or the
-//! end of input from being seen; that of a client that is called in quick succession is with the workers meanwhile, and is
-//! taken back as soon as they leave it alone. Everything else talks to it through its mailbox, which never waits and never awaits.
+//! The driver owns an engine, the engine owns the [`Connection`](steadfast_proto::connection::Connection), and nothing else
+//! touches either of them. The driver runs on a thread that never runs a handler: a handler that blocks its thread cannot delay
+//! cancellations, deadlines or the end of input. (While a client is called in quick succession its driver runs on the workers
+//! instead; the I/O thread takes it back as soon as the workers stop polling it.) All other code sends commands to the driver
+//! through its mailbox. Posting a command never blocks and never awaits.
 //!
-//! What the shell needs from its surroundings is the small [`Runtime`] trait: tokio in earnest, the simulator's executor in
-//! tests.
+//! All that this module needs from its environment is the small [`Runtime`] trait: tokio in programs, the simulator's executor
+//! in tests.
 
 mod bounded_queue;
 pub(crate) mod connection;
@@ -24,6 +25,8 @@ pub(crate) mod threads;
 pub(crate) mod timeout;
 mod tokio;
 
+use std::any::Any;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -41,66 +44,77 @@ pub(crate) use connection::exchange::Exchange;
 pub(crate) use connection::exchange::ExchangeGuard;
 pub(crate) use connection::mailbox::{DriverCommand, Mailbox};
 pub(crate) use connection::notifications::PendingNotifications;
-pub(crate) use handler::execution::{Execution, Shielded};
-pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
-pub(crate) use handler::prepared::{PreparedHandler, Route, Start};
 #[cfg(feature = "http-client")]
-pub(crate) use handler::task::drop_quietly;
-pub(crate) use handler::task::{Job, poll_quietly};
+pub(crate) use handler::catch_panic::drop_catching_panics;
+pub(crate) use handler::catch_panic::poll_catching_panics;
+pub(crate) use handler::execution::{Execution, ShieldFuture};
+pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
+pub(crate) use handler::launch::Job;
+pub(crate) use handler::prepared::{PreparedHandler, Route, Start};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerLogRecord, RateLimitedLog};
 #[cfg(feature = "http")]
 pub(crate) use threads::http_threads::{for_workers_of as carriers_for, spawn_apart};
 pub(crate) use threads::io_thread::handle as io_handle;
 #[cfg(feature = "http-client")]
-pub(crate) use threads::workers::{on_workers, watched};
+pub(crate) use threads::workers::{on_workers, poll_as_handler};
 
-/// Work to be polled to its end.
+/// A boxed future without output, for a [`Runtime`] to poll to completion.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What the shell needs from its surroundings.
+/// What servers and clients need from their environment: a clock, timers, tasks, threads and random numbers.
 ///
-/// [`TokioRuntime`] is the one for programs. Write another to run servers in a simulator of your own.
-pub trait Runtime: Send + Sync + 'static {
-    /// What time it is, from an origin that never changes.
+/// [`TokioRuntime`] is the one for programs. Implement this trait to run servers and clients in a simulator of your own.
+pub trait Runtime: Any + Send + Sync {
+    /// Returns the current time, counted from an origin that never changes.
     fn now(&self) -> Moment;
 
-    /// A timer that is not set.
+    /// Creates a timer that is not set.
     fn timer(&self) -> Box<dyn Timer>;
 
-    /// Polls a task to its end on the workers.
+    /// Spawns a task, which may run user code such as handlers.
     fn spawn(&self, task: Task);
 
-    /// Polls a task of a transport's to its end, where no handler is in its way if there is such a place.
-    #[doc(hidden)]
-    fn spawn_beside_drivers(&self, task: Task) {
+    /// Spawns a task of the library that does I/O and never runs user code, such as an HTTP request of a client.
+    ///
+    /// A runtime that has a thread on which no handler runs should poll the task there, so that a handler that blocks its
+    /// thread does not delay it. By default this is [`spawn`](Runtime::spawn).
+    fn spawn_io(&self, task: Task) {
         self.spawn(task);
     }
 
-    /// Runs a job on a thread that may block. There may be a bound on them: then the job waits for one.
+    /// Runs a job on a thread that it may block. If the runtime limits the number of such threads, the job waits for one.
     fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>);
 
     /// Lets other threads run first, if there are any.
     fn yield_now(&self) {}
 
-    /// Random bytes that nobody can guess, for the names of sessions. A simulator takes them from its seed.
-    #[doc(hidden)]
-    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
-        getrandom::fill(bytes)
-    }
-
-    /// The tokio runtime behind it, if there is one: saves a box a request.
-    #[doc(hidden)]
-    fn tokio(&self) -> Option<&TokioRuntime> {
-        None
+    /// Fills `bytes` with random numbers that an attacker cannot predict: session ids and retry jitter are made from them.
+    ///
+    /// By default they come from the operating system. A simulator can derive them from its seed.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system provides no random numbers.
+    fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
     }
 }
 
-/// One timer.
+impl dyn Runtime {
+    /// This runtime as a [`TokioRuntime`], if it is one. Handlers are spawned on tokio without boxing their task once more, and
+    /// its watchdog is told of each poll of a handler.
+    pub(crate) fn as_tokio(&self) -> Option<&TokioRuntime> {
+        let runtime: &dyn Any = self;
+        runtime.downcast_ref()
+    }
+}
+
+/// A timer that can be set again and again.
 pub trait Timer: Send {
-    /// Sets it to a moment, or to none.
+    /// Sets the timer to a moment, or unsets it.
     fn reset(&mut self, when: Option<Moment>);
 
-    /// Ready when the moment has come, and then not again until it is set.
+    /// Ready once when the moment has come; after that, pending until the timer is set again.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }

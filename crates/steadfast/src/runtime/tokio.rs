@@ -1,5 +1,5 @@
-//! The shell's surroundings in earnest: handlers on the workers of the tokio runtime that serves, plain functions on
-//! threads of ours, time from the system.
+//! The [`Runtime`] of programs: `async` handlers on the workers of a tokio runtime, plain functions on threads of the
+//! library, time from the system clock.
 
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -10,67 +10,67 @@ use steadfast_proto::Moment;
 use tokio::runtime::{Handle, Id};
 use tokio::time::Sleep;
 
-use super::threads::blocking_pool::{Threads, WeakThreads};
-use super::threads::watchdog::{Watch, Watchdog};
+use super::threads::blocking_pool::{BlockingPool, WeakBlockingPool};
+use super::threads::watchdog::{PollGuard, Watchdog};
 use super::{Runtime, Task, Timer};
 
 /// A tokio runtime for handlers. Cheap to clone.
 ///
-/// What it needs beside tokio, a thread that watches over the workers and the threads for plain functions, is shared by all
-/// connections that are served in one tokio runtime.
+/// All connections that are served in one tokio runtime share one watchdog thread, which looks for workers that a handler
+/// blocks, and one pool of threads for handlers that are plain functions.
 #[derive(Clone)]
 pub struct TokioRuntime {
     handle: Handle,
     origin: Instant,
-    threads: Threads,
+    blocking_pool: BlockingPool,
     watchdog: Arc<Watchdog>,
 }
 
-/// What connections in one tokio runtime share, for as long as one of them lives.
+/// What the connections in one tokio runtime share, for as long as one of them exists.
 struct Shared {
     id: Id,
-    threads: WeakThreads,
+    blocking_pool: WeakBlockingPool,
     watchdog: Weak<Watchdog>,
 }
 
 static SHARED: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
 
-/// One for the process: connections that share something have to agree on what time it is.
+/// One for the process: connections that share state have to agree on the time.
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl TokioRuntime {
-    /// The runtime that this is called in.
+    /// Returns the tokio runtime that this is called in.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// When called outside of a tokio runtime.
     pub fn current() -> Result<Self, tokio::runtime::TryCurrentError> {
         Handle::try_current().map(Self::new)
     }
 
-    /// That runtime.
+    /// Uses the tokio runtime with this handle.
     pub fn new(handle: Handle) -> Self {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.retain(|shared| shared.watchdog.strong_count() > 0);
         let known = shared.iter().find(|shared| shared.id == handle.id());
-        let known = known.and_then(|known| Some((known.threads.upgrade()?, known.watchdog.upgrade()?)));
-        let (threads, watchdog) = known.unwrap_or_else(|| {
-            let (threads, watchdog) = (Threads::default(), Watchdog::start(handle.clone()));
-            let (id, weak) = (handle.id(), threads.downgrade());
-            shared.push(Shared { id, threads: weak, watchdog: Arc::downgrade(&watchdog) });
-            (threads, watchdog)
+        let known = known.and_then(|known| Some((known.blocking_pool.upgrade()?, known.watchdog.upgrade()?)));
+        let (blocking_pool, watchdog) = known.unwrap_or_else(|| {
+            let (blocking_pool, watchdog) = (BlockingPool::default(), Watchdog::start(handle.clone()));
+            let (id, weak) = (handle.id(), blocking_pool.downgrade());
+            shared.push(Shared { id, blocking_pool: weak, watchdog: Arc::downgrade(&watchdog) });
+            (blocking_pool, watchdog)
         });
         drop(shared);
-        Self { handle, origin: *ORIGIN, threads, watchdog }
+        Self { handle, origin: *ORIGIN, blocking_pool, watchdog }
     }
 
-    /// With at most this many threads for plain functions, of its own; 256 that are shared unless told.
-    pub fn with_blocking_threads(mut self, most: usize) -> Self {
-        self.threads = Threads::new(most);
+    /// Gives this runtime a pool of its own with at most `max_threads` threads for handlers that are plain functions. By default
+    /// it shares a pool of at most 256 threads.
+    pub fn with_blocking_threads(mut self, max_threads: usize) -> Self {
+        self.blocking_pool = BlockingPool::new(max_threads);
         self
     }
 
-    /// The tokio runtime itself.
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -83,14 +83,14 @@ impl TokioRuntime {
         drop(self.handle.spawn(task));
     }
 
-    /// To be held while a handler is polled.
-    pub(super) fn watch(&self) -> Watch<'_> {
-        self.watchdog.watch()
+    /// Has the watchdog watch a poll of a handler, until the guard is dropped.
+    pub(super) fn watch_poll(&self) -> PollGuard<'_> {
+        self.watchdog.watch_poll()
     }
 
     fn instant(&self, moment: Moment) -> Instant {
-        let far = || self.origin + std::time::Duration::from_secs(365 * 24 * 60 * 60);
-        self.origin.checked_add(moment.since_origin()).unwrap_or_else(far)
+        let far_future = || self.origin + std::time::Duration::from_secs(365 * 24 * 60 * 60);
+        self.origin.checked_add(moment.since_origin()).unwrap_or_else(far_future)
     }
 }
 
@@ -113,7 +113,7 @@ impl Runtime for TokioRuntime {
         self.spawn_task(task);
     }
 
-    fn spawn_beside_drivers(&self, task: Task) {
+    fn spawn_io(&self, task: Task) {
         match super::threads::io_thread::handle() {
             Ok(io) => drop(io.spawn(task)),
             Err(_) => self.spawn_task(task),
@@ -121,27 +121,23 @@ impl Runtime for TokioRuntime {
     }
 
     fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>) {
-        self.threads.run(job);
+        self.blocking_pool.run(job);
     }
 
     fn yield_now(&self) {
         std::thread::yield_now();
     }
-
-    fn tokio(&self) -> Option<&TokioRuntime> {
-        Some(self)
-    }
 }
 
-/// Whether this thread has timers of its own, and nobody but us uses it.
-fn has_timers() -> bool {
+/// Whether this is a thread of the library with timers of its own.
+fn has_own_timers() -> bool {
     #[cfg(feature = "http")]
     return super::threads::http_threads::is_here();
     #[cfg(not(feature = "http"))]
     return false;
 }
 
-/// A timer of the drivers' thread, whoever polls it; on a carrier of HTTP, one of its own.
+/// A timer of the I/O thread, whichever thread polls it; on an HTTP thread, a timer of that thread.
 struct TokioTimer {
     runtime: TokioRuntime,
     when: Option<Moment>,
@@ -164,8 +160,8 @@ impl Timer for TokioTimer {
         let Some(when) = self.when else { return Poll::Pending };
         let instant = self.runtime.instant(when);
         let sleep = self.sleep.get_or_insert_with(|| {
-            // The thread of the drivers has timers, whatever the runtime of the handlers has.
-            let _inside = (!has_timers()).then(|| super::threads::io_thread::handle().map(Handle::enter));
+            // The I/O thread has timers; the user's runtime may have been built without.
+            let _inside = (!has_own_timers()).then(|| super::threads::io_thread::handle().map(Handle::enter));
             Box::pin(tokio::time::sleep_until(instant.into()))
         });
         std::task::ready!(sleep.as_mut().poll(cx));

@@ -15,7 +15,7 @@ use steadfast_proto::connection::{CancelReason, Progress};
 
 use super::Server;
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, Shielded};
+use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, ShieldFuture};
 
 /// A handler's access to its request.
 ///
@@ -124,7 +124,7 @@ impl Context {
     /// Reports progress with or without a total and a message.
     pub fn report(&self, progress: Progress) {
         if let Some(execution) = &self.execution {
-            execution.report(progress);
+            execution.report_progress(progress);
         }
     }
 
@@ -142,7 +142,7 @@ impl Context {
 
     /// [`Context::log`] with the name of a logger.
     pub fn log_as(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
-        let Some(execution) = self.execution.as_ref().filter(|execution| execution.admit_log()) else { return };
+        let Some(execution) = self.execution.as_ref().filter(|execution| execution.reserve_log()) else { return };
         let data = serde_json::to_value(data)
             .unwrap_or_else(|error| format!("log message could not be encoded: {error}").into());
         let logger = logger.map(str::to_owned);
@@ -175,7 +175,7 @@ impl Context {
 
     /// Why the request was cancelled, if it was.
     pub fn cancel_reason(&self) -> Option<CancelReason> {
-        self.execution.as_ref().and_then(|execution| execution.stopping())
+        self.execution.as_ref().and_then(|execution| execution.stop_reason())
     }
 
     /// Completes with the reason when the request is cancelled.
@@ -185,8 +185,8 @@ impl Context {
     pub async fn cancelled(&self) -> CancelReason {
         std::future::poll_fn(|cx| {
             let Some(execution) = &self.execution else { return Poll::Pending };
-            execution.watch(cx.waker());
-            execution.stopping().map_or(Poll::Pending, Poll::Ready)
+            execution.wake_on_change(cx.waker());
+            execution.stop_reason().map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -212,14 +212,14 @@ impl Context {
     /// If `future` panics, or is aborted at the drain deadline while this call still waits for it.
     pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let Some(execution) = &self.execution else { return future.await };
-        let Some(guard) = execution.enter_shield() else { return future.await };
+        let Some(guard) = execution.start_shield() else { return future.await };
         let slot = Arc::new(Mutex::new(ShieldValue { value: None, sender_dropped: false, waker: None }));
         let sender = ShieldSender(Arc::clone(&slot));
         let shielded = async move {
             let value = future.await;
             sender.send(value);
         };
-        execution.runtime.spawn(Box::pin(Shielded::new(shielded, guard)));
+        execution.runtime.spawn(Box::pin(ShieldFuture::new(shielded, guard)));
         let received = std::future::poll_fn(move |cx| {
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
             match slot.value.take() {

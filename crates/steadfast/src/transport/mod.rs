@@ -63,9 +63,12 @@ pub trait Transport: Send + 'static {
         Poll::Ready(None)
     }
 
-    /// Leaves the runtime that it is registered with: whichever polls it next has it, and is told of all that happened in
-    /// between. False if it stays where it is.
-    #[doc(hidden)]
+    /// Deregisters the transport from the runtime that polled it, so that another one can poll it next. That runtime then sees
+    /// everything that has happened in between.
+    ///
+    /// Returns false, as by default, if the transport cannot move; then nothing has changed. A client moves the transports that
+    /// can to the runtime of its callers while they call in quick succession, which saves two switches between threads for
+    /// each call. A transport that wraps another one should forward this method.
     fn leave_runtime(&mut self) -> bool {
         false
     }

@@ -332,7 +332,7 @@ impl Runtime for Executor {
         state.jobs.insert((when, number), job);
     }
 
-    fn fill_random(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    fn fill_random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
         let mut state = self.lock();
         for chunk in bytes.chunks_mut(8) {
             let random = state.random.next().to_be_bytes();

@@ -24,7 +24,7 @@ impl Attempts {
     /// Whether to send a call again that was lost like this. If so, this uses up one retry.
     pub(crate) fn allow_retry(&mut self, loss: CallLoss) -> bool {
         self.maybe_sent |= loss.sent;
-        let second_session = loss.of == LossKind::Session && std::mem::replace(&mut self.session_lost, true);
+        let second_session = loss.kind == LossKind::Session && std::mem::replace(&mut self.session_lost, true);
         let allowed =
             self.retries_left > 0 && (self.idempotent || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
         if allowed {
@@ -43,7 +43,7 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    const CONNECTION_LOST: CallLoss = CallLoss { sent: false, of: LossKind::Connection };
+    const CONNECTION_LOST: CallLoss = CallLoss { sent: false, kind: LossKind::Connection };
 
     #[test]
     fn a_call_that_was_not_sent_is_retried_until_no_retries_are_left() {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_lost_session_is_replaced_once() {
-        let lost = CallLoss { sent: false, of: LossKind::Session };
+        let lost = CallLoss { sent: false, kind: LossKind::Session };
         let mut attempts = Attempts::new(5, false);
         assert!(attempts.allow_retry(lost) && !attempts.allow_retry(lost));
     }

@@ -31,7 +31,7 @@ use crate::client::tasks::TaskKind;
 use crate::client::tasks::cancel::supports_task_cancel;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, complete, text_of};
-use crate::runtime::timeout::{before, unless};
+use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::runtime::{CallOptions, PendingCall, Runtime};
 
 /// The data of one call that outlive each of its requests.
@@ -154,7 +154,7 @@ impl<R: Request> CallFlow<R> {
             progress: self.progress_token.clone().zip(self.settings.on_progress.take()),
             expects_late_answer: self.task_kind.is_some() && supports_task_cancel(&self.live.peer),
             // In 2025-11-25 a request that becomes a task is cancelled with `tasks/cancel`.
-            keep_when_given_up: self.task_kind == Some(TaskKind::Experimental),
+            uncancellable: self.task_kind == Some(TaskKind::Experimental),
             ..CallOptions::default()
         };
         let request = PendingCall::new(&self.live.mailbox, R::METHOD, Some(params), options);
@@ -190,11 +190,11 @@ impl<R: Request> CallFlow<R> {
 
     /// Decides what follows from the end of a request.
     pub(crate) fn handle_end(&mut self, end: CallEnd) -> Decision<R> {
-        let loss = CallLoss::of(&end);
+        let loss = CallLoss::from_end(&end);
         if let Some(loss) = loss
             && self.attempts.allow_retry(loss)
         {
-            let lost = LostConnection { live: Arc::clone(&self.live), at: self.sent_at, kind: loss.of };
+            let lost = LostConnection { live: Arc::clone(&self.live), at: self.sent_at, kind: loss.kind };
             return Decision::Continue(NextStep::Reconnect(lost));
         }
         match text_of(end, R::METHOD.name()) {
@@ -205,7 +205,7 @@ impl<R: Request> CallFlow<R> {
             {
                 Decision::Continue(NextStep::ListTools)
             }
-            Err(error) if loss.is_some_and(|loss| loss.of == LossKind::Connection) => {
+            Err(error) if loss.is_some_and(|loss| loss.kind == LossKind::Connection) => {
                 Decision::Continue(NextStep::AwaitExitReason(error))
             }
             Err(error) => Decision::End(Err(self.with_known_outcome(error))),
@@ -308,9 +308,9 @@ impl WaitLimits {
     /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with `outcome`, which
     /// is what is known of the call meanwhile.
     async fn wait_for<T>(&self, work: impl Future<Output = T>, outcome: Outcome) -> Result<T, Error> {
-        let until_deadline = before(&*self.runtime, self.deadline.filter(|_| !mutant!(ForgetTotal)), work);
-        let until_close = unless(self.connection.wait_until_closing(), until_deadline);
-        match unless(self.canceller.cancelled(), until_close).await {
+        let until_deadline = timeout_at(&*self.runtime, self.deadline.filter(|_| !mutant!(ForgetTotal)), work);
+        let until_close = unless_stopped(self.connection.wait_until_closing(), until_deadline);
+        match unless_stopped(self.canceller.cancelled(), until_close).await {
             Some(Some(Some(done))) => Ok(done),
             Some(Some(None)) => Err(Error::timed_out(outcome).with_message("the call exceeded its total timeout")),
             Some(None) => Err(Error::closed(outcome).with_message("the client was closed")),

@@ -51,7 +51,7 @@ impl<R: Request> Future for InFlightRequest<R> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
         std::task::ready!(self.request.poll_ended(cx));
         self.unread_task = self.task.as_ref().and_then(|(_, entry)| entry.remove());
-        self.request.take_ending()
+        self.request.take_end()
     }
 }
 

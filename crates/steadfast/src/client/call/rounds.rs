@@ -12,7 +12,7 @@ use steadfast_model::{InputRequiredResult, InputResponses, JsonObject, Revision}
 use crate::client::Client;
 use crate::client::handlers::input::PendingInput;
 use crate::error::Error;
-use crate::runtime::timeout::{doubled, sleep};
+use crate::runtime::timeout::{exponential_backoff, sleep};
 
 /// The most rounds of one call, against servers that ask without end.
 const MAX_ROUNDS: u32 = 100;
@@ -52,7 +52,7 @@ impl Rounds {
         }
         let pending = PendingInput::start(&client.inner.connection.opener.handlers, requests)?;
         if pending.is_empty() {
-            let pause = doubled(FIRST_PAUSE, self.pauses, LONGEST_PAUSE);
+            let pause = exponential_backoff(FIRST_PAUSE, self.pauses, LONGEST_PAUSE);
             self.pauses += 1;
             sleep(&**client.inner.runtime(), pause).await;
         }

@@ -15,7 +15,7 @@ use crate::client::cache::ClientCache;
 use crate::client::handlers::ClientService;
 use crate::client::notifications::changes::ChangeListeners;
 use crate::runtime::threads::driver_migration;
-use crate::runtime::timeout::before;
+use crate::runtime::timeout::timeout_at;
 use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, Task};
 #[cfg(feature = "http-client")]
 use crate::transport::http::client::HttpDriver;
@@ -81,7 +81,7 @@ impl DrivenConnection {
                 let refuses_calls = driver.refuses_calls();
                 let exit_reason = driver.exit_reason();
                 let mailbox = Arc::clone(driver.mailbox());
-                let task: Task = match opener.runtime.tokio().filter(|_| io_handle.is_some()) {
+                let task: Task = match opener.runtime.as_tokio().filter(|_| io_handle.is_some()) {
                     Some(workers) => {
                         let (io_thread_task, worker_task) =
                             driver_migration::tasks(driver, &mailbox, &opener.runtime, workers.handle());
@@ -95,7 +95,7 @@ impl DrivenConnection {
             #[cfg(feature = "http-client")]
             OpenTransport::Http(target) => {
                 let mut driver = HttpDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
-                let (_, exit_reason) = watch::channel(ExitReason::Written(None));
+                let (_, exit_reason) = watch::channel(ExitReason::Known(None));
                 let (mailbox, refuses_calls, receives_notifications) =
                     (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
                 (mailbox, refuses_calls, receives_notifications, exit_reason, Box::pin(drive(driver, signal)))
@@ -128,11 +128,11 @@ impl DrivenConnection {
     /// Why the server exited, if that is known within a second.
     pub(crate) async fn exit_reason(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
         let mut exit_reason = self.exit_reason.clone();
-        let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, ExitReason::Written(_)));
+        let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, ExitReason::Known(_)));
         // An error means that the driver has ended without an exit reason.
-        match before(runtime, Some(runtime.now() + EXIT_REASON_TIMEOUT), written).await?.ok()?.clone() {
-            ExitReason::Written(exit_reason) => exit_reason,
-            ExitReason::Unwritten => None,
+        match timeout_at(runtime, Some(runtime.now() + EXIT_REASON_TIMEOUT), written).await?.ok()?.clone() {
+            ExitReason::Known(exit_reason) => exit_reason,
+            ExitReason::Pending => None,
         }
     }
 

@@ -25,7 +25,7 @@ use crate::client::tasks::registry::TaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::call_result::result_of;
 use crate::runtime::connection::heartbeat;
-use crate::runtime::timeout::{before, unless};
+use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::runtime::{CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, io_handle};
 
 /// The revisions that a client tries.
@@ -81,7 +81,7 @@ impl Opener {
         let io_handle = self.use_io_thread.then(io_handle).transpose().map_err(not_sent)?;
         let mut last_revision = last_revision;
         loop {
-            let transport = before(&*self.runtime, Some(deadline), self.connector.open()).await;
+            let transport = timeout_at(&*self.runtime, Some(deadline), self.connector.open()).await;
             let transport = transport.ok_or_else(|| Error::open_timed_out(self.timeout))?.map_err(not_sent)?;
             let driven = DrivenConnection::spawn(self, transport, io_handle).map_err(not_sent)?;
             on_opened(driven.closed());
@@ -242,7 +242,7 @@ impl Opener {
 
     fn options(&self, deadline: Moment) -> CallOptions {
         let left = deadline.since(self.runtime.now());
-        CallOptions { timeout: Some(left), keep_when_given_up: true, ..CallOptions::default() }
+        CallOptions { timeout: Some(left), uncancellable: true, ..CallOptions::default() }
     }
 
     /// The deadline of the first request: a server may not respond to it, and half of the time is left for the second.
@@ -290,8 +290,8 @@ async fn keep_alive(
     interval: Duration,
     closed: watch::Receiver<bool>,
 ) {
-    let lost = heartbeat::lost(Arc::clone(&mailbox), runtime, interval);
-    if unless(wait_until_closed(closed), lost).await.is_some() {
+    let lost = heartbeat::ping_timeout(Arc::clone(&mailbox), runtime, interval);
+    if unless_stopped(wait_until_closed(closed), lost).await.is_some() {
         // An error means that it is closed already.
         let _ = mailbox.post(DriverCommand::ShutDown { at_once: true });
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast_proto::Moment;
 
 use crate::runtime::Runtime;
-use crate::runtime::timeout::{doubled, jittered};
+use crate::runtime::timeout::{exponential_backoff, with_jitter};
 
 /// The upper limit of [`Reconnect::attempts`].
 const MAX_ATTEMPTS: u32 = 100;
@@ -122,7 +122,9 @@ impl FailureStreak {
         match (self.failures.checked_sub(1), self.last_failure) {
             (None, _) => now,
             (Some(_), Some(last)) if self.is_exhausted(policy) => now.max(last + EXHAUSTED_PAUSE),
-            (Some(times), _) => now + jittered(runtime, doubled(policy.first_pause, times, policy.longest_pause)),
+            (Some(times), _) => {
+                now + with_jitter(runtime, exponential_backoff(policy.first_pause, times, policy.longest_pause))
+            }
         }
     }
 }
@@ -133,7 +135,7 @@ mod tests {
     use crate::runtime::frozen::FrozenRuntime;
 
     fn frozen_at(millis: u64) -> FrozenRuntime {
-        FrozenRuntime { now: at(millis), chance: 128 }
+        FrozenRuntime { now: at(millis), random_byte: 128 }
     }
 
     fn at(millis: u64) -> Moment {

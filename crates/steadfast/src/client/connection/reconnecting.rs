@@ -261,7 +261,7 @@ impl ReconnectTask {
         let deadline = opener.deadline();
         if self.lost.kind == LossKind::Call && opener.connector.is_http() {
             let end = opener.probe(lost, deadline).await;
-            let connection_lost = CallLoss::of(&end).is_some_and(|loss| loss.of != LossKind::Call);
+            let connection_lost = CallLoss::from_end(&end).is_some_and(|loss| loss.kind != LossKind::Call);
             match text_of(end, "ping") {
                 _ if connection_lost => {}
                 // Any response shows that the connection works, even an error.

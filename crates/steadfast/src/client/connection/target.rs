@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use crate::runtime::poll_quietly;
+use crate::runtime::poll_catching_panics;
 use crate::server::{IntoServer, Serve};
 use crate::transport::child::Command;
 #[cfg(feature = "http-client")]
@@ -106,7 +106,7 @@ impl Connector {
                 let opened = std::future::poll_fn(|cx| {
                     let panicked =
                         |_| Poll::Ready(Err(io::Error::other("the function that opens the transport panicked")));
-                    poll_quietly(opening.as_mut(), cx).unwrap_or_else(panicked)
+                    poll_catching_panics(opening.as_mut(), cx).unwrap_or_else(panicked)
                 });
                 opened.await.map(OpenTransport::Bytes)
             }

@@ -8,7 +8,7 @@ use steadfast_model::{InputRequest, InputRequests, InputResponses, JsonObject, M
 
 use super::{EncodedResult, Handlers, ResultFuture};
 use crate::error::Error;
-use crate::runtime::poll_quietly;
+use crate::runtime::poll_catching_panics;
 
 /// The most input requests of one result: a handler runs for each, and each may show a dialog to the user.
 const MAX_REQUESTS: usize = 64;
@@ -52,7 +52,7 @@ impl Future for PendingInput {
         let mut pending = false;
         for entry in &mut self.0 {
             let InputState::Running(future) = &mut entry.state else { continue };
-            let encoded = match poll_quietly(future.as_mut(), cx) {
+            let encoded = match poll_catching_panics(future.as_mut(), cx) {
                 Ok(Poll::Pending) => {
                     pending = true;
                     continue;

@@ -122,15 +122,15 @@ impl Service for ClientService {
         Route::Handler(PreparedHandler::new(execution, job, encode)).start()
     }
 
-    fn notified(&mut self, method: Method, params: OwnedParams) {
+    fn on_notification(&mut self, method: Method, params: OwnedParams) {
         self.change_listeners.deliver(method, &params);
     }
 
-    fn answered_late(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
+    fn on_late_result(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
         cancel::cancel_late(result, peer, &self.decoration, mailbox, runtime, &self.task_registry);
     }
 
-    fn overheard(&mut self, method: Method, params: &OwnedParams) {
+    fn observe_notification(&mut self, method: Method, params: &OwnedParams) {
         self.cache.handle_notification(method, params);
     }
 }

@@ -15,7 +15,7 @@ use super::registry::{PendingCancellation, TaskRegistry};
 use super::{TaskKind, has_result_request};
 use crate::client::Client;
 use crate::client::connection::reconnecting::ShutDownOnDrop;
-use crate::runtime::timeout::before;
+use crate::runtime::timeout::timeout_at;
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
 /// The timeout of one cancellation.
@@ -80,9 +80,9 @@ pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
     }
     let deadline = runtime.now() + CLOSE_TIMEOUT;
     let clock = Arc::clone(&runtime);
-    runtime.spawn_beside_drivers(Box::pin(async move {
+    runtime.spawn_io(Box::pin(async move {
         // After the timeout the server has to notice the close itself.
-        let _ = before(&*clock, Some(deadline), registry.wait_until_cancelled()).await;
+        let _ = timeout_at(&*clock, Some(deadline), registry.wait_until_cancelled()).await;
         drop(last_connection);
     }));
 }
@@ -130,7 +130,7 @@ fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
             drop(response.await);
             drop(permit);
         };
-        let _ = before(&*clock, Some(deadline), responded).await;
+        let _ = timeout_at(&*clock, Some(deadline), responded).await;
         drop(cancellation);
     }));
 }

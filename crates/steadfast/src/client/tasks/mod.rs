@@ -24,7 +24,7 @@ use super::call::rounds::add_members;
 use super::connection::live::{wait_until_calls_are_refused, wait_until_closed};
 use super::handlers::input::PendingInput;
 use crate::error::{Error, Outcome};
-use crate::runtime::timeout::{sleep, unless};
+use crate::runtime::timeout::{sleep, unless_stopped};
 use registry::TaskEntry;
 
 /// The poll interval if the server sets none, and the bounds of the interval that it sets.
@@ -223,7 +223,7 @@ impl TaskFollower {
             }
             wait_until_calls_are_refused(refuses_calls).await;
         };
-        unless(lost, sleep(&**self.client.inner.runtime(), interval)).await;
+        unless_stopped(lost, sleep(&**self.client.inner.runtime(), interval)).await;
     }
 }
 

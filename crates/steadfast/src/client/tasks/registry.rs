@@ -38,7 +38,7 @@ impl RegisteredWork {
     fn task_id(&self) -> Option<String> {
         match self {
             Self::Request(slot, kind) => {
-                slot.look(|response| kind.created_task(response)).flatten().map(|task| task.task_id)
+                slot.peek_result(|response| kind.created_task(response)).flatten().map(|task| task.task_id)
             }
             Self::Task(id) => Some(id.clone()),
         }

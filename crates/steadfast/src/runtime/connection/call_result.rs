@@ -1,4 +1,4 @@
-//! What a call came to: its result, or an error that says what is known.
+//! Turns the end of a call into its result, or into an error that says whether the peer may have acted on the request.
 
 use steadfast_model::AnyResult;
 use steadfast_model::request::Request;
@@ -6,62 +6,62 @@ use steadfast_proto::connection::{CallEnd, CallRefused};
 
 use crate::error::{Error, Outcome};
 
-/// What a call came to, where nothing but the result will do.
+/// The decoded result of a call. A result of another kind than "complete" is an error.
 pub(crate) fn result_of<R: Request>(ending: CallEnd) -> Result<R::Result, Error> {
     complete::<R>(answer_of::<R>(ending)?)
 }
 
-/// What a call was answered with.
+/// The decoded result of a call, of whatever kind.
 pub(crate) fn answer_of<R: Request>(ending: CallEnd) -> Result<AnyResult<R::Result>, Error> {
     let text = text_of(ending, R::METHOD.name())?;
     AnyResult::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
 }
 
-/// The result, if that is what it is. Results of 2026-07-28 say what kind they are, and a kind that is not known must not be
-/// taken for another.
+/// The result, if it is complete. Results of 2026-07-28 name their kind, and an unknown kind must not be taken for a known one.
 pub(crate) fn complete<R: Request>(answer: AnyResult<R::Result>) -> Result<R::Result, Error> {
     match answer {
         AnyResult::Complete(result) => Ok(result),
-        _ => Err(Error::unreadable(R::METHOD, "a result of a kind that this client does not take")),
+        _ => Err(Error::unreadable(R::METHOD, "the kind of the result is not supported here")),
     }
 }
 
-/// The text of the result.
-pub(crate) fn text_of(ending: CallEnd, method: &str) -> Result<Box<str>, Error> {
-    let known = |sent: bool| if sent { Outcome::Unknown } else { Outcome::NotSent };
-    let stage = |sent: bool| if sent { "answered" } else { "sent" };
-    match ending {
+/// The JSON text of the result of a call.
+pub(crate) fn text_of(end: CallEnd, method: &str) -> Result<Box<str>, Error> {
+    let outcome = |sent: bool| if sent { Outcome::Unknown } else { Outcome::NotSent };
+    let stage = |sent: bool| if sent { "had a response" } else { "was sent" };
+    match end {
         CallEnd::Answered(text) => Ok(text),
         CallEnd::Refused(object) => Err(Error::refused(method, object)),
         CallEnd::Unreadable(why) => Err(Error::unreadable(method, why)),
         CallEnd::Cancelled { sent } => {
-            Err(Error::cancelled(known(sent)).with_message(format!("{method} was cancelled")))
+            Err(Error::cancelled(outcome(sent)).with_message(format!("{method} was cancelled")))
         }
         CallEnd::TimedOut { sent } => {
-            Err(Error::timed_out(known(sent)).with_message(format!("{method} was not {} in time", stage(sent))))
+            let message = format!("request timed out before {method} {}", stage(sent));
+            Err(Error::timed_out(outcome(sent)).with_message(message))
         }
         CallEnd::Closed { sent } => {
-            let message = format!("the connection closed before {method} was {}", stage(sent));
-            Err(Error::closed(known(sent)).with_message(message))
+            let message = format!("connection closed before {method} {}", stage(sent));
+            Err(Error::closed(outcome(sent)).with_message(message))
         }
-        CallEnd::Lost { sent, why } => Err(Error::transport(known(sent), why)),
+        CallEnd::Lost { sent, why } => Err(Error::transport(outcome(sent), why)),
         CallEnd::SessionLost => {
-            Err(Error::transport(Outcome::NotSent, "the server does not know the session any more"))
+            Err(Error::transport(Outcome::NotSent, "session not found: the server does not know it any more"))
         }
         CallEnd::Unsendable(why) => Err(Error::unsendable(why)),
         CallEnd::EndedByPeer => {
-            Err(Error::cancelled(Outcome::Answered).with_message(format!("the peer ended {method}")))
+            Err(Error::cancelled(Outcome::Answered).with_message(format!("{method} was ended by the peer")))
         }
         CallEnd::NotMade(CallRefused::TooMany) => {
-            let why = "too many calls wait for an answer (see `Limits::calls`)";
+            let why = "call limit reached (see `Limits::calls`)";
             Err(Error::limit(format!("{method} was not sent: {why}")))
         }
         CallEnd::NotMade(CallRefused::NotInRevision) => {
-            Err(Error::unsupported(format!("the revision that the peer speaks has no {method} from this side")))
+            Err(Error::unsupported(format!("{method} cannot be sent: the negotiated revision does not have it")))
         }
-        CallEnd::NotMade(CallRefused::MissingCapability(capability)) => {
-            Err(Error::unsupported(format!("the peer did not declare {capability:?}, which {method} needs")))
-        }
+        CallEnd::NotMade(CallRefused::MissingCapability(capability)) => Err(Error::unsupported(format!(
+            "{method} needs the capability {capability:?}, which the peer did not declare"
+        ))),
         CallEnd::NotMade(_) => {
             Err(Error::closed(Outcome::NotSent)
                 .with_message(format!("{method} was not sent: the connection is closed")))
@@ -69,33 +69,33 @@ pub(crate) fn text_of(ending: CallEnd, method: &str) -> Result<Box<str>, Error> 
     }
 }
 
-/// How the way to the server failed a call.
+/// A call that ended because its transport failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallLoss {
-    /// Whether the server may have the call.
+    /// Whether the server may have received the request.
     pub(crate) sent: bool,
-    pub(crate) of: LossKind,
+    pub(crate) kind: LossKind,
 }
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LossKind {
-    /// What carried this call; others may still arrive.
+    /// The HTTP request or stream of this call. Other calls of the connection may still work.
     Call,
     /// The connection.
     Connection,
-    /// The connection, because the server has forgotten it.
+    /// The connection, because the server does not know its session any more.
     Session,
 }
 
 impl CallLoss {
-    /// Set if it was the way that failed, and neither side has said anything of the call.
-    pub(crate) fn of(ending: &CallEnd) -> Option<Self> {
-        match ending {
-            CallEnd::Closed { sent } => Some(Self { sent: *sent, of: LossKind::Connection }),
-            CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, of: LossKind::Call }),
-            CallEnd::SessionLost => Some(Self { sent: false, of: LossKind::Session }),
-            CallEnd::NotMade(CallRefused::Closed) => Some(Self { sent: false, of: LossKind::Connection }),
+    /// `Some` if the transport failed; `None` if one of the two sides ended the call.
+    pub(crate) fn from_end(end: &CallEnd) -> Option<Self> {
+        match end {
+            CallEnd::Closed { sent } => Some(Self { sent: *sent, kind: LossKind::Connection }),
+            CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, kind: LossKind::Call }),
+            CallEnd::SessionLost => Some(Self { sent: false, kind: LossKind::Session }),
+            CallEnd::NotMade(CallRefused::Closed) => Some(Self { sent: false, kind: LossKind::Connection }),
             _ => None,
         }
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_which_call_it_ended() {
+    fn an_error_names_the_method_of_its_call() {
         let ends = [
             CallEnd::Cancelled { sent: true },
             CallEnd::TimedOut { sent: true },
@@ -116,17 +116,17 @@ mod tests {
             CallEnd::NotMade(CallRefused::TooMany),
             CallEnd::NotMade(CallRefused::Closed),
         ];
-        let said: Vec<String> =
-            ends.into_iter().map(|ending| text_of(ending, "tools/call").unwrap_err().to_string()).collect();
+        let messages: Vec<String> =
+            ends.into_iter().map(|end| text_of(end, "tools/call").unwrap_err().to_string()).collect();
         assert_eq!(
-            said,
+            messages,
             [
                 "tools/call was cancelled",
-                "tools/call was not answered in time",
-                "the connection closed before tools/call was answered",
-                "the connection closed before tools/call was sent",
-                "the peer ended tools/call",
-                "tools/call was not sent: too many calls wait for an answer (see `Limits::calls`)",
+                "request timed out before tools/call had a response",
+                "connection closed before tools/call had a response",
+                "connection closed before tools/call was sent",
+                "tools/call was ended by the peer",
+                "tools/call was not sent: call limit reached (see `Limits::calls`)",
                 "tools/call was not sent: the connection is closed",
             ]
         );

@@ -1,4 +1,4 @@
-//! Calls to the peer, as futures: dropping one gives the call up and tells the peer.
+//! Calls to the peer, as futures. Dropping the future of a call cancels the call.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,52 +14,53 @@ use super::mailbox::{DriverCommand, Mailbox};
 use crate::runtime::bounded_queue::BoundedQueue;
 use crate::runtime::threads::driver_migration::Callers;
 
-/// Called with the progress of a call.
+/// Callback for the progress of a call.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
-/// Where the driver puts the end of a call.
+/// Shared by a call and the driver, which stores the end, the progress and the notifications of the call here.
 pub(crate) struct CallSlot {
     state: Mutex<State>,
-    /// Its result matters also if nobody looks at it.
+    /// The result is needed even if the caller has dropped its future.
     expects_late_answer: bool,
 }
 
 struct State {
-    ending: Option<CallEnd>,
-    /// Nobody will look at it.
+    end: Option<CallEnd>,
+    /// The caller has dropped its future.
     abandoned: bool,
-    /// Progress that the caller has not seen.
+    /// Progress that the caller has not read.
     progress: BoundedQueue<ProgressParams>,
-    /// What a subscription was told and has not seen.
+    /// Notifications of a subscription that the caller has not read.
     notifications: BoundedQueue<(Method, OwnedParams)>,
     waker: Option<Waker>,
 }
 
-/// So much progress is kept for a caller that does not keep up.
-const UNSEEN: usize = 64;
+/// How many progress notifications wait for a caller that does not keep up.
+const MAX_PROGRESS: usize = 64;
 
-/// More of the same, and only the newest say anything new: what has changed is to be looked at again.
-const UNSEEN_NOTICES: usize = 1_024;
+/// How many notifications wait for a subscriber that does not keep up. Dropping the oldest loses nothing: each says that
+/// something has changed, and the newest ones say so too.
+const MAX_NOTIFICATIONS: usize = 1_024;
 
-/// And no more than this of either.
-const UNSEEN_BYTES: usize = 4 << 20;
+/// How many bytes of either may wait.
+const MAX_QUEUED_BYTES: usize = 4 << 20;
 
 impl Default for State {
     fn default() -> Self {
         Self {
-            ending: None,
+            end: None,
             abandoned: false,
-            progress: BoundedQueue::new(UNSEEN, UNSEEN_BYTES),
-            notifications: BoundedQueue::new(UNSEEN_NOTICES, UNSEEN_BYTES),
+            progress: BoundedQueue::new(MAX_PROGRESS, MAX_QUEUED_BYTES),
+            notifications: BoundedQueue::new(MAX_NOTIFICATIONS, MAX_QUEUED_BYTES),
             waker: None,
         }
     }
 }
 
-/// What a report counts for: whatever of it the server may make as long as it likes.
+/// The size of a progress notification: of the parts whose length the server chooses.
 pub(crate) fn progress_bytes(progress: &ProgressParams) -> usize {
-    let beside = progress.meta.as_ref().and_then(|meta| serde_json::to_string(meta).ok());
-    progress.message.as_ref().map_or(0, String::len) + beside.map_or(0, |text| text.len())
+    let meta = progress.meta.as_ref().and_then(|meta| serde_json::to_string(meta).ok());
+    progress.message.as_ref().map_or(0, String::len) + meta.map_or(0, |text| text.len())
 }
 
 impl State {
@@ -69,37 +70,38 @@ impl State {
 }
 
 impl CallSlot {
-    /// Puts the end in. Gives the result back if it matters and nobody will look at it.
-    pub(crate) fn end(&self, ending: CallEnd) -> Option<Box<str>> {
-        let mut unseen = None;
-        self.change(|state| match ending {
+    /// Stores the end of the call. Returns the result if the caller has dropped its future and the result is needed all the same.
+    pub(crate) fn end(&self, end: CallEnd) -> Option<Box<str>> {
+        let mut late = None;
+        self.update(|state| match end {
             CallEnd::Answered(result) if state.abandoned && self.expects_late_answer => {
-                unseen = Some(result);
+                late = Some(result);
             }
-            ending => state.ending = Some(ending),
+            end => state.end = Some(end),
         });
-        unseen
+        late
     }
 
-    /// Looks at the answer, if it has come and nobody has taken it.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&str) -> T) -> Option<T> {
-        match &self.lock().ending {
-            Some(CallEnd::Answered(result)) => Some(look(result)),
+    /// Reads the result without taking it, if it has arrived and the caller has not taken it.
+    pub(crate) fn peek_result<T>(&self, read: impl FnOnce(&str) -> T) -> Option<T> {
+        match &self.lock().end {
+            Some(CallEnd::Answered(result)) => Some(read(result)),
             _ => None,
         }
     }
 
-    pub(crate) fn progress(&self, progress: ProgressParams) {
+    pub(crate) fn push_progress(&self, progress: ProgressParams) {
         let bytes = progress_bytes(&progress);
-        self.change(|state| state.progress.push(progress, bytes));
+        self.update(|state| state.progress.push(progress, bytes));
     }
 
-    pub(crate) fn notice(&self, method: Method, params: OwnedParams) {
+    pub(crate) fn push_notification(&self, method: Method, params: OwnedParams) {
         let bytes = params.text().len();
-        self.change(|state| state.notifications.push((method, params), bytes));
+        self.update(|state| state.notifications.push((method, params), bytes));
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    /// Changes the state and wakes the caller.
+    fn update(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
         let waker = state.waker.take();
@@ -112,31 +114,33 @@ impl CallSlot {
     }
 }
 
-/// How a call is to be made.
+/// The options of a call.
 #[derive(Default)]
 pub(crate) struct CallOptions {
+    /// The request whose handler makes the call.
     pub(crate) parent: Option<Key>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) total_timeout: Option<Duration>,
     pub(crate) progress: Option<(ProgressToken, OnProgress)>,
-    /// The probe of the era is not taken back, nor is what is taken back in another way.
-    pub(crate) keep_when_given_up: bool,
-    /// Its result matters when it has been given up: see [`Service::answered_late`](crate::runtime::Service::answered_late).
+    /// No `notifications/cancelled` is sent for the call: it is the probe for the revision, or is cancelled in another way.
+    pub(crate) uncancellable: bool,
+    /// The result is needed even after the call was cancelled: see [`Service::on_late_result`](crate::runtime::Service::on_late_result).
     pub(crate) expects_late_answer: bool,
 }
 
-/// A call that waits for its end.
+/// A call in flight, as a future of its end.
 pub(crate) struct PendingCall {
     key: CallKey,
     slot: Arc<CallSlot>,
     mailbox: Arc<Mailbox>,
-    /// Called where the call is awaited, never on the driver's thread.
+    /// Runs on the thread that awaits the call, never on the driver's.
     on_progress: Option<OnProgress>,
+    /// The end was taken.
     ended: bool,
 }
 
 impl PendingCall {
-    /// Makes a call.
+    /// Starts a call.
     pub(crate) fn new(mailbox: &Arc<Mailbox>, method: Method, params: Option<Box<str>>, options: CallOptions) -> Self {
         Self::post(mailbox, options, |key, mut call, slot| {
             (call.method, call.params) = (method, params);
@@ -144,7 +148,7 @@ impl PendingCall {
         })
     }
 
-    /// Makes the call that opens a connection of an older revision.
+    /// Starts the `initialize` call, with which connections of older revisions begin.
     pub(crate) fn initialize(mailbox: &Arc<Mailbox>, offered: Revision, options: CallOptions) -> Self {
         Self::post(mailbox, options, |key, call, slot| DriverCommand::Initialize { key, call, offered, slot })
     }
@@ -160,12 +164,12 @@ impl PendingCall {
             call.timeout = options.timeout;
             call.total_timeout = options.total_timeout;
         }
-        call.cancellable = !options.keep_when_given_up;
+        call.cancellable = !options.uncancellable;
         call.expects_late_answer = options.expects_late_answer;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;
         let slot = Arc::new(CallSlot { state: Mutex::default(), expects_late_answer: options.expects_late_answer });
-        let key = mailbox.next_call();
+        let key = mailbox.next_call_key();
         mailbox.callers().into_iter().for_each(Callers::note);
         if mailbox.post(command(key, call, Arc::clone(&slot))).is_err() {
             slot.end(CallEnd::NotMade(CallRefused::Closed));
@@ -175,54 +179,54 @@ impl PendingCall {
 }
 
 impl PendingCall {
-    /// What a subscription is told; `Err` at its end.
-    pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnd>> {
+    /// The next notification of a subscription; `Err` at its end.
+    pub(crate) fn poll_notification(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnd>> {
         let mut state = self.slot.lock();
-        if let Some(notice) = state.notifications.pop() {
-            return Poll::Ready(Ok(notice));
+        if let Some(notification) = state.notifications.pop() {
+            return Poll::Ready(Ok(notification));
         }
-        let Some(ending) = state.ending.take() else {
+        let Some(end) = state.end.take() else {
             state.waker = Some(cx.waker().clone());
             return Poll::Pending;
         };
         drop(state);
         self.ended = true;
-        Poll::Ready(Err(ending))
+        Poll::Ready(Err(end))
     }
 
-    /// The way to the driver, and the name under which it knows the call.
+    /// The mailbox of the driver and the key of the call, for cancelling it.
     pub(crate) fn handle(&self) -> (Arc<Mailbox>, CallKey) {
         (Arc::clone(&self.mailbox), self.key)
     }
 
-    /// Whether somebody has looked at how it ended.
+    /// Whether the end was taken.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Where its end is put.
+    /// Where the driver stores the end.
     pub(crate) fn slot(&self) -> &Arc<CallSlot> {
         &self.slot
     }
 
-    /// Nobody will look at it any more. Gives how it ended, if it has and nobody has looked.
+    /// Marks the call as abandoned by its caller. Returns the end if there is one that was not taken.
     pub(crate) fn abandon(&mut self) -> Option<CallEnd> {
         let mut state = self.slot.lock();
         state.abandoned = true;
-        let ending = state.ending.take();
+        let end = state.end.take();
         drop(state);
-        self.ended |= ending.is_some();
-        ending
+        self.ended |= end.is_some();
+        end
     }
 
-    /// What is called with progress, for another call.
+    /// Takes the callback for progress, to use it for another call.
     pub(crate) fn take_on_progress(&mut self) -> Option<OnProgress> {
         self.on_progress.take()
     }
 }
 
 impl PendingCall {
-    /// Tells of progress. Ready when it has ended, which nobody has looked at then: see [`take_ending`](Self::take_ending).
+    /// Passes progress to the callback. Ready when the call has ended; then [`take_end`](Self::take_end) returns the end.
     pub(crate) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.slot.lock();
         if let Some(on_progress) = &mut self.on_progress {
@@ -231,14 +235,14 @@ impl PendingCall {
                 drop(state);
                 progress.into_iter().for_each(&mut *on_progress);
                 state = self.slot.lock();
-                // Nothing comes behind the end, and what came before it is told before it is.
-                progress = if state.ending.is_some() { state.take_progress() } else { Vec::new() };
+                // No progress is stored after the end, and progress from before the end reaches the callback before it.
+                progress = if state.end.is_some() { state.take_progress() } else { Vec::new() };
             }
         }
-        if state.ending.is_some() {
+        if state.end.is_some() {
             return Poll::Ready(());
         }
-        // What came while the callback ran is seen at once.
+        // Progress that arrived while the callback ran has to be read at once.
         if !state.progress.is_empty() {
             cx.waker().wake_by_ref();
         }
@@ -246,11 +250,11 @@ impl PendingCall {
         Poll::Pending
     }
 
-    /// How it ended, once, if it has.
-    pub(crate) fn take_ending(&mut self) -> Poll<CallEnd> {
-        let ending = self.slot.lock().ending.take();
-        self.ended |= ending.is_some();
-        ending.map_or(Poll::Pending, Poll::Ready)
+    /// Takes the end, if the call has ended.
+    pub(crate) fn take_end(&mut self) -> Poll<CallEnd> {
+        let end = self.slot.lock().end.take();
+        self.ended |= end.is_some();
+        end.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
@@ -259,14 +263,14 @@ impl Future for PendingCall {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
         std::task::ready!(self.poll_ended(cx));
-        self.take_ending()
+        self.take_end()
     }
 }
 
 impl Drop for PendingCall {
     fn drop(&mut self) {
         if !self.ended && !mutant!(KeepDroppedCalls) {
-            // If the connection is closed there is nobody to tell.
+            // If the connection is closed, the call has ended with it.
             let _ = self.mailbox.post(DriverCommand::CancelCall(self.key));
         }
     }
@@ -278,16 +282,16 @@ mod tests {
 
     use super::*;
 
-    /// A call whose callback hears of more, and of the end, while it looks at the first report.
+    /// More progress and the end arrive while the callback runs for the first progress.
     #[tokio::test]
-    async fn what_comes_while_progress_is_looked_at_is_told_before_the_end() {
+    async fn progress_that_arrives_during_the_callback_is_reported_before_the_end() {
         let report = |step| ProgressParams::new(ProgressToken::from(1), f64::from(step));
-        let (heard, slot) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None::<Arc<CallSlot>>)));
-        let (hears, ends) = (Arc::clone(&heard), Arc::clone(&slot));
+        let (reported, slot) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None::<Arc<CallSlot>>)));
+        let (recorder, ending_slot) = (Arc::clone(&reported), Arc::clone(&slot));
         let on_progress: OnProgress = Box::new(move |progress| {
-            hears.lock().unwrap().push(progress.progress);
-            if let Some(slot) = ends.lock().unwrap().take() {
-                slot.progress(report(2));
+            recorder.lock().unwrap().push(progress.progress);
+            if let Some(slot) = ending_slot.lock().unwrap().take() {
+                slot.push_progress(report(2));
                 slot.end(CallEnd::NotMade(CallRefused::Closed));
             }
         });
@@ -295,8 +299,8 @@ mod tests {
         let mailbox = Mailbox::new(&Limits::default());
         let call = PendingCall::new(&mailbox, Method::CallTool, None, options);
         *slot.lock().unwrap() = Some(Arc::clone(&call.slot));
-        call.slot.progress(report(1));
+        call.slot.push_progress(report(1));
         call.await;
-        assert_eq!(*heard.lock().unwrap(), [1.0, 2.0]);
+        assert_eq!(*reported.lock().unwrap(), [1.0, 2.0]);
     }
 }

@@ -1,7 +1,7 @@
-//! The driver: one future that owns an engine and the byte stream that carries its messages.
+//! The driver: one future that owns an engine and the transport of a connection.
 //!
-//! A turn: take the letters, serve the timer, read what is there, do what the core says, write what it gives in one go.
-//! It never waits for anything but its transport, its timer and its mailbox, and never calls a handler.
+//! One turn: run the commands in the mailbox, handle the timeout, read the bytes that are there, process the events of the core,
+//! write all its messages at once. The driver waits only for its transport, its timer and its mailbox, and never calls a handler.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,73 +21,73 @@ use crate::runtime::Runtime;
 use crate::runtime::threads::driver_migration::Movable;
 use crate::transport::{Hangup, Transport};
 
-/// How much is read at once, and about how much is written at once.
+/// How many bytes are read at once, and about how many are written at once.
 const CHUNK: usize = 64 * 1024;
 
-/// With so few handlers under way, it is one call at a time that is being made.
-const FEW: usize = 2;
+/// Up to this many running handlers are taken for a peer that sends one request at a time.
+const FEW_HANDLERS: usize = 2;
 
-/// With so many calls under way, hops between threads are shared by many, and a thread of its own pays.
-const MANY: usize = 4;
+/// From this many calls in flight on, many calls share each switch between threads, and the driver is better off on its own.
+const MANY_CALLS: usize = 4;
 
-/// How long the goodbye of a transport may take.
-const CLOSING: Duration = Duration::from_millis(100);
+/// How long closing the transport may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How many turns a driver takes before it lets another one on its thread have some.
-const TURNS: usize = 32;
+/// After this many turns in one poll, the driver yields to other tasks on its thread.
+const MAX_TURNS_PER_POLL: usize = 32;
 
-/// How often the rest of what a peer wrote is read once it takes nothing any more. No pipe holds more than that.
-const LAST_READS: usize = 64;
+/// After the peer has stopped reading, its output is read at most this often. No pipe holds more than that.
+const MAX_LAST_READS: usize = 64;
 
-/// Drives one connection over a stream of bytes to its end.
+/// Drives one connection over a byte stream to its end.
 pub(crate) struct Driver<T, S> {
     engine: Engine<S>,
     transport: T,
     decoder: LineDecoder,
     input: Box<[u8]>,
-    /// What was read and not yet looked at.
-    unread: Range<usize>,
+    /// The bytes of `input` that were read from the transport and not decoded yet.
+    undecoded: Range<usize>,
     output: Output,
-    /// The peer has closed its end; what it sent before may be unread.
-    peer_gone: bool,
-    /// Nobody takes what we write any more.
-    output_lost: bool,
-    /// How often something is still read before the connection is told so.
+    /// The peer has closed its sending end. Bytes that it sent before may be unread.
+    input_closed: bool,
+    /// The peer does not read any more.
+    output_closed: bool,
+    /// How many more reads are allowed before the connection is told that its output is closed.
     last_reads: Option<usize>,
     flushing: bool,
     /// The connection has ended, and the transport is being closed.
     closing: bool,
-    /// The transport is closed, or has had the time for it.
+    /// The transport is closed, or closing it has timed out.
     closed: bool,
-    /// There was more to do than one call at a time makes.
+    /// There was more to do than for one call at a time.
     busy: bool,
-    /// The peer has said something.
+    /// Bytes of the peer have arrived.
     heard: bool,
     exit_reason: watch::Sender<ExitReason>,
 }
 
-/// How a peer ended.
+/// Why the peer exited, in words for people.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum ExitReason {
-    /// It is there, or nobody knows yet.
+    /// The peer has not exited, or its reason is not known yet.
     #[default]
-    Unwritten,
-    /// All that will be known.
-    Written(Option<Arc<str>>),
+    Pending,
+    /// The reason, if there is one.
+    Known(Option<Arc<str>>),
 }
 
-/// Bytes on their way to the transport.
+/// Bytes that wait to be written to the transport.
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
     /// How many of them are written.
     written: usize,
-    /// Calls among them, by the offset of their first byte.
+    /// The calls in `bytes`, with the offset of their first byte.
     calls: VecDeque<(usize, CallKey)>,
 }
 
 impl<T: Transport, S: Service> Driver<T, S> {
-    /// A driver; `service` is given the way to it.
+    /// A driver. `service` is called with its mailbox.
     pub(crate) fn new(
         transport: T,
         service: impl FnOnce(&Arc<Mailbox>) -> S,
@@ -100,10 +100,10 @@ impl<T: Transport, S: Service> Driver<T, S> {
             engine: Engine::new(service, hello, limits, runtime),
             transport,
             input: vec![0; CHUNK].into_boxed_slice(),
-            unread: 0..0,
+            undecoded: 0..0,
             output: Output::default(),
-            peer_gone: false,
-            output_lost: false,
+            input_closed: false,
+            output_closed: false,
             last_reads: None,
             flushing: false,
             closing: false,
@@ -114,49 +114,48 @@ impl<T: Transport, S: Service> Driver<T, S> {
         }
     }
 
-    /// The way to this driver.
     pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
         &self.engine.mailbox
     }
 
-    /// Tells how the peer ended, once that is known.
+    /// Receives why the peer exited, once that is known.
     pub(crate) fn exit_reason(&self) -> watch::Receiver<ExitReason> {
         self.exit_reason.subscribe()
     }
 
-    /// Tells when the connection takes no more calls.
+    /// Becomes true when the connection accepts no more calls.
     pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
         self.engine.refuses_calls()
     }
 
-    /// Reads once, or goes on with what was read. Returns whether there was anything.
+    /// Reads once, unless there are bytes from an earlier read, and decodes messages. Returns whether there was anything.
     fn read(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.engine.connection.wants_input() {
             return false;
         }
-        if self.unread.is_empty() {
+        if self.undecoded.is_empty() {
             let Poll::Ready(read) = self.transport.poll_read(cx, &mut self.input) else { return false };
-            // A transport that cannot be read any more has ended, whatever it calls that.
-            self.unread = 0..read.unwrap_or(0);
+            // An error of a read is treated as the end of the stream.
+            self.undecoded = 0..read.unwrap_or(0);
             self.heard = true;
-            if self.unread.is_empty() {
+            if self.undecoded.is_empty() {
                 self.end_input();
                 return true;
             }
         }
         let now = self.engine.runtime.now();
-        // As soon as too much waits to be written, the rest waits to be read.
+        // Backpressure: while too much output waits, the connection wants no input.
         while self.engine.connection.wants_input() {
-            let mut bytes = self.input.get(self.unread.clone()).unwrap_or_default();
+            let mut bytes = self.input.get(self.undecoded.clone()).unwrap_or_default();
             let line = self.decoder.next(&mut bytes);
-            self.unread.start = self.unread.end - bytes.len();
+            self.undecoded.start = self.undecoded.end - bytes.len();
             match line {
                 Some(Line::Message(line)) if mutant!(LoseLines) && line.len() % 8 == 0 => {}
                 Some(Line::Message(line)) => self.engine.connection.handle_message(now, line),
                 Some(Line::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
                 None => break,
             }
-            self.engine.act();
+            self.engine.process_events();
         }
         true
     }
@@ -170,41 +169,42 @@ impl<T: Transport, S: Service> Driver<T, S> {
             None => {}
         }
         if self.last_reads.take().is_some() {
-            // Before the end, which would take what was not written for what may have been.
+            // Before the end of input, which would treat requests that were never written as possibly sent.
             self.engine.connection.handle_write_failed(now);
         }
         self.engine.connection.handle_end_of_input(now);
     }
 
-    /// Once nobody takes our output, and what the peer wrote before is read. Answers may have been among that: their calls have
-    /// not ended with the connection. `had_read` is whether there was more of it just now, after the end was known.
-    fn mourn_output(&mut self, had_read: bool) {
+    /// After the peer has stopped reading, tells the connection so as soon as all bytes that the peer wrote before are read: there
+    /// may be responses among them, and their calls must not end with the connection. `had_read` is whether this turn has read
+    /// something.
+    fn count_last_read(&mut self, had_read: bool) {
         let Some(left) = self.last_reads else { return };
-        let awaited = self.engine.connection.open_calls() > 0 && self.engine.connection.wants_input();
-        self.last_reads = left.checked_sub(1).filter(|_| had_read && awaited);
+        let awaits_responses = self.engine.connection.open_calls() > 0 && self.engine.connection.wants_input();
+        self.last_reads = left.checked_sub(1).filter(|_| had_read && awaits_responses);
         if self.last_reads.is_none() {
             self.engine.connection.handle_write_failed(self.engine.runtime.now());
         }
     }
 
-    /// Learns whether the peer has gone while nothing is read or written.
-    fn hear_hangup(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut heard = false;
+    /// Notices hangups of the peer while nothing is read or written. Returns whether there was one.
+    fn poll_hangups(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut hung_up = false;
         while let Poll::Ready(hangup) = self.transport.poll_hangup(cx) {
-            heard = true;
+            hung_up = true;
             match hangup {
-                Hangup::Input => self.peer_gone = true,
-                Hangup::Output => self.lose_output(),
+                Hangup::Input => self.input_closed = true,
+                Hangup::Output => self.close_output(),
             }
         }
-        // While input is read, its end is seen in its place, behind what was sent before it.
-        if self.peer_gone && !self.engine.connection.wants_input() && !self.engine.connection.is_draining() {
+        // While input is read, the read after the last byte reports the end.
+        if self.input_closed && !self.engine.connection.wants_input() && !self.engine.connection.is_draining() {
             self.engine.connection.handle_peer_gone(self.engine.runtime.now());
         }
-        heard
+        hung_up
     }
 
-    /// Writes what there is. Returns whether anything was written.
+    /// Writes and flushes all messages of the connection. Returns whether anything was written.
     fn write(&mut self, cx: &mut Context<'_>) -> bool {
         if self.last_reads.is_some() {
             return false;
@@ -223,7 +223,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
                     self.output.advance(count, &mut self.engine.connection);
                 }
                 Poll::Ready(_) => {
-                    self.lose_output();
+                    self.close_output();
                     return true;
                 }
             }
@@ -233,7 +233,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
                 Poll::Pending => return wrote,
                 Poll::Ready(Ok(())) => self.flushing = false,
                 Poll::Ready(Err(_)) => {
-                    self.lose_output();
+                    self.close_output();
                     return true;
                 }
             }
@@ -242,40 +242,40 @@ impl<T: Transport, S: Service> Driver<T, S> {
         wrote
     }
 
-    /// Ends our writing side, so that the peer reads the last of it and then the end, and waits for what the transport
-    /// has started.
+    /// Closes the writing side, so that the peer reads the last bytes and then the end of the stream, and waits for what the
+    /// transport has started.
     fn close(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let Some(ended) = self.engine.ended() else { return Poll::Pending };
-        // A transport that cannot be closed is dropped, which closes it too.
+        // If closing the transport times out, dropping it closes it.
         self.closed |= self.transport.poll_close(cx).is_ready() || self.engine.timer.poll(cx).is_ready();
         if !self.closed {
             return Poll::Pending;
         }
         let gone = self.transport.poll_gone(cx);
-        self.write_obituary(cx);
+        self.poll_exit_reason(cx);
         gone.map(|()| ended)
     }
 
-    /// Takes down how the peer ended, as soon as the transport knows.
-    fn write_obituary(&mut self, cx: &mut Context<'_>) {
-        let unwritten = matches!(*self.exit_reason.borrow(), ExitReason::Unwritten);
-        if unwritten && let Poll::Ready(exit_reason) = self.transport.poll_exit_reason(cx) {
-            self.exit_reason.send_replace(ExitReason::Written(exit_reason.map(Arc::from)));
+    /// Publishes why the peer exited, as soon as the transport knows.
+    fn poll_exit_reason(&mut self, cx: &mut Context<'_>) {
+        let pending = matches!(*self.exit_reason.borrow(), ExitReason::Pending);
+        if pending && let Poll::Ready(exit_reason) = self.transport.poll_exit_reason(cx) {
+            self.exit_reason.send_replace(ExitReason::Known(exit_reason.map(Arc::from)));
         }
     }
 
-    /// Nobody takes what we write. The connection is told as soon as what the peer wrote before is read.
-    fn lose_output(&mut self) {
+    /// The peer does not read any more. The connection is told so after the last reads: see `count_last_read`.
+    fn close_output(&mut self) {
         self.output = Output::default();
         self.flushing = false;
-        if !std::mem::replace(&mut self.output_lost, true) {
-            self.last_reads = Some(LAST_READS);
+        if !std::mem::replace(&mut self.output_closed, true) {
+            self.last_reads = Some(MAX_LAST_READS);
         }
     }
 }
 
 impl Output {
-    /// Takes messages from the core, each a line, until there is a chunk of them.
+    /// Takes messages from the core, each of them one line, until there is a chunk.
     fn fill(&mut self, connection: &mut Connection, mailbox: &Mailbox) {
         if self.written < self.bytes.len() {
             return;
@@ -286,7 +286,7 @@ impl Output {
         while self.bytes.len() < CHUNK {
             let Some(transmit) = connection.poll_transmit() else {
                 if self.bytes.is_empty() && self.bytes.capacity() > 2 * CHUNK {
-                    mailbox.give_back(std::mem::take(&mut self.bytes));
+                    mailbox.reuse_buffer(std::mem::take(&mut self.bytes));
                 }
                 return;
             };
@@ -295,7 +295,7 @@ impl Output {
             }
             if self.bytes.is_empty() && transmit.body.len() >= CHUNK / 2 {
                 // A large message is not copied.
-                mailbox.give_back(std::mem::replace(&mut self.bytes, transmit.body));
+                mailbox.reuse_buffer(std::mem::replace(&mut self.bytes, transmit.body));
             } else {
                 self.bytes.extend_from_slice(&transmit.body);
             }
@@ -303,6 +303,7 @@ impl Output {
         }
     }
 
+    /// Counts written bytes. A call counts as sent as soon as its first byte is written.
     fn advance(&mut self, count: usize, connection: &mut Connection) {
         self.written += count;
         while let Some((start, call)) = self.calls.front().copied() {
@@ -314,7 +315,7 @@ impl Output {
         }
     }
 
-    fn waiting(&self) -> usize {
+    fn unwritten(&self) -> usize {
         self.bytes.len().saturating_sub(self.written)
     }
 }
@@ -330,40 +331,40 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
         if driver.closing {
             return driver.close(cx);
         }
-        for _ in 0..TURNS {
-            let mut progressed = driver.engine.turn(cx);
-            driver.busy |= driver.engine.connection.open_calls() >= MANY;
-            let lost = driver.output_lost;
+        for _ in 0..MAX_TURNS_PER_POLL {
+            let mut progressed = driver.engine.run_commands_and_timer(cx);
+            driver.busy |= driver.engine.connection.open_calls() >= MANY_CALLS;
+            let output_closed = driver.output_closed;
             let read = driver.read(cx);
-            if lost {
-                driver.mourn_output(read);
+            if output_closed {
+                driver.count_last_read(read);
             }
             progressed |= read;
-            progressed |= driver.hear_hangup(cx);
-            driver.engine.act();
-            if progressed && (1..=FEW).contains(&driver.engine.running()) {
-                // They may be done in a moment, and then nobody has to be woken. With more under way it does not pay.
+            progressed |= driver.poll_hangups(cx);
+            driver.engine.process_events();
+            if progressed && (1..=FEW_HANDLERS).contains(&driver.engine.running_handlers()) {
+                // The handlers may respond in a moment, and then need not wake this thread. With more handlers this does not pay.
                 driver.engine.runtime.yield_now();
-                driver.engine.collect();
-                driver.engine.act();
+                driver.engine.run_commands();
+                driver.engine.process_events();
             }
             progressed |= driver.write(cx);
-            driver.engine.act();
+            driver.engine.process_events();
             if driver.engine.ended().is_some() {
-                driver.engine.wind_up();
+                driver.engine.abandon_all();
                 driver.closing = true;
-                driver.engine.timer.reset(Some(driver.engine.runtime.now() + CLOSING));
+                driver.engine.timer.reset(Some(driver.engine.runtime.now() + CLOSE_TIMEOUT));
                 return driver.close(cx);
             }
             if driver.engine.connection.is_draining() {
-                driver.write_obituary(cx);
+                driver.poll_exit_reason(cx);
             }
-            if !driver.engine.rest(cx, driver.output.waiting(), progressed) {
+            if !driver.engine.prepare_sleep(cx, driver.output.unwritten(), progressed) {
                 return Poll::Pending;
             }
         }
         driver.busy = true;
-        // Others on this thread have their turn.
+        // Yields to other tasks on this thread.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -383,6 +384,6 @@ impl<T: Transport, S: Service> Movable for Driver<T, S> {
     }
 
     fn is_neglected(&self) -> bool {
-        self.engine.mailbox.has_letters()
+        self.engine.mailbox.has_commands()
     }
 }

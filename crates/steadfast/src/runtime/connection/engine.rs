@@ -1,9 +1,9 @@
-//! The engine: a connection, the handlers that run for it and the calls that wait for it, without the way its messages
-//! travel.
+//! The engine: a connection, its running handlers and its calls, without a transport.
 //!
-//! Whoever owns one carries messages: it takes letters and serves the timer in [`Engine::turn`], gives what came to
-//! the connection and lets the engine act on it, and takes what is to be sent from the connection. A byte stream is carried by
-//! the driver beside this file, HTTP by its transport.
+//! The owner of an engine moves the messages. In each turn it has the engine run commands and the timer
+//! ([`Engine::run_commands_and_timer`]), gives received messages to the connection, has the engine process the events that follow
+//! ([`Engine::process_events`]), and takes the messages to send from the connection. The driver in this folder does that for a byte
+//! stream, the drivers in `transport::http` do it for HTTP.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,19 +25,19 @@ use crate::runtime::handler::execution::Execution;
 use crate::runtime::log::{PeerLogRecord, RateLimitedLog};
 use crate::runtime::{Runtime, Timer};
 
-/// What a driver asks of what it serves. Called on the driver's thread: must not block and must not run user code.
+/// The server or client behind a connection. Called on the driver's thread: must not block and must not run user code.
 pub(crate) trait Service: Send + 'static {
-    /// Starts a request, or answers it at once.
+    /// Starts the handler of a request, or responds at once.
     fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult;
 
-    /// The handshake of an older revision is done.
-    fn opened(&mut self, _peer: &Arc<Peer>) {}
+    /// The handshake of an older revision has completed.
+    fn on_initialized(&mut self, _peer: &Arc<Peer>) {}
 
-    /// The peer tells something that belongs to no subscription.
-    fn notified(&mut self, _method: Method, _params: OwnedParams) {}
+    /// The peer sent a notification that belongs to no subscription.
+    fn on_notification(&mut self, _method: Method, _params: OwnedParams) {}
 
-    /// This is the result of a call that nobody waits for any more, and that matters all the same.
-    fn answered_late(
+    /// The result of a call has arrived after the caller dropped its future, and is needed all the same.
+    fn on_late_result(
         &mut self,
         _result: String,
         _peer: &Arc<Peer>,
@@ -46,21 +46,21 @@ pub(crate) trait Service: Send + 'static {
     ) {
     }
 
-    /// The peer tells something, be it to a subscription or not. Comes first.
-    fn overheard(&mut self, _method: Method, _params: &OwnedParams) {}
+    /// The peer sent a notification, whether it belongs to a subscription or not. Called before the notification is delivered.
+    fn observe_notification(&mut self, _method: Method, _params: &OwnedParams) {}
 }
 
-/// What became of a request.
+/// What [`Service::start`] did with a request.
 pub(crate) enum DispatchResult {
-    /// It has its answer.
+    /// The request has its response.
     Answered(Answer),
-    /// It runs.
+    /// The handler of the request runs.
     Running(Arc<Execution>),
-    /// It is a stream of notifications that has begun, and this is what its acknowledgement says.
+    /// The request is a stream of notifications, which has begun and has to be acknowledged.
     Listening {
-        /// What lasts as long as the stream.
+        /// Exists as long as the stream.
         execution: Arc<Execution>,
-        /// The text of the parameters.
+        /// The JSON text of the parameters of the acknowledgement.
         acknowledged: Box<str>,
     },
 }
@@ -69,13 +69,13 @@ pub(crate) enum DispatchResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionEnd {
-    /// Why.
+    /// Why the connection closed.
     pub cause: CloseCause,
-    /// Executions that had not ended when the time was up: blocked threads and workers.
+    /// How many handlers had not ended at the drain deadline, because they block a thread or a worker.
     pub abandoned: usize,
 }
 
-/// One connection at work.
+/// A connection with its handlers and calls.
 pub(crate) struct Engine<S> {
     pub(crate) connection: Connection,
     service: S,
@@ -87,16 +87,16 @@ pub(crate) struct Engine<S> {
     commands: Vec<DriverCommand>,
     log: RateLimitedLog,
     ended: Option<ConnectionEnd>,
-    /// Requests whose handlers have let their client's connection go, where whoever carries the messages can do that.
+    /// Requests whose handlers let the client disconnect, since the owner took them last; set if the owner tracks them.
     released_streams: Option<Vec<Key>>,
-    /// Calls that have ended, where whoever carries the messages carries each call by itself.
+    /// Calls that have ended since the owner took them last; set if the owner tracks them.
     ended_calls: Option<Vec<CallKey>>,
-    /// Tells that no more calls are taken, where somebody waits for that.
+    /// Becomes true when the connection accepts no more calls; set once there is a receiver.
     refuses_calls: Option<watch::Sender<bool>>,
 }
 
 impl<S: Service> Engine<S> {
-    /// An engine; `service` is given the way to it.
+    /// An engine. `service` is called with its mailbox.
     pub(crate) fn new(
         service: impl FnOnce(&Arc<Mailbox>) -> S,
         hello: impl Into<Arc<Hello>>,
@@ -122,32 +122,32 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Tells when the connection takes no more calls: that is before it has ended, if its last words are slow to leave.
+    /// Becomes true when the connection accepts no more calls. That is before its end, if the last output is slow to be written.
     pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
         self.refuses_calls.get_or_insert_with(|| watch::Sender::new(false)).subscribe()
     }
 
-    /// Takes note of requests whose handlers let their client's connection go.
+    /// Records from now on which requests let their client disconnect.
     #[cfg(feature = "http")]
-    pub(crate) fn release_streams(&mut self) {
+    pub(crate) fn track_released_streams(&mut self) {
         self.released_streams = Some(Vec::new());
     }
 
-    /// The requests whose handlers have let go since it was asked last.
+    /// Takes the requests that have let their client disconnect since the last call of this.
     #[cfg(feature = "http")]
-    pub(crate) fn released_streams(&mut self) -> Vec<Key> {
+    pub(crate) fn take_released_streams(&mut self) -> Vec<Key> {
         self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes note of calls that end.
+    /// Records from now on which calls end.
     #[cfg(feature = "http-client")]
-    pub(crate) fn keep_ended_calls(&mut self) {
+    pub(crate) fn track_ended_calls(&mut self) {
         self.ended_calls = Some(Vec::new());
     }
 
-    /// The calls that have ended since it was asked last.
+    /// Takes the calls that have ended since the last call of this.
     #[cfg(feature = "http-client")]
-    pub(crate) fn ended_calls(&mut self) -> Vec<CallKey> {
+    pub(crate) fn take_ended_calls(&mut self) -> Vec<CallKey> {
         self.ended_calls.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -156,14 +156,13 @@ impl<S: Service> Engine<S> {
         self.ended
     }
 
-    /// How many handlers are under way.
-    pub(crate) fn running(&self) -> usize {
+    pub(crate) fn running_handlers(&self) -> usize {
         self.executions.len()
     }
 
-    /// Takes letters and serves the timer. Returns whether there was anything to do.
-    pub(crate) fn turn(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut progressed = self.collect();
+    /// Runs the commands in the mailbox, and handles the timeout if it is due. Returns whether there was anything to do.
+    pub(crate) fn run_commands_and_timer(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut progressed = self.run_commands();
         if self.timer.poll(cx).is_ready() {
             self.connection.handle_timeout(self.runtime.now());
             progressed = true;
@@ -171,30 +170,30 @@ impl<S: Service> Engine<S> {
         progressed
     }
 
-    /// Takes the letters. Returns whether there were any.
-    pub(crate) fn collect(&mut self) -> bool {
+    /// Runs the commands in the mailbox. Returns whether there were any.
+    pub(crate) fn run_commands(&mut self) -> bool {
         let mut commands = std::mem::take(&mut self.commands);
-        self.mailbox.collect(&mut commands);
+        self.mailbox.take_commands(&mut commands);
         let any = !commands.is_empty();
         let now = self.runtime.now();
         for command in commands.drain(..) {
-            self.open_letter(now, command);
+            self.run_command(now, command);
         }
         self.commands = commands;
         any
     }
 
-    /// Before its owner sleeps: those who wait for room learn that there is some, and the timer and the next letter wake
-    /// the owner. `unwritten` is what the owner holds beside the connection. Returns whether there is something to do
-    /// right now instead.
-    pub(crate) fn rest(&mut self, cx: &mut Context<'_>, unwritten: usize, progressed: bool) -> bool {
+    /// Prepares the owner's task to sleep: updates the output budget, and has the timer and the next command wake the task.
+    /// `unwritten` is how many bytes the owner holds in addition to the connection. Returns true if the task must not sleep,
+    /// because there is something to do.
+    pub(crate) fn prepare_sleep(&mut self, cx: &mut Context<'_>, unwritten: usize, progressed: bool) -> bool {
         let held = self.connection.waiting_bytes() + unwritten;
-        let more = self.mailbox.update_room(held);
+        let more = self.mailbox.budget().set_held(held);
         self.timer.reset(self.connection.poll_timeout());
-        if more || progressed || self.mailbox.listen(cx) {
+        if more || progressed || self.mailbox.register_driver(cx) {
             return true;
         }
-        // A timer that was set just now has to be polled to wake us.
+        // A timer that was just set has to be polled once, or it would not wake the task.
         let due = self.timer.poll(cx).is_ready();
         if due {
             self.connection.handle_timeout(self.runtime.now());
@@ -202,8 +201,8 @@ impl<S: Service> Engine<S> {
         due
     }
 
-    /// Does what the core says.
-    pub(crate) fn act(&mut self) {
+    /// Processes the events of the connection.
+    pub(crate) fn process_events(&mut self) {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Start(request) => self.start(request),
@@ -220,70 +219,70 @@ impl<S: Service> Engine<S> {
                     if let Some(slot) = self.calls.remove(&call)
                         && let Some(result) = slot.end(outcome)
                     {
-                        self.hand_over_late(result);
+                        self.deliver_late_result(result);
                     }
                 }
-                Event::LateResult(result) => self.hand_over_late(result),
+                Event::LateResult(result) => self.deliver_late_result(result),
                 Event::CallProgress { call, progress } => {
                     let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossProgress)).unwrap_or(call);
                     if let Some(slot) = self.calls.get(&call) {
-                        slot.progress(progress);
+                        slot.push_progress(progress);
                     }
                 }
                 Event::Notification { call, method, params } => {
-                    self.service.overheard(method, &params);
+                    self.service.observe_notification(method, &params);
                     match call.and_then(|call| self.calls.get(&call)) {
-                        Some(slot) => slot.notice(method, params),
-                        None => self.service.notified(method, params),
+                        Some(slot) => slot.push_notification(method, params),
+                        None => self.service.on_notification(method, params),
                     }
                 }
-                Event::Opened(peer) => self.service.opened(&peer),
-                Event::Warning(warning) => self.log.note(self.runtime.now(), PeerLogRecord::Odd(warning)),
+                Event::Opened(peer) => self.service.on_initialized(&peer),
+                Event::Warning(warning) => self.log.write(self.runtime.now(), PeerLogRecord::Protocol(warning)),
                 Event::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
                     self.ended = Some(ConnectionEnd { cause, abandoned });
                 }
             }
         }
-        // Behind the events, so that calls that wait learn of their end first.
+        // After the events, so that calls in flight get their end first.
         if let Some(refuses_calls) = &self.refuses_calls
             && self.connection.refuses_calls()
         {
-            refuses_calls.send_if_modified(|told| !std::mem::replace(told, true));
+            refuses_calls.send_if_modified(|refuses| !std::mem::replace(refuses, true));
         }
     }
 
-    fn open_letter(&mut self, now: Moment, command: DriverCommand) {
+    fn run_command(&mut self, now: Moment, command: DriverCommand) {
         match command {
-            DriverCommand::Answer { key, answer } => {
-                self.fetch_progress(now, key);
-                self.connection.respond(now, key, answer);
+            DriverCommand::Respond { key, response } => {
+                self.send_progress(now, key);
+                self.connection.respond(now, key, response);
             }
-            DriverCommand::Finished { key, answer } => {
-                self.fetch_progress(now, key);
-                self.connection.respond(now, key, answer);
+            DriverCommand::RespondAndEnd { key, response } => {
+                self.send_progress(now, key);
+                self.connection.respond(now, key, response);
                 self.end_execution(now, key);
             }
-            DriverCommand::Ended { key } => self.end_execution(now, key),
-            DriverCommand::Progress { key } => self.fetch_progress(now, key),
+            DriverCommand::EndExecution { key } => self.end_execution(now, key),
+            DriverCommand::SendProgress { key } => self.send_progress(now, key),
             DriverCommand::Log { key, level, logger, data } => {
                 if let Some(execution) = self.executions.get(&key) {
-                    execution.log_fetched();
+                    execution.release_log();
                 }
                 self.connection.log(key, level, logger, data);
             }
             DriverCommand::Call { key, call, slot } => {
-                let made = self.connection.call(now, key, call);
-                self.enter_call(key, slot, made);
+                let accepted = self.connection.call(now, key, call);
+                self.register_call(key, slot, accepted);
             }
             DriverCommand::Initialize { key, call, offered, slot } => {
-                let made = self.connection.initialize(now, key, call, offered);
-                self.enter_call(key, slot, made);
+                let accepted = self.connection.initialize(now, key, call, offered);
+                self.register_call(key, slot, accepted);
             }
             DriverCommand::SpeakModern(peer) => self.connection.open_stateless(*peer),
-            // Whoever still waits for it learns whether it was sent.
+            // A caller that still waits gets an end that says whether the request was sent.
             DriverCommand::CancelCall(call) => self.connection.cancel_call(now, call, None),
-            DriverCommand::Notices(notifications) => notifications.hand_over(&mut self.connection),
+            DriverCommand::Notify(notifications) => notifications.send_on(&mut self.connection),
             DriverCommand::ReleaseStream { key } => {
                 if let Some(released) = &mut self.released_streams {
                     released.push(key);
@@ -294,28 +293,28 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    fn enter_call(&mut self, key: CallKey, slot: Arc<CallSlot>, made: Result<(), CallRefused>) {
-        match made {
+    fn register_call(&mut self, key: CallKey, slot: Arc<CallSlot>, accepted: Result<(), CallRefused>) {
+        match accepted {
             Ok(()) => drop(self.calls.insert(key, slot)),
             Err(refused) => drop(slot.end(CallEnd::NotMade(refused))),
         }
     }
 
-    fn hand_over_late(&mut self, result: Box<str>) {
+    fn deliver_late_result(&mut self, result: Box<str>) {
         if let Some(peer) = self.connection.peer() {
-            self.service.answered_late(result.into_string(), peer, &self.mailbox, &self.runtime);
+            self.service.on_late_result(result.into_string(), peer, &self.mailbox, &self.runtime);
         }
     }
 
     fn end_execution(&mut self, now: Moment, key: Key) {
         self.connection.handle_execution_ended(now, key);
         if let Some(execution) = self.executions.remove(&key) {
-            execution.release();
+            execution.close();
         }
     }
 
-    fn fetch_progress(&mut self, now: Moment, key: Key) {
-        if let Some(progress) = self.executions.get(&key).and_then(|execution| execution.fetch_progress()) {
+    fn send_progress(&mut self, now: Moment, key: Key) {
+        if let Some(progress) = self.executions.get(&key).and_then(|execution| execution.take_progress()) {
             self.connection.progress(now, key, progress);
         }
     }
@@ -326,7 +325,7 @@ impl<S: Service> Engine<S> {
             DispatchResult::Running(execution) => drop(self.executions.insert(key, execution)),
             DispatchResult::Listening { execution, acknowledged } => {
                 self.executions.insert(key, execution);
-                // Here and now, so that it goes before all that the stream is told.
+                // At once, so that it is sent before all notifications of the stream.
                 self.connection.notify_about(key, Method::SubscriptionAcknowledged, &acknowledged);
             }
             DispatchResult::Answered(answer) => {
@@ -339,8 +338,8 @@ impl<S: Service> Engine<S> {
 }
 
 impl<S> Engine<S> {
-    /// Everyone who still waits learns that the connection is gone.
-    pub(crate) fn wind_up(&mut self) {
+    /// Closes the mailbox, abandons all handlers and ends all calls: the connection is gone.
+    pub(crate) fn abandon_all(&mut self) {
         for execution in std::mem::take(&mut self.executions).into_values() {
             execution.abandon();
         }
@@ -357,6 +356,6 @@ impl<S> Engine<S> {
 
 impl<S> Drop for Engine<S> {
     fn drop(&mut self) {
-        self.wind_up();
+        self.abandon_all();
     }
 }

@@ -1,9 +1,9 @@
-//! An exchange: one request of 2026-07-28 without a stream of bytes around it, as HTTP and tasks have them.
+//! An exchange: one request of 2026-07-28 without a byte stream around it, as HTTP and tasks have them.
 //!
-//! One message goes in; notifications and one answer come out, in order. The exchange is a connection of its own that lives
-//! as long as the request does, so every law holds of it. Who drops it before the answer has hung up: the handler is stopped
-//! as when any connection closes. What is left of a handler then, or behind its answer (shields, cleanups), goes on as a
-//! task until it has ended or the drain deadline has come.
+//! One message goes in; notifications and one response come out, in order. The exchange is a connection of its own that exists as
+//! long as the request, so every law holds for it. Dropping it before the response is a hangup: the handler is cancelled as when
+//! any connection closes. What is left of the handler then, or after its response (shields, cleanups), goes on as a task until it
+//! has ended or the drain deadline has passed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,44 +14,44 @@ use steadfast_proto::mutant;
 
 use super::engine::{Engine, Service};
 
-/// One request, until its answer.
-pub(crate) struct Exchange<S: Service, K: ExchangeGuard = ()> {
-    /// Gone when it is over.
-    engine: Option<(Engine<S>, K)>,
+/// One request, until its response.
+pub(crate) struct Exchange<S: Service, G: ExchangeGuard = ()> {
+    /// `None` after the response.
+    engine: Option<(Engine<S>, G)>,
 }
 
-/// What is kept until all of an exchange has ended, also what goes on behind its answer.
+/// A value that is dropped when all of an exchange has ended, including what goes on after its response.
 pub(crate) trait ExchangeGuard: Send + 'static {
-    /// The deadline has come, and so many executions have not ended.
+    /// The drain deadline has passed, and this many executions have not ended.
     fn abandoned(&mut self, _count: usize) {}
 }
 
 impl ExchangeGuard for () {}
 
-impl<S: Service, K: ExchangeGuard> Exchange<S, K> {
-    /// Gives a new engine its one message.
-    pub(crate) fn begin(mut engine: Engine<S>, message: &[u8], kept: K) -> Self {
+impl<S: Service, G: ExchangeGuard> Exchange<S, G> {
+    /// Starts an exchange with the one message of a new engine.
+    pub(crate) fn begin(mut engine: Engine<S>, message: &[u8], guard: G) -> Self {
         engine.connection.serve_single_request();
         engine.connection.handle_message(engine.runtime.now(), message);
-        engine.act();
-        Self { engine: Some((engine, kept)) }
+        engine.process_events();
+        Self { engine: Some((engine, guard)) }
     }
 
-    /// The same for a message that was read already.
+    /// The same for a message that is decoded already.
     #[cfg(feature = "http")]
-    pub(crate) fn begin_read(mut engine: Engine<S>, message: Message<'_>, kept: K) -> Self {
+    pub(crate) fn begin_decoded(mut engine: Engine<S>, message: Message<'_>, guard: G) -> Self {
         engine.connection.serve_single_request();
         engine.connection.handle_read(engine.runtime.now(), message);
-        engine.act();
-        Self { engine: Some((engine, kept)) }
+        engine.process_events();
+        Self { engine: Some((engine, guard)) }
     }
 
-    /// The next message to the peer; `None` when the answer, or whatever there was, is out.
+    /// The next message to the peer; `None` after the last one, which is the response if there is one.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         let Some((engine, _)) = &mut self.engine else { return Poll::Ready(None) };
         loop {
-            let progressed = engine.turn(cx);
-            engine.act();
+            let progressed = engine.run_commands_and_timer(cx);
+            engine.process_events();
             if let Some(transmit) = engine.connection.poll_transmit() {
                 engine.connection.handle_flushed();
                 return Poll::Ready(Some(transmit.body));
@@ -60,85 +60,85 @@ impl<S: Service, K: ExchangeGuard> Exchange<S, K> {
                 self.finish();
                 return Poll::Ready(None);
             }
-            if !engine.rest(cx, 0, progressed) {
+            if !engine.prepare_sleep(cx, 0, progressed) {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Goes on while what it has to say cannot be said. Ready when it has ended, or there is nothing left to say.
+    /// Runs the exchange while its messages cannot be sent. Ready when the handler has ended and no message is left.
     #[cfg(feature = "http")]
-    pub(crate) fn poll_unheard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_without_sending(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some((engine, _)) = &mut self.engine else { return Poll::Ready(()) };
         loop {
-            let progressed = engine.turn(cx);
-            engine.act();
-            let said_all = engine.connection.open_requests() == 0 && engine.connection.waiting_bytes() == 0;
-            if said_all || engine.ended().is_some() {
+            let progressed = engine.run_commands_and_timer(cx);
+            engine.process_events();
+            let nothing_left = engine.connection.open_requests() == 0 && engine.connection.waiting_bytes() == 0;
+            if nothing_left || engine.ended().is_some() {
                 self.finish();
                 return Poll::Ready(());
             }
-            if !engine.rest(cx, 0, progressed) {
+            if !engine.prepare_sleep(cx, 0, progressed) {
                 return Poll::Pending;
             }
         }
     }
 
-    /// The server shuts down: the handler has the drain window to answer, and is answered for then.
+    /// The server shuts down: the handler has the drain window to respond, and is cancelled after that.
     #[cfg(feature = "http")]
     pub(crate) fn shut_down(&mut self) {
         if let Some((engine, _)) = &mut self.engine {
             engine.connection.shut_down(engine.runtime.now());
-            engine.act();
+            engine.process_events();
         }
     }
 
-    /// Ends the connection: at once if nothing runs, else in a task of its own.
+    /// Ends the connection: at once if nothing runs, otherwise in a task of its own.
     fn finish(&mut self) {
-        let Some((mut engine, kept)) = self.engine.take() else { return };
+        let Some((mut engine, guard)) = self.engine.take() else { return };
         engine.connection.handle_write_failed(engine.runtime.now());
-        engine.act();
+        engine.process_events();
         if engine.ended().is_none() {
             let runtime = std::sync::Arc::clone(&engine.runtime);
-            runtime.spawn(Box::pin(Remainder { engine, kept }));
+            runtime.spawn(Box::pin(ExchangeDrain { engine, guard }));
         }
     }
 }
 
-impl<S: Service, K: ExchangeGuard> Drop for Exchange<S, K> {
+impl<S: Service, G: ExchangeGuard> Drop for Exchange<S, G> {
     fn drop(&mut self) {
         if mutant!(IgnoreHangup)
-            && let Some((engine, kept)) = self.engine.take()
+            && let Some((engine, guard)) = self.engine.take()
         {
             let runtime = std::sync::Arc::clone(&engine.runtime);
-            return runtime.spawn(Box::pin(Remainder { engine, kept }));
+            return runtime.spawn(Box::pin(ExchangeDrain { engine, guard }));
         }
         self.finish();
     }
 }
 
-/// What goes on behind an exchange.
-struct Remainder<S, K> {
+/// Runs what is left of an exchange after its end: shields, cleanups, handlers that have not stopped yet.
+struct ExchangeDrain<S, G> {
     engine: Engine<S>,
-    kept: K,
+    guard: G,
 }
 
 // Nothing in it is pinned in place.
-impl<S, K> Unpin for Remainder<S, K> {}
+impl<S, G> Unpin for ExchangeDrain<S, G> {}
 
-impl<S: Service, K: ExchangeGuard> Future for Remainder<S, K> {
+impl<S: Service, G: ExchangeGuard> Future for ExchangeDrain<S, G> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Self { engine, kept } = &mut *self;
+        let Self { engine, guard } = &mut *self;
         loop {
-            let progressed = engine.turn(cx);
-            engine.act();
+            let progressed = engine.run_commands_and_timer(cx);
+            engine.process_events();
             if let Some(ended) = engine.ended() {
-                kept.abandoned(ended.abandoned);
+                guard.abandoned(ended.abandoned);
                 return Poll::Ready(());
             }
-            if !engine.rest(cx, 0, progressed) {
+            if !engine.prepare_sleep(cx, 0, progressed) {
                 return Poll::Pending;
             }
         }

@@ -1,7 +1,7 @@
-//! A heartbeat: asks now and then whether the peer is there.
+//! The heartbeat of a connection: regular pings.
 //!
-//! A peer that closes its end is noticed without this, on every transport. This is for those that stay connected and have
-//! stopped: a process that hangs, a machine that was put to sleep. It never ends a connection itself.
+//! Every transport notices a peer that closes its end. The heartbeat is for a peer that stays connected and has stopped
+//! responding: a process that hangs, a machine that was put to sleep. It never closes a connection itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,22 +11,23 @@ use steadfast_proto::connection::{CallEnd, CallRefused};
 
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
-/// Completes when a ping was not answered until the next was due, or could not even be written: a peer that takes nothing any
-/// more has stopped too. Peers whose revision has no pings, and those that have not opened the connection, are not asked.
-pub(crate) async fn lost(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, every: Duration) {
+/// Sends a ping at every interval, and completes when a ping timed out: it had no response when the next was due, or could not
+/// even be written because the peer does not read. Peers whose revision has no ping, and peers that have not initialized the
+/// connection, are not pinged.
+pub(crate) async fn ping_timeout(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, interval: Duration) {
     let mut timer = runtime.timer();
     loop {
-        timer.reset(Some(runtime.now() + every));
+        timer.reset(Some(runtime.now() + interval));
         std::future::poll_fn(|cx| timer.poll(cx)).await;
-        let options = CallOptions { timeout: Some(every), ..CallOptions::default() };
+        let options = CallOptions { timeout: Some(interval), ..CallOptions::default() };
         match PendingCall::new(&mailbox, Method::Ping, None, options).await {
             CallEnd::TimedOut { .. } => break,
             CallEnd::Closed { .. } | CallEnd::NotMade(CallRefused::Closed) => {
                 return std::future::pending().await;
             }
-            // An error is a sign of life too.
+            // An error response shows too that the peer is alive.
             _ => {}
         }
     }
-    tracing::warn!(waited = ?every, "a ping was not answered: the connection is given up");
+    tracing::warn!(waited = ?interval, "ping timed out: closing the connection");
 }

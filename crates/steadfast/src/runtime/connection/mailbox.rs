@@ -1,4 +1,4 @@
-//! What handlers and callers tell the driver: in order, without waiting, without awaiting.
+//! The mailbox of a driver: handlers and callers post commands to it, in order, without blocking and without awaiting.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,67 +14,68 @@ use super::notifications::PendingNotifications;
 use crate::runtime::handler::output_budget::OutputBudget;
 use crate::runtime::threads::driver_migration::Callers;
 
-/// Something for the driver to do.
+/// A command for the driver.
 pub(crate) enum DriverCommand {
-    /// A handler has its answer, and its execution goes on (a shield, a cleanup).
-    Answer { key: Key, answer: Answer },
-    /// A handler has its answer, and its execution has ended.
-    Finished { key: Key, answer: Answer },
+    /// Send the response of a handler, whose execution goes on (a shield, a cleanup).
+    Respond { key: Key, response: Answer },
+    /// Send the response of a handler, whose execution has ended.
+    RespondAndEnd { key: Key, response: Answer },
     /// An execution has ended.
-    Ended { key: Key },
-    /// An execution has reported progress: the newest is with the execution.
-    Progress { key: Key },
-    /// A log message.
+    EndExecution { key: Key },
+    /// Send the newest progress of an execution, which holds it.
+    SendProgress { key: Key },
+    /// Send a log message to the client.
     Log { key: Key, level: LoggingLevel, logger: Option<String>, data: Value },
-    /// Call the peer.
+    /// Send a request to the peer. The slot receives its end.
     Call { key: CallKey, call: Call, slot: Arc<CallSlot> },
-    /// Call the peer to open the connection.
+    /// Send `initialize` to the server. The slot receives its end.
     Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<CallSlot> },
-    /// The peer turned out to speak 2026-07-28.
+    /// The server has shown that it speaks 2026-07-28: use it.
     SpeakModern(Box<Peer>),
-    /// Nobody waits for this call any more.
+    /// Cancel a call.
     CancelCall(CallKey),
-    /// Tell the peer all of these.
-    Notices(Arc<PendingNotifications>),
-    /// The handler of this request lets its client's connection go.
+    /// Send all these notifications.
+    Notify(Arc<PendingNotifications>),
+    /// The handler of this request lets its client disconnect and resume the stream later.
     ReleaseStream { key: Key },
     /// Shut down, with the drain window or without.
     ShutDown { at_once: bool },
 }
 
-/// The way to one driver.
+/// The mailbox of one driver, and what handlers and callers share with it.
 pub(crate) struct Mailbox {
     state: Mutex<State>,
     budget: OutputBudget,
     next_call: AtomicU64,
-    /// Resources and tasks that one subscription of the connection may name.
+    /// How many resources and tasks one subscription of the connection may name.
     pub(crate) subscribed: usize,
-    /// Whose connection it is, if the transport knows, as the newest message said it: a token may have been renewed since.
+    /// The authenticated peer, if the transport knows it, as of the newest message: a token may have been renewed.
     principal: OnceLock<Mutex<Principal>>,
-    /// Buffers of large answers that were written, for the next ones.
-    spare: Mutex<Vec<Vec<u8>>>,
-    /// Who calls, where that decides who drives.
+    /// Buffers of large responses that were written, for reuse.
+    spare_buffers: Mutex<Vec<Vec<u8>>>,
+    /// Counts calls, to decide on which thread the driver runs.
     callers: OnceLock<Callers>,
-    /// By which its owner is woken, on a thread that has one.
+    /// Wakes the driver, on threads that batch their wakes.
     #[cfg(feature = "http")]
-    bell: Option<Arc<crate::runtime::threads::http_threads::Bell>>,
+    wake_batcher: Option<Arc<crate::runtime::threads::http_threads::WakeBatcher>>,
 }
 
-/// Buffers of this size are worth keeping, and larger ones are not worth the memory.
-const KEPT: std::ops::Range<usize> = 16 * 1024..1024 * 1024;
+/// Buffers with these capacities are reused. Smaller ones are not worth it, larger ones take too much memory.
+const REUSED_CAPACITIES: std::ops::Range<usize> = 16 * 1024..1024 * 1024;
 
-/// So many are kept.
-const SPARES: usize = 8;
+/// How many buffers wait for reuse.
+const MAX_SPARE_BUFFERS: usize = 8;
 
 #[derive(Default)]
 struct State {
     commands: Vec<DriverCommand>,
+    /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
     closed: bool,
 }
 
 impl Mailbox {
-    /// For a connection with these limits.
+    /// A mailbox for a connection with these limits.
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
@@ -82,21 +83,21 @@ impl Mailbox {
             next_call: AtomicU64::new(0),
             subscribed: limits.subscribed,
             principal: OnceLock::new(),
-            spare: Mutex::default(),
+            spare_buffers: Mutex::default(),
             callers: OnceLock::new(),
             #[cfg(feature = "http")]
-            bell: crate::runtime::threads::http_threads::bell(),
+            wake_batcher: crate::runtime::threads::http_threads::wake_batcher(),
         })
     }
 
-    /// Puts a letter in. Gives it back if the connection is closed.
+    /// Posts a command. Returns it if the connection is closed.
     pub(crate) fn post(&self, command: DriverCommand) -> Result<(), DriverCommand> {
         let mut state = self.lock();
         if state.closed {
             return Err(command);
         }
-        if let DriverCommand::Answer { answer, .. } | DriverCommand::Finished { answer, .. } = &command {
-            self.budget.post(answer.len());
+        if let DriverCommand::Respond { response, .. } | DriverCommand::RespondAndEnd { response, .. } = &command {
+            self.budget.add_posted(response.len());
         }
         state.commands.push(command);
         let driver = state.driver.take();
@@ -107,16 +108,16 @@ impl Mailbox {
         Ok(())
     }
 
-    #[cfg_attr(not(feature = "http"), allow(clippy::unused_self, reason = "only carriers of HTTP have a bell"))]
+    #[cfg_attr(not(feature = "http"), allow(clippy::unused_self, reason = "only HTTP threads batch their wakes"))]
     fn wake(&self, driver: Waker) {
         #[cfg(feature = "http")]
-        if let Some(bell) = &self.bell {
-            return bell.wake(driver);
+        if let Some(wake_batcher) = &self.wake_batcher {
+            return wake_batcher.wake(driver);
         }
         driver.wake();
     }
 
-    /// Says whose message comes next. That it is the same one's as before is for the transport to see to.
+    /// Sets who sent the message that is handled next. The transport has to check that it is the same peer as before.
     pub(crate) fn identify(&self, principal: Option<&Principal>) {
         let Some(principal) = principal else { return };
         if let Err(newer) = self.principal.set(Mutex::new(principal.clone()))
@@ -127,76 +128,75 @@ impl Mailbox {
         }
     }
 
-    /// Who sent the message that was handled last, as the transport has established it.
+    /// The authenticated sender of the message that was handled last, if the transport knows it.
     pub(crate) fn principal(&self) -> Option<Principal> {
         self.principal.get().map(|principal| principal.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// What tells whose connection it is from all others, for what belongs to them.
+    /// The identity of the authenticated peer, which owns the tasks that it creates.
     pub(crate) fn owner(&self) -> Option<String> {
         self.principal().map(|principal| principal.identity())
     }
 
-    /// Counts who calls from now on.
+    /// Counts calls from now on.
     pub(crate) fn count_callers(&self, callers: Callers) {
         // A mailbox has one driver.
         let _ = self.callers.set(callers);
     }
 
-    /// Who calls, if they are counted.
+    /// The count of calls, if they are counted.
     pub(crate) fn callers(&self) -> Option<&Callers> {
         self.callers.get()
     }
 
-    /// A key for a call that nobody else has.
-    pub(crate) fn next_call(&self) -> CallKey {
+    /// A unique key for a call.
+    pub(crate) fn next_call_key(&self) -> CallKey {
         CallKey::new(self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// An empty buffer for an answer of about that size.
+    /// An empty buffer for a response of about that size.
     pub(crate) fn buffer(&self, size: usize) -> Vec<u8> {
         let size = size.saturating_add(256);
-        let spare = if KEPT.contains(&size) { self.spares().pop() } else { None };
+        let spare = if REUSED_CAPACITIES.contains(&size) { self.spare_buffers().pop() } else { None };
         let mut buffer = spare.unwrap_or_default();
         buffer.reserve(size);
         buffer
     }
 
-    /// A buffer that is not needed any more.
-    pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
-        if !KEPT.contains(&buffer.capacity()) {
+    /// Returns a buffer that is no longer needed, for reuse.
+    pub(crate) fn reuse_buffer(&self, mut buffer: Vec<u8>) {
+        if !REUSED_CAPACITIES.contains(&buffer.capacity()) {
             return;
         }
         buffer.clear();
-        let mut spares = self.spares();
-        if spares.len() < SPARES {
+        let mut spares = self.spare_buffers();
+        if spares.len() < MAX_SPARE_BUFFERS {
             spares.push(buffer);
         }
     }
 
-    /// The room for answers.
     pub(crate) fn budget(&self) -> &OutputBudget {
         &self.budget
     }
 
-    /// Swaps what is there for `commands`, which is empty.
-    pub(crate) fn collect(&self, commands: &mut Vec<DriverCommand>) {
+    /// Takes all commands by swapping them with `commands`, which is empty.
+    pub(crate) fn take_commands(&self, commands: &mut Vec<DriverCommand>) {
         std::mem::swap(&mut self.lock().commands, commands);
         let bytes = commands.iter().map(|command| match command {
-            DriverCommand::Answer { answer, .. } | DriverCommand::Finished { answer, .. } => answer.len(),
+            DriverCommand::Respond { response, .. } | DriverCommand::RespondAndEnd { response, .. } => response.len(),
             _ => 0,
         });
-        self.budget.collect(bytes.sum());
+        self.budget.subtract_posted(bytes.sum());
     }
 
-    /// Whether letters wait to be collected.
-    pub(crate) fn has_letters(&self) -> bool {
+    /// Whether commands wait for the driver.
+    pub(crate) fn has_commands(&self) -> bool {
         !self.lock().commands.is_empty()
     }
 
-    /// Has the driver woken by the next letter. Returns whether there is one already. Done last before the driver sleeps:
-    /// a driver that is awake need not be woken, and waking it is what costs.
-    pub(crate) fn listen(&self, cx: &mut Context<'_>) -> bool {
+    /// Registers the driver to be woken by the next command. Returns whether there is one already. This is the last thing that a
+    /// driver does before it sleeps: while it is awake no command has to wake it, and wakes are what costs.
+    pub(crate) fn register_driver(&self, cx: &mut Context<'_>) -> bool {
         let mut state = self.lock();
         if !state.commands.is_empty() {
             return true;
@@ -207,24 +207,19 @@ impl Mailbox {
         false
     }
 
-    /// The driver holds this many bytes. Returns whether handlers still wait although there is room.
-    pub(crate) fn update_room(&self, held: usize) -> bool {
-        self.budget.update(held)
-    }
-
-    /// The connection is closed: letters that are there, and those that come, are given back.
+    /// Closes the mailbox with its connection. Returns the commands in it; later ones are rejected.
     pub(crate) fn close(&self) -> Vec<DriverCommand> {
         let mut state = self.lock();
         state.closed = true;
         state.driver = None;
         let commands = std::mem::take(&mut state.commands);
         drop(state);
-        self.budget.open();
+        self.budget.release_all();
         commands
     }
 
-    fn spares(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    fn spare_buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.spare_buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

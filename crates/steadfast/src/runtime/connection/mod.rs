@@ -1,5 +1,5 @@
-//! One connection at work: the engine around the core, the drivers that carry its messages, and the mailbox through which
-//! everything else reaches it.
+//! One connection at work: the engine around the protocol core, the driver that moves its bytes, and the mailbox through which
+//! handlers and callers send commands to it.
 
 pub(crate) mod call_result;
 pub(crate) mod calls;

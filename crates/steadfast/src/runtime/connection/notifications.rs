@@ -1,4 +1,4 @@
-//! What a peer is to be told and has not been: each thing once, however often it happens before the driver comes by.
+//! Notifications that wait for the driver: each is sent once, however often it is posted before the driver takes it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,67 +8,68 @@ use steadfast_proto::connection::{Connection, Key};
 
 use super::mailbox::{DriverCommand, Mailbox};
 
-/// Notifications on their way to a connection.
+/// Notifications that wait to be sent on one connection.
 pub(crate) struct PendingNotifications {
     mailbox: Weak<Mailbox>,
-    /// The request that they belong to, if they belong to one.
-    about: Option<Key>,
-    waiting: Mutex<NotificationState>,
+    /// The request on whose stream they are sent, if there is one.
+    request: Option<Key>,
+    state: Mutex<NotificationState>,
 }
 
 #[derive(Default)]
 struct NotificationState {
-    /// They wait for the acknowledgement of their stream.
-    held: bool,
-    acknowledged: Option<Box<str>>,
-    /// What they are about, and the parameters if these are not the same text.
-    told: BTreeMap<NotificationKey, Option<Box<str>>>,
+    /// Nothing is sent before the acknowledgement of the stream.
+    awaits_acknowledgement: bool,
+    /// The parameters of the acknowledgement.
+    acknowledgement: Option<Box<str>>,
+    /// The parameters by key. `None` if the key contains them.
+    pending: BTreeMap<NotificationKey, Option<Box<str>>>,
 }
 
-/// What a notification is about: without a subject, what its method says.
+/// A notification with an equal key replaces the one that waits. The text is the subject, or the parameters if there is none.
 type NotificationKey = (Method, Option<Box<str>>);
 
 impl PendingNotifications {
-    /// For a connection, or for one of its requests.
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, about: Option<Key>) -> Arc<Self> {
-        Arc::new(Self { mailbox: Arc::downgrade(mailbox), about, waiting: Mutex::default() })
+    /// For a connection, or for the stream of one of its requests.
+    pub(crate) fn new(mailbox: &Arc<Mailbox>, request: Option<Key>) -> Arc<Self> {
+        Arc::new(Self { mailbox: Arc::downgrade(mailbox), request, state: Mutex::default() })
     }
 
-    /// For a stream that will be acknowledged: until then they are kept.
-    pub(crate) fn held(mailbox: &Arc<Mailbox>, about: Key) -> Arc<Self> {
-        let waiting = Mutex::new(NotificationState { held: true, ..NotificationState::default() });
-        Arc::new(Self { mailbox: Arc::downgrade(mailbox), about: Some(about), waiting })
+    /// For a stream that will be acknowledged. Notifications are sent after the acknowledgement.
+    pub(crate) fn before_acknowledgement(mailbox: &Arc<Mailbox>, request: Key) -> Arc<Self> {
+        let state = Mutex::new(NotificationState { awaits_acknowledgement: true, ..NotificationState::default() });
+        Arc::new(Self { mailbox: Arc::downgrade(mailbox), request: Some(request), state })
     }
 
-    /// Has the stream acknowledged, and lets the others follow.
+    /// Acknowledges the stream, and sends the notifications that wait for that.
     pub(crate) fn acknowledge(self: &Arc<Self>, params: Box<str>) {
-        let mut waiting = self.lock();
-        waiting.held = false;
-        waiting.acknowledged = Some(params);
-        drop(waiting);
-        self.send();
+        let mut state = self.lock();
+        state.awaits_acknowledgement = false;
+        state.acknowledgement = Some(params);
+        drop(state);
+        self.wake_driver();
     }
 
-    /// Has the peer told, with the text of an object as parameters. How many different texts there may be is for the
-    /// caller to bound.
+    /// Posts a notification whose parameters are the text of a JSON object. The caller has to limit how many different texts
+    /// there can be.
     pub(crate) fn post(self: &Arc<Self>, method: Method, params: Option<Box<str>>) {
         self.insert((method, params), None);
     }
 
-    /// The same, but what is told of one subject takes the place of what was to be told of it before.
+    /// Posts a notification that replaces the one about the same subject, if that still waits.
     pub(crate) fn post_newest(self: &Arc<Self>, method: Method, subject: &str, params: Box<str>) {
         self.insert((method, Some(subject.into())), Some(params));
     }
 
-    /// Gives them to the connection.
-    pub(crate) fn hand_over(&self, connection: &mut Connection) {
-        let waiting = std::mem::take(&mut *self.lock());
-        if let (Some(key), Some(acknowledged)) = (self.about, waiting.acknowledged) {
-            connection.notify_about(key, Method::SubscriptionAcknowledged, &acknowledged);
+    /// Moves all notifications to the connection, which sends them.
+    pub(crate) fn send_on(&self, connection: &mut Connection) {
+        let state = std::mem::take(&mut *self.lock());
+        if let (Some(key), Some(acknowledgement)) = (self.request, state.acknowledgement) {
+            connection.notify_about(key, Method::SubscriptionAcknowledged, &acknowledgement);
         }
-        for ((method, subject), params) in waiting.told {
-            match (self.about, params) {
-                // A request that has ended is told nothing more.
+        for ((method, subject), params) in state.pending {
+            match (self.request, params) {
+                // The connection drops notifications on the stream of a request that has ended.
                 (Some(key), Some(params)) => {
                     connection.notify_newest(key, method, subject.as_deref().unwrap_or_default(), &params);
                 }
@@ -78,25 +79,25 @@ impl PendingNotifications {
         }
     }
 
-    fn insert(self: &Arc<Self>, about: NotificationKey, params: Option<Box<str>>) {
-        let mut waiting = self.lock();
-        // There is a letter on its way for those that wait already, or there will be one with the acknowledgement.
-        let first = waiting.told.is_empty() && waiting.acknowledged.is_none() && !waiting.held;
-        waiting.told.insert(about, params);
-        drop(waiting);
+    fn insert(self: &Arc<Self>, key: NotificationKey, params: Option<Box<str>>) {
+        let mut state = self.lock();
+        // If others wait, a command for them is in the mailbox already. The acknowledgement posts one too.
+        let first = state.pending.is_empty() && state.acknowledgement.is_none() && !state.awaits_acknowledgement;
+        state.pending.insert(key, params);
+        drop(state);
         if first {
-            self.send();
+            self.wake_driver();
         }
     }
 
-    fn send(self: &Arc<Self>) {
+    fn wake_driver(self: &Arc<Self>) {
         if let Some(mailbox) = self.mailbox.upgrade() {
-            // If the connection is closed nobody wants to know.
-            let _ = mailbox.post(DriverCommand::Notices(Arc::clone(self)));
+            // If the connection is closed, the notifications are dropped with it.
+            let _ = mailbox.post(DriverCommand::Notify(Arc::clone(self)));
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, NotificationState> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,13 @@
-//! One request's execution: what the driver, the fence and the handler's context share.
+//! The execution of one request: the state that the driver, the handler task and the handler's context share.
 //!
 //! ```text
-//!   running --> stopping (why) --> ended
-//!        \________________________/
+//!   running --> stopping (reason) --> ended
+//!        \__________________________/
 //! ```
 //!
-//! The driver sets why it is to stop; the fence sees it and drops the handler, or lets a cooperative one finish; shields and
-//! cleanups go on; when all of it is over the fence says so, once. Abandoned means that the connection is gone and its
-//! time is up: whatever is still there is dropped at its next poll.
+//! The driver sets the reason to stop. The handler task sees it and drops the handler, or lets a cooperative handler finish;
+//! shields and cleanups still run; when all of them are done, the handler task tells the driver, once. An execution is abandoned
+//! when its connection is gone and the drain deadline has passed: whatever is left of it is dropped at its next poll.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,44 +21,46 @@ use super::input_rounds::InputRounds;
 use crate::runtime::connection::mailbox::{DriverCommand, Mailbox};
 use crate::runtime::{Runtime, Task};
 
-/// More log messages of one request than this in the mailbox are dropped.
-const LOGS_IN_FLIGHT: usize = 64;
+/// At most this many log messages of one request wait in the mailbox. More are dropped.
+const MAX_QUEUED_LOGS: usize = 64;
 
 pub(crate) struct Execution {
     pub(crate) key: Key,
     pub(crate) id: RequestId,
     pub(crate) peer: Arc<Peer>,
-    /// Who sent the request, if the transport knows.
+    /// The authenticated sender of the request, if the transport knows it.
     pub(crate) principal: Option<Principal>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     wants_progress: bool,
-    /// What it asks of its client in several rounds, where that is how clients are asked.
+    /// The input that the handler requests from its client, for clients that supply it by retrying the request.
     input_rounds: Option<Box<InputRounds>>,
-    /// Zero while it runs, then the reason.
-    stop: AtomicU8,
+    /// Zero while the execution runs, then the code of the reason to stop.
+    stop_code: AtomicU8,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Who is to be woken when something changes: the fence, shields, whoever awaits the cancellation.
+    /// Woken at the next change: the handler task, shields, and code that awaits the cancellation.
     watchers: Vec<Waker>,
     cleanups: Vec<Task>,
+    /// How many shields are running.
     shields: usize,
     abandoned: bool,
-    /// The newest progress that the driver has not fetched.
+    /// The newest progress that the driver has not taken.
     progress: Option<Progress>,
-    logs: usize,
+    /// How many log messages wait in the mailbox.
+    queued_logs: usize,
 }
 
 impl Execution {
     pub(crate) fn new(request: &Request, mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>) -> Arc<Self> {
-        Self::asking(request, mailbox, runtime, None)
+        Self::with_input_rounds(request, mailbox, runtime, None)
     }
 
-    /// An execution that may ask its client in several rounds.
-    pub(crate) fn asking(
+    /// An execution whose handler may request input that the client supplies by retrying the request.
+    pub(crate) fn with_input_rounds(
         request: &Request,
         mailbox: Arc<Mailbox>,
         runtime: Arc<dyn Runtime>,
@@ -73,19 +75,19 @@ impl Execution {
             runtime,
             wants_progress: request.progress_token.is_some(),
             input_rounds,
-            stop: AtomicU8::new(0),
+            stop_code: AtomicU8::new(0),
             state: Mutex::default(),
         })
     }
 
-    /// What it asks of its client in several rounds; `None` where clients are not asked like that.
+    /// The input rounds of the request; `None` where clients do not supply input by retrying.
     pub(crate) fn input_rounds(&self) -> Option<&InputRounds> {
         self.input_rounds.as_deref()
     }
 
-    /// Why it is to stop, if it is.
-    pub(crate) fn stopping(&self) -> Option<CancelReason> {
-        match self.stop.load(Ordering::SeqCst) {
+    /// Why the execution has to stop, if it has to.
+    pub(crate) fn stop_reason(&self) -> Option<CancelReason> {
+        match self.stop_code.load(Ordering::SeqCst) {
             0 => None,
             1 => Some(CancelReason::Peer),
             2 => Some(CancelReason::ConnectionClosed),
@@ -94,7 +96,7 @@ impl Execution {
         }
     }
 
-    /// Tells it to stop. The first reason stays.
+    /// Stops the execution. If it was stopped before, the first reason stays.
     pub(crate) fn stop(&self, reason: CancelReason) {
         let code = match reason {
             CancelReason::Peer => 1,
@@ -102,27 +104,27 @@ impl Execution {
             CancelReason::Deadline => 3,
             _ => 4,
         };
-        if self.stop.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        if self.stop_code.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.wake_watchers();
         }
     }
 
-    /// The connection is gone and its time is up.
+    /// Abandons the execution: the connection is gone and the drain deadline has passed.
     pub(crate) fn abandon(&self) {
         self.stop(CancelReason::ConnectionClosed);
         self.lock().abandoned = true;
         self.wake_watchers();
     }
 
-    /// It has ended. A context that somebody has kept can start nothing behind it any more.
-    pub(crate) fn release(&self) {
+    /// Closes an execution that has ended: user code that still holds its context can add no more cleanups or shields.
+    pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.abandoned = true;
         let cleanups = std::mem::take(&mut state.cleanups);
         let wake = state.shields > 0;
         drop(state);
         for cleanup in cleanups {
-            super::task::drop_quietly(cleanup);
+            super::catch_panic::drop_catching_panics(cleanup);
         }
         if wake {
             self.wake_watchers();
@@ -133,8 +135,8 @@ impl Execution {
         self.lock().abandoned
     }
 
-    /// Wakes `waker` at the next change. Look at what may have changed after this, not before.
-    pub(crate) fn watch(&self, waker: &Waker) {
+    /// Registers `waker` to be woken at the next change. To miss none, read the state after this call, not before.
+    pub(crate) fn wake_on_change(&self, waker: &Waker) {
         let mut state = self.lock();
         if !state.watchers.iter().any(|known| known.will_wake(waker)) {
             state.watchers.push(waker.clone());
@@ -145,75 +147,76 @@ impl Execution {
     pub(crate) fn add_cleanup(&self, cleanup: Task) {
         let mut state = self.lock();
         if state.abandoned {
-            // Nobody is left who would run or drop it, and it may hold this execution: the two would keep each other.
+            // Nothing would run or drop the cleanup any more. It may hold this execution, so storing it would be a leak.
             drop(state);
-            return super::task::drop_quietly(cleanup);
+            return super::catch_panic::drop_catching_panics(cleanup);
         }
         state.cleanups.push(cleanup);
     }
 
-    /// Everything is over, unless a shield or a cleanup has come in between. After this none can.
-    pub(crate) fn end(&self) -> bool {
+    /// Ends the execution if no shield and no cleanup is left, and returns whether it did. After that none can be added.
+    pub(crate) fn try_end(&self) -> bool {
         let mut state = self.lock();
-        let over = state.shields == 0 && state.cleanups.is_empty();
-        state.abandoned |= over;
-        over
+        let ended = state.shields == 0 && state.cleanups.is_empty();
+        state.abandoned |= ended;
+        ended
     }
 
-    /// The cleanup that was added last and has not run: the reverse of the order in which things were built up.
-    pub(crate) fn next_cleanup(&self) -> Option<Task> {
+    /// Takes the cleanup that was added last: cleanups run in reverse order, as destructors do.
+    pub(crate) fn pop_cleanup(&self) -> Option<Task> {
         self.lock().cleanups.pop()
     }
 
-    /// The handler ended by itself: there is nothing to clean up.
+    /// Drops all cleanups: the handler was not cancelled.
     pub(crate) fn drop_cleanups(&self) {
         let cleanups = std::mem::take(&mut self.lock().cleanups);
         for cleanup in cleanups {
-            super::task::drop_quietly(cleanup);
+            super::catch_panic::drop_catching_panics(cleanup);
         }
     }
 
-    /// Leave to outlive the handler; none once the execution has ended, because nobody would wait for it.
-    pub(crate) fn enter_shield(self: &Arc<Self>) -> Option<ShieldPass> {
+    /// Starts a shield, for which the execution waits after its handler. `None` once the execution has ended.
+    pub(crate) fn start_shield(self: &Arc<Self>) -> Option<ShieldGuard> {
         let mut state = self.lock();
         if state.abandoned {
             return None;
         }
         state.shields += 1;
-        Some(ShieldPass(Arc::clone(self)))
+        Some(ShieldGuard(Arc::clone(self)))
     }
 
     pub(crate) fn has_shields(&self) -> bool {
         self.lock().shields > 0
     }
 
-    /// Keeps the newest progress for the driver to fetch.
-    pub(crate) fn report(&self, progress: Progress) {
-        if !self.wants_progress || self.stopping().is_some() {
+    /// Stores progress for the driver to send. It replaces progress that the driver has not taken yet.
+    pub(crate) fn report_progress(&self, progress: Progress) {
+        if !self.wants_progress || self.stop_reason().is_some() {
             return;
         }
-        let fetched = self.lock().progress.replace(progress).is_none();
-        if fetched {
-            // If the connection is closed nobody wants to know.
-            let _ = self.mailbox.post(DriverCommand::Progress { key: self.key });
+        let was_empty = self.lock().progress.replace(progress).is_none();
+        if was_empty {
+            // If the connection is closed, the progress is dropped with it.
+            let _ = self.mailbox.post(DriverCommand::SendProgress { key: self.key });
         }
     }
 
-    pub(crate) fn fetch_progress(&self) -> Option<Progress> {
+    pub(crate) fn take_progress(&self) -> Option<Progress> {
         self.lock().progress.take()
     }
 
-    /// Whether another log message may go into the mailbox.
-    pub(crate) fn admit_log(&self) -> bool {
+    /// Reserves a slot in the mailbox for a log message, and returns whether there was one.
+    pub(crate) fn reserve_log(&self) -> bool {
         let mut state = self.lock();
-        let admitted = state.logs < LOGS_IN_FLIGHT && self.stopping().is_none();
-        state.logs += usize::from(admitted);
-        admitted
+        let reserved = state.queued_logs < MAX_QUEUED_LOGS && self.stop_reason().is_none();
+        state.queued_logs += usize::from(reserved);
+        reserved
     }
 
-    pub(crate) fn log_fetched(&self) {
+    /// Frees the slot of a log message that the driver has taken.
+    pub(crate) fn release_log(&self) {
         let mut state = self.lock();
-        state.logs = state.logs.saturating_sub(1);
+        state.queued_logs = state.queued_logs.saturating_sub(1);
     }
 
     fn wake_watchers(&self) {
@@ -226,10 +229,10 @@ impl Execution {
     }
 }
 
-/// Held by a shield while it runs.
-pub(crate) struct ShieldPass(Arc<Execution>);
+/// Counts a shield as running until it is dropped.
+pub(crate) struct ShieldGuard(Arc<Execution>);
 
-impl Drop for ShieldPass {
+impl Drop for ShieldGuard {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.shields -= 1;
@@ -238,36 +241,36 @@ impl Drop for ShieldPass {
     }
 }
 
-/// A future that is dropped when its execution is abandoned, and that never lets a panic out.
-pub(crate) struct Shielded<F> {
+/// The future inside a shield: dropped when its execution is abandoned. Its panics are caught.
+pub(crate) struct ShieldFuture<F> {
     future: Option<Pin<Box<F>>>,
-    pass: Option<ShieldPass>,
+    guard: Option<ShieldGuard>,
 }
 
-impl<F: Future<Output = ()>> Shielded<F> {
-    pub(crate) fn new(future: F, pass: ShieldPass) -> Self {
-        Self { future: Some(Box::pin(future)), pass: Some(pass) }
+impl<F: Future<Output = ()>> ShieldFuture<F> {
+    pub(crate) fn new(future: F, guard: ShieldGuard) -> Self {
+        Self { future: Some(Box::pin(future)), guard: Some(guard) }
     }
 }
 
-impl<F: Future<Output = ()>> Future for Shielded<F> {
+impl<F: Future<Output = ()>> Future for ShieldFuture<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-        let Some(pass) = &self.pass else { return std::task::Poll::Ready(()) };
-        let execution = Arc::clone(&pass.0);
-        execution.watch(cx.waker());
+        let Some(guard) = &self.guard else { return std::task::Poll::Ready(()) };
+        let execution = Arc::clone(&guard.0);
+        execution.wake_on_change(cx.waker());
         let pending = !execution.is_abandoned()
             && self.future.as_mut().is_some_and(|future| {
-                super::task::poll_quietly(future.as_mut(), cx).is_ok_and(|poll| poll.is_pending())
+                super::catch_panic::poll_catching_panics(future.as_mut(), cx).is_ok_and(|poll| poll.is_pending())
             });
         if pending {
             return std::task::Poll::Pending;
         }
         if let Some(future) = self.future.take() {
-            super::task::drop_quietly(future);
+            super::catch_panic::drop_catching_panics(future);
         }
-        self.pass = None;
+        self.guard = None;
         std::task::Poll::Ready(())
     }
 }

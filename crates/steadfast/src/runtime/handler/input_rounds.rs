@@ -1,9 +1,10 @@
-//! What one request asks of its client in several rounds (2026-07-28).
+//! The input that one request gets from its client in several rounds (2026-07-28).
 //!
-//! There is no way to call such a client: a request that needs input ends with a result that says what it needs, and is made
-//! again with the answers. Here is what a handler has asked, by key, what was answered in this round and before, and what it
-//! wants remembered for the next. A question that has no answer yet stays pending until the fence suspends the handler, and
-//! the one that it is asked in has to ask the same again.
+//! A server cannot call such a client. A request that needs input ends with a result that lists its input requests, and the
+//! client retries it with the input responses. This module holds the input requests of a handler by key, the input responses of
+//! this round and of earlier ones, and the values that the handler stores for later rounds. An input request without a response
+//! is pending until the handler task suspends the handler; in the next round the handler runs from its start, and has to issue
+//! the same input requests again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,37 +20,38 @@ use steadfast_proto::encode::Answer;
 
 use crate::error::{Error, Outcome};
 
-/// The questions and answers of one request.
+/// The input requests and input responses of one request.
 pub(crate) struct InputRounds {
-    keeper: Box<dyn RoundStore>,
+    store: Box<dyn RoundStore>,
     state: Mutex<State>,
 }
 
-/// Who keeps what has to be known in the next round.
+/// Carries the state of one round to the next.
 pub(crate) trait RoundStore: Send + Sync {
-    /// What came with the request: what is remembered of earlier rounds, and the answers of this one.
+    /// Reads what came with the request: the state of earlier rounds, and the input responses of this one.
     fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject>;
 
-    /// The answer that asks for input.
-    fn suspend(&self, requests: InputRequests, memory: &RoundState) -> Answer;
+    /// Encodes the response that asks for input and carries the state to the next round.
+    fn suspend(&self, requests: InputRequests, state: &RoundState) -> Answer;
 }
 
-/// What is known of earlier rounds.
+/// The state that is carried from one round to the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RoundState {
-    /// What was asked and answered, by key.
+    /// The input requests that have a response, by key.
     #[serde(default, rename = "a")]
-    answered: BTreeMap<String, RecordedAnswer>,
-    /// The digests of what was asked last and is not answered, by key.
+    answered: BTreeMap<String, RecordedResponse>,
+    /// The digests of the input requests of the last round, which had no response then, by key.
     #[serde(default, rename = "w")]
     waiting: BTreeMap<String, String>,
-    /// What the handler wants remembered.
+    /// The values that the handler has stored, by name.
     #[serde(default, rename = "v")]
     values: BTreeMap<String, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct RecordedAnswer {
+struct RecordedResponse {
+    /// Of the input request.
     #[serde(rename = "d")]
     digest: String,
     #[serde(rename = "v")]
@@ -58,49 +60,50 @@ struct RecordedAnswer {
 
 #[derive(Default)]
 struct State {
-    memory: RoundState,
-    /// True if the request came with a memory: then only what was asked is answered.
+    rounds: RoundState,
+    /// The request came with the state of earlier rounds: then a response counts only if its input was requested there.
     resumed: bool,
-    /// The answers of this round that nobody has asked for yet.
+    /// The input responses of this round that the handler has not requested yet.
     responses: JsonObject,
-    /// The keys under which was asked in this run.
-    used: BTreeSet<String>,
-    /// How many have asked without a key of their own.
+    /// The keys of the input requests of this run.
+    used_keys: BTreeSet<String>,
+    /// How many input requests of this run had no key of their own.
     unnamed: usize,
-    pending: Vec<Pending>,
+    pending: Vec<PendingInput>,
     /// The handler is being polled.
-    polled: bool,
-    /// Woken when somebody asks outside of the handler's poll.
+    in_poll: bool,
+    /// The waker of the handler task, for input requests outside of the handler's poll.
     task: Option<Waker>,
     /// The handler is a plain function, which cannot be suspended.
     blocking: bool,
     /// The handler has ended or was suspended.
-    over: bool,
+    ended: bool,
 }
 
-struct Pending {
+/// An input request without a response.
+struct PendingInput {
     key: String,
     request: InputRequest,
     digest: String,
     waker: Waker,
 }
 
-/// What a question comes to.
+/// The status of an input request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum InputStatus {
-    /// The answer, and the key that it came under.
+    /// The key of the input request, and its response.
     Answered(String, Value),
-    /// There is none yet; it is waited for under this key.
+    /// The key of the input request, which is pending.
     Waiting(String),
 }
 
-/// For who asks.
+/// Called by the code that requests input.
 impl InputRounds {
-    pub(crate) fn new(keeper: Box<dyn RoundStore>) -> Self {
-        Self { keeper, state: Mutex::default() }
+    pub(crate) fn new(store: Box<dyn RoundStore>) -> Self {
+        Self { store, state: Mutex::default() }
     }
 
-    /// Asks, under a key or under the next one of that kind.
+    /// Requests input, under a key or under the next free one of that kind.
     pub(crate) fn ask(
         &self,
         key: Option<&str>,
@@ -110,21 +113,23 @@ impl InputRounds {
     ) -> Result<InputStatus, Error> {
         let digest = digest(request)?;
         let mut state = self.lock();
-        if state.over {
-            return Err(over());
+        if state.ended {
+            return Err(cancelled());
         }
         let key = key.map_or_else(|| state.next_key(kind), str::to_owned);
-        if !state.used.insert(key.clone()) {
-            return Err(Error::usage(format!("`{key}` was asked for already: each question needs a key of its own")));
+        if !state.used_keys.insert(key.clone()) {
+            return Err(Error::usage(format!(
+                "duplicate input key `{key}`: each input request needs a key of its own"
+            )));
         }
-        if let Some(value) = state.answer(&key, &digest)? {
+        if let Some(value) = state.response(&key, &digest)? {
             return Ok(InputStatus::Answered(key, value));
         }
         if state.blocking {
             return Err(Error::usage("a plain `fn` cannot wait for the client: make it an `async fn`"));
         }
-        state.pending.push(Pending { key: key.clone(), request: request.clone(), digest, waker: waker.clone() });
-        let task = if state.polled { None } else { state.task.take() };
+        state.pending.push(PendingInput { key: key.clone(), request: request.clone(), digest, waker: waker.clone() });
+        let task = if state.in_poll { None } else { state.task.take() };
         drop(state);
         if let Some(task) = task {
             task.wake();
@@ -132,7 +137,7 @@ impl InputRounds {
         Ok(InputStatus::Waiting(key))
     }
 
-    /// Goes on waiting; an error when there will be no answer in this run.
+    /// Updates the waker of a pending input request. An error if there will be no response in this run.
     pub(crate) fn wait(&self, key: &str, waker: &Waker) -> Result<(), Error> {
         let mut state = self.lock();
         match state.pending.iter_mut().find(|pending| pending.key == key) {
@@ -140,34 +145,34 @@ impl InputRounds {
                 pending.waker.clone_from(waker);
                 Ok(())
             }
-            None => Err(over()),
+            None => Err(cancelled()),
         }
     }
 
-    /// Nobody waits for that answer any more.
+    /// Withdraws an input request: the future that waited for its response was dropped.
     pub(crate) fn withdraw(&self, key: &str) {
         self.lock().pending.retain(|pending| pending.key != key);
     }
 
-    /// What the handler wanted remembered under that name.
+    /// The value that the handler has stored under that name.
     pub(crate) fn remembered(&self, name: &str) -> Option<Value> {
-        self.lock().memory.values.get(name).cloned()
+        self.lock().rounds.values.get(name).cloned()
     }
 
-    /// Remembers a value for the rounds that follow.
+    /// Stores a value for later rounds.
     pub(crate) fn remember(&self, name: &str, value: Value) {
-        self.lock().memory.values.insert(name.to_owned(), value);
+        self.lock().rounds.values.insert(name.to_owned(), value);
     }
 }
 
-/// For the fence.
+/// Called by the handler task.
 impl InputRounds {
     /// Reads what came with the request, before the handler runs.
     pub(crate) fn open(&self) -> Result<(), ErrorObject> {
-        let (memory, responses) = self.keeper.open()?;
+        let (rounds, responses) = self.store.open()?;
         let mut state = self.lock();
-        state.resumed = memory != RoundState::default();
-        (state.memory, state.responses) = (memory, responses);
+        state.resumed = rounds != RoundState::default();
+        (state.rounds, state.responses) = (rounds, responses);
         Ok(())
     }
 
@@ -176,48 +181,48 @@ impl InputRounds {
         self.lock().blocking = true;
     }
 
-    /// The handler is about to be polled by a fence with this waker.
+    /// The handler task with this waker is about to poll the handler.
     pub(crate) fn enter(&self, task: &Waker) {
         let mut state = self.lock();
-        state.polled = true;
+        state.in_poll = true;
         if !state.task.as_ref().is_some_and(|known| known.will_wake(task)) {
             state.task = Some(task.clone());
         }
     }
 
-    /// The handler was polled. Returns whether there are questions without an answer.
+    /// The handler was polled. Returns whether there are pending input requests.
     pub(crate) fn leave(&self) -> bool {
         let mut state = self.lock();
-        state.polled = false;
+        state.in_poll = false;
         !state.pending.is_empty()
     }
 
-    /// How many questions hold that very waker.
+    /// How many pending input requests hold a clone of that waker.
     pub(crate) fn holders(&self, waker: &Waker) -> usize {
         self.lock().pending.iter().filter(|pending| pending.waker.data() == waker.data()).count()
     }
 
-    /// The result that asks for everything that is pending.
+    /// Ends this run of the handler and encodes the response that asks for all pending input.
     pub(crate) fn suspend(&self) -> Answer {
         let mut state = self.lock();
-        state.over = true;
+        state.ended = true;
         let pending = std::mem::take(&mut state.pending);
-        let mut memory = std::mem::take(&mut state.memory);
+        let mut rounds = std::mem::take(&mut state.rounds);
         drop(state);
-        memory.waiting = pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
+        rounds.waiting = pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
         let mut requests = InputRequests::new();
-        for Pending { key, request, waker, .. } in pending {
+        for PendingInput { key, request, waker, .. } in pending {
             requests.insert(key, request);
-            // It may be another task that asked.
+            // The request may be from a task that the handler has spawned.
             waker.wake();
         }
-        self.keeper.suspend(requests, &memory)
+        self.store.suspend(requests, &rounds)
     }
 
-    /// The handler has ended: whoever else still waits will not be answered.
+    /// The handler has ended: input requests of tasks that it has spawned fail.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
-        state.over = true;
+        state.ended = true;
         let pending = std::mem::take(&mut state.pending);
         drop(state);
         for pending in pending {
@@ -236,37 +241,37 @@ impl State {
         format!("{kind}-{}", self.unnamed)
     }
 
-    /// The answer under that key, if there is one to this very question.
-    fn answer(&mut self, key: &str, digest: &str) -> Result<Option<Value>, Error> {
-        let before = self.memory.answered.get(key).map(|answered| &answered.digest);
-        let before = before.or_else(|| self.memory.waiting.get(key));
+    /// The response under that key, if there is one to this very input request.
+    fn response(&mut self, key: &str, digest: &str) -> Result<Option<Value>, Error> {
+        let before = self.rounds.answered.get(key).map(|answered| &answered.digest);
+        let before = before.or_else(|| self.rounds.waiting.get(key));
         match before {
             Some(before) if before != digest => {
-                let message = format!("the handler asked something else under `{key}` than in the round before");
+                let message = format!("the input request `{key}` differs from the one of the previous round");
                 return Err(Error::internal(message));
             }
-            // Nobody was asked this yet, so what came under its key is an answer to something else.
+            // This input was not requested yet, so a response under its key is not a response to it.
             None if self.resumed => return Ok(None),
             _ => {}
         }
-        if let Some(answered) = self.memory.answered.get(key) {
+        if let Some(answered) = self.rounds.answered.get(key) {
             return Ok(Some(answered.value.clone()));
         }
         let Some(value) = self.responses.shift_remove(key).filter(|value| !value.is_null()) else { return Ok(None) };
-        let answered = RecordedAnswer { digest: digest.to_owned(), value: value.clone() };
-        self.memory.answered.insert(key.to_owned(), answered);
+        let answered = RecordedResponse { digest: digest.to_owned(), value: value.clone() };
+        self.rounds.answered.insert(key.to_owned(), answered);
         Ok(Some(value))
     }
 }
 
-/// What tells one question from another, in few bytes.
+/// A short digest that tells one input request from another.
 fn digest(request: &InputRequest) -> Result<String, Error> {
     let text = serde_json::to_vec(request).map_err(Error::encode)?;
     let digest = Sha256::digest(text);
     Ok(URL_SAFE_NO_PAD.encode(digest.first_chunk::<16>().copied().unwrap_or_default()))
 }
 
-fn over() -> Error {
+fn cancelled() -> Error {
     Error::cancelled(Outcome::NotSent)
 }
 
@@ -277,52 +282,52 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the memory in a cell, and answers with it.
+    /// A store whose state is set by the test.
     #[derive(Default)]
-    struct Cell {
-        memory: RoundState,
+    struct FixedStore {
+        state: RoundState,
         responses: JsonObject,
     }
 
-    impl RoundStore for Cell {
+    impl RoundStore for FixedStore {
         fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject> {
-            Ok((self.memory.clone(), self.responses.clone()))
+            Ok((self.state.clone(), self.responses.clone()))
         }
 
-        fn suspend(&self, requests: InputRequests, memory: &RoundState) -> Answer {
-            Answer::result(&RequestId::from(1), |out| serde_json::to_writer(out, &(requests, memory)))
+        fn suspend(&self, requests: InputRequests, state: &RoundState) -> Answer {
+            Answer::result(&RequestId::from(1), |out| serde_json::to_writer(out, &(requests, state)))
         }
     }
 
-    fn round(memory: RoundState, responses: Value) -> InputRounds {
+    fn round(state: RoundState, responses: Value) -> InputRounds {
         let responses = responses.as_object().cloned().unwrap_or_default();
-        let input_rounds = InputRounds::new(Box::new(Cell { memory, responses }));
+        let input_rounds = InputRounds::new(Box::new(FixedStore { state, responses }));
         input_rounds.open().unwrap();
         input_rounds
     }
 
-    fn question(message: &str) -> InputRequest {
+    fn elicitation(message: &str) -> InputRequest {
         InputRequest::Elicit(ElicitParams::form(message, FormSchema::new()))
     }
 
     fn ask(input_rounds: &InputRounds, key: Option<&str>, message: &str) -> Result<InputStatus, Error> {
-        input_rounds.ask(key, "elicit", &question(message), Waker::noop())
+        input_rounds.ask(key, "elicit", &elicitation(message), Waker::noop())
     }
 
     fn waiting(key: &str) -> InputStatus {
         InputStatus::Waiting(key.to_owned())
     }
 
-    /// What the next round begins with.
-    fn suspended(input_rounds: &InputRounds) -> RoundState {
-        let mut memory = input_rounds.lock().memory.clone();
-        memory.waiting =
+    /// The state with which the next round starts.
+    fn state_after(input_rounds: &InputRounds) -> RoundState {
+        let mut state = input_rounds.lock().rounds.clone();
+        state.waiting =
             input_rounds.lock().pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
-        memory
+        state
     }
 
     #[test]
-    fn questions_have_keys_by_their_order() {
+    fn input_requests_without_a_key_are_numbered() {
         let input_rounds = round(RoundState::default(), json!({}));
         assert_eq!(ask(&input_rounds, None, "a").unwrap(), waiting("elicit-1"));
         assert_eq!(ask(&input_rounds, Some("own"), "b").unwrap(), waiting("own"));
@@ -331,41 +336,41 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_given_to_its_question_and_kept_for_later_rounds() {
+    fn a_response_is_returned_for_its_input_request_in_later_rounds_too() {
         let first = round(RoundState::default(), json!({}));
         ask(&first, None, "a").unwrap();
-        let second = round(suspended(&first), json!({"elicit-1": 7, "elicit-2": 8}));
+        let second = round(state_after(&first), json!({"elicit-1": 7, "elicit-2": 8}));
         assert_eq!(ask(&second, None, "a").unwrap(), InputStatus::Answered("elicit-1".to_owned(), json!(7)));
-        assert_eq!(ask(&second, None, "b").unwrap(), waiting("elicit-2"), "nobody had asked that yet");
-        let third = round(suspended(&second), json!({"elicit-2": 9}));
+        assert_eq!(ask(&second, None, "b").unwrap(), waiting("elicit-2"), "this was not requested yet");
+        let third = round(state_after(&second), json!({"elicit-2": 9}));
         assert_eq!(ask(&third, None, "a").unwrap(), InputStatus::Answered("elicit-1".to_owned(), json!(7)));
         assert_eq!(ask(&third, None, "b").unwrap(), InputStatus::Answered("elicit-2".to_owned(), json!(9)));
     }
 
     #[test]
-    fn a_question_that_changes_between_rounds_is_an_error() {
+    fn an_input_request_that_changes_between_rounds_is_an_error() {
         let first = round(RoundState::default(), json!({}));
         ask(&first, Some("k"), "a").unwrap();
-        let second = round(suspended(&first), json!({"k": 7}));
+        let second = round(state_after(&first), json!({"k": 7}));
         let error = ask(&second, Some("k"), "b").unwrap_err();
-        assert!(error.to_string().contains("something else under `k`"), "{error}");
+        assert!(error.to_string().contains("`k` differs from the one of the previous round"), "{error}");
     }
 
     #[test]
-    fn answers_without_a_memory_are_taken_by_their_keys() {
+    fn responses_without_the_state_of_earlier_rounds_are_matched_by_key() {
         let input_rounds = round(RoundState::default(), json!({"k": 7}));
         assert_eq!(ask(&input_rounds, Some("k"), "a").unwrap(), InputStatus::Answered("k".to_owned(), json!(7)));
     }
 
     #[test]
-    fn one_key_is_for_one_question() {
+    fn a_duplicate_key_is_an_error() {
         let input_rounds = round(RoundState::default(), json!({}));
         ask(&input_rounds, Some("k"), "a").unwrap();
         assert!(ask(&input_rounds, Some("k"), "a").is_err());
     }
 
     #[test]
-    fn a_question_that_is_dropped_is_not_asked() {
+    fn a_withdrawn_input_request_is_not_pending() {
         let input_rounds = round(RoundState::default(), json!({}));
         ask(&input_rounds, Some("k"), "a").unwrap();
         input_rounds.withdraw("k");
@@ -373,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_end_nobody_waits() {
+    fn after_the_end_input_requests_fail() {
         let input_rounds = round(RoundState::default(), json!({}));
         ask(&input_rounds, Some("k"), "a").unwrap();
         input_rounds.wait("k", Waker::noop()).unwrap();
@@ -383,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_function_is_given_answers_but_cannot_wait() {
+    fn a_plain_function_gets_responses_but_cannot_wait_for_them() {
         let input_rounds = round(RoundState::default(), json!({"k": 7}));
         input_rounds.set_blocking();
         assert!(matches!(ask(&input_rounds, Some("k"), "a").unwrap(), InputStatus::Answered(..)));

@@ -1,9 +1,12 @@
-//! One handler at work: the task around it, what it shares with the driver, its budget for output, and how it waits for
-//! its client's answers.
+//! One handler at work: the task around it, the state that the task shares with the driver, the budget for its output, and
+//! how it waits for input from its client.
 
+pub(crate) mod catch_panic;
 pub(crate) mod execution;
 pub(crate) mod input_rounds;
+pub(crate) mod launch;
 pub(crate) mod output_budget;
 pub(crate) mod prepared;
+mod respond;
 pub(crate) mod suspend;
-pub(crate) mod task;
+mod task;

@@ -1,45 +1,49 @@
-//! Room for answers: the budgets of bytes that cover what is encoded and not yet written (law L7).
+//! The output budget of a connection: how many bytes may be encoded and not yet written (law L7).
 //!
-//! A handler waits for room before it begins, and its answer before it is posted. It is not a lock: several may see the last
-//! room at once and overshoot by their own answers. Answers of handlers that began while there was room, and ended when
-//! there was none, are parked, which has a budget of its own: past it an answer is replaced by a short error.
+//! A handler waits for capacity before it starts, and its response before it is posted. The budget is not a lock: several
+//! handlers may see the last capacity at once and exceed it by their own responses. The response of a handler that started
+//! while there was capacity, and returned when there was none, is parked. Parked responses have a limit of their own; beyond it
+//! a response is replaced by a short error.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// How many that wait are woken in one turn of the driver: enough to keep it busy, few enough not to overshoot.
-const WOKEN_AT_ONCE: usize = 32;
+/// How many waiting tasks one turn of the driver wakes: enough to keep it busy, few enough not to exceed the budget by much.
+const MAX_WAKES_PER_TURN: usize = 32;
 
 pub(crate) struct OutputBudget {
-    budget: usize,
-    parking: usize,
+    /// In bytes.
+    limit: usize,
+    /// In bytes of parked responses.
+    parked_limit: usize,
     /// Bytes that the driver holds, as of its last turn.
     held: AtomicUsize,
     /// Bytes in the mailbox.
     posted: AtomicUsize,
-    /// Bytes of answers that wait for room.
+    /// Bytes of parked responses.
     parked: AtomicUsize,
     queue: Mutex<Queue>,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// Those who wait, in the order in which they came.
+    /// The wakers of tasks that wait for capacity, oldest first.
     waiting: BTreeMap<u64, Waker>,
     next: u64,
 }
 
-/// A place in the queue. Whoever stops waiting gives it back, or its waker would stay.
+/// The position of a task in the queue. A task that stops waiting has to [leave](OutputBudget::leave_queue), or its waker would
+/// stay there.
 #[derive(Debug, Default)]
 pub(crate) struct BudgetQueueEntry(Option<u64>);
 
 impl OutputBudget {
-    pub(crate) fn new(budget: usize, parking: usize) -> Self {
+    pub(crate) fn new(limit: usize, parked_limit: usize) -> Self {
         Self {
-            budget,
-            parking,
+            limit,
+            parked_limit,
             held: AtomicUsize::new(0),
             posted: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
@@ -47,39 +51,40 @@ impl OutputBudget {
         }
     }
 
-    /// Ready when there is room; else in the queue, so that a turn of the driver that makes room wakes the task.
-    pub(crate) fn poll(&self, place: &mut BudgetQueueEntry, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.is_free() {
-            self.wait(place, cx);
-            // It may have become free before the waker was in the queue.
-            if !self.is_free() {
+    /// Ready when there is capacity. Otherwise the task is queued, and a turn of the driver that frees capacity wakes it.
+    pub(crate) fn poll(&self, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.has_capacity() {
+            self.enqueue(entry, cx);
+            // Capacity may have been freed before the waker was in the queue.
+            if !self.has_capacity() {
                 return Poll::Pending;
             }
         }
-        self.leave(place);
+        self.leave_queue(entry);
         Poll::Ready(())
     }
 
-    /// Takes a place in the queue, or the one that it had.
-    fn wait(&self, place: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
+    /// Puts a task into the queue, or updates its waker there.
+    fn enqueue(&self, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
         let mut queue = self.queue();
-        let number = place.0.unwrap_or(queue.next);
+        let number = entry.0.unwrap_or(queue.next);
         queue.next = queue.next.max(number + 1);
         queue.waiting.insert(number, cx.waker().clone());
-        place.0 = Some(number);
+        entry.0 = Some(number);
     }
 
-    /// Gives up a place in the queue.
-    pub(crate) fn leave(&self, place: &mut BudgetQueueEntry) {
-        if let Some(number) = place.0.take() {
+    /// Removes a task from the queue.
+    pub(crate) fn leave_queue(&self, entry: &mut BudgetQueueEntry) {
+        if let Some(number) = entry.0.take() {
             self.queue().waiting.remove(&number);
         }
     }
 
-    /// Parks an answer of that size, if it may be. To be taken out with [`OutputBudget::unpark`].
+    /// Counts a response of that size as parked, if the limit for those allows it, and returns whether it does. Undone by
+    /// [`OutputBudget::unpark`].
     pub(crate) fn park(&self, bytes: usize) -> bool {
         let parked = self.parked.fetch_add(bytes, Ordering::SeqCst);
-        let fits = parked.saturating_add(bytes) <= self.parking;
+        let fits = parked.saturating_add(bytes) <= self.parked_limit;
         if !fits {
             self.unpark(bytes);
         }
@@ -90,25 +95,26 @@ impl OutputBudget {
         self.parked.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// An answer of that size was posted.
-    pub(crate) fn post(&self, bytes: usize) {
+    /// Counts a response of that size that was posted to the mailbox.
+    pub(crate) fn add_posted(&self, bytes: usize) {
         self.posted.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// The driver took that many bytes from the mailbox.
-    pub(crate) fn collect(&self, bytes: usize) {
+    /// Subtracts the responses that the driver took from the mailbox.
+    pub(crate) fn subtract_posted(&self, bytes: usize) {
         self.posted.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// The driver now holds this many bytes. Wakes some that wait, if there is room; returns whether more still wait.
-    pub(crate) fn update(&self, held: usize) -> bool {
+    /// Sets how many bytes the driver holds. If that leaves capacity, wakes some tasks that wait for it; returns whether more of
+    /// them are left.
+    pub(crate) fn set_held(&self, held: usize) -> bool {
         self.held.store(held, Ordering::SeqCst);
-        if !self.is_free() {
+        if !self.has_capacity() {
             return false;
         }
         let mut queue = self.queue();
         let mut woken = Vec::new();
-        while woken.len() < WOKEN_AT_ONCE
+        while woken.len() < MAX_WAKES_PER_TURN
             && let Some((_, waker)) = queue.waiting.pop_first()
         {
             woken.push(waker);
@@ -119,16 +125,16 @@ impl OutputBudget {
         more
     }
 
-    /// Nobody will make room any more: all that wait may go on.
-    pub(crate) fn open(&self) {
+    /// Lets all waiting tasks go on: the connection is closed, and no driver will free capacity any more.
+    pub(crate) fn release_all(&self) {
         self.held.store(0, Ordering::SeqCst);
         self.posted.store(0, Ordering::SeqCst);
         let woken = std::mem::take(&mut self.queue().waiting);
         woken.into_values().for_each(Waker::wake);
     }
 
-    pub(crate) fn is_free(&self) -> bool {
-        self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst)) < self.budget
+    pub(crate) fn has_capacity(&self) -> bool {
+        self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst)) < self.limit
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -140,11 +146,11 @@ impl OutputBudget {
 mod tests {
     use super::*;
 
-    /// Room is taken and freed while somebody asks for it: whoever is told to wait is in the queue, or was woken.
+    /// Capacity is taken and freed while a task polls: if the poll is pending, the task is in the queue or was woken.
     #[test]
-    fn whoever_waits_has_a_place_however_the_room_changes_meanwhile() {
+    fn a_task_that_has_to_wait_is_queued_although_the_capacity_changes_meanwhile() {
         let budget = OutputBudget::new(1, 0);
-        let mut told_to_wait = 0;
+        let mut pending = 0;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
                 for turn in 0..4_000_000 {
@@ -152,14 +158,14 @@ mod tests {
                 }
             });
             while !driver.is_finished() {
-                let mut place = BudgetQueueEntry::default();
-                if budget.poll(&mut place, &mut Context::from_waker(Waker::noop())).is_pending() {
-                    told_to_wait += 1;
-                    assert!(place.0.is_some(), "told to wait without a place in the queue: nobody would wake it");
+                let mut entry = BudgetQueueEntry::default();
+                if budget.poll(&mut entry, &mut Context::from_waker(Waker::noop())).is_pending() {
+                    pending += 1;
+                    assert!(entry.0.is_some(), "pending, but not in the queue: nothing would wake the task");
                 }
-                budget.leave(&mut place);
+                budget.leave_queue(&mut entry);
             }
         });
-        assert!(told_to_wait > 0);
+        assert!(pending > 0);
     }
 }

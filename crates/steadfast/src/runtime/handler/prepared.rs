@@ -6,7 +6,7 @@ use std::time::Duration;
 use steadfast_proto::encode::Answer;
 
 use super::execution::Execution;
-use super::task::{Job, launch};
+use super::launch::{Job, launch};
 use crate::runtime::DispatchResult;
 
 /// A handler with what its task needs: ready to be launched. No user code has run so far.

@@ -1,13 +1,13 @@
-//! Whether a handler that waits for answers waits for nothing else.
+//! Detects whether a handler that waits for input from its client waits for nothing else.
 //!
-//! A handler whose questions have no answers can only be suspended, but not while it does something else as well: it may read
-//! a file in one branch and ask in another, and would have more to ask when it has read it. What else it waits for cannot be
-//! seen, but whatever is to wake the handler has to hold its waker. So once something is asked, the handler is polled with
-//! a waker of its own for each poll, and then:
+//! A handler that has input requests without a response can only be suspended, but not while it also does something else: it may
+//! read a file in one branch and request input in another, and would request more input after reading the file. What else it
+//! waits for is not visible, but whatever will wake the handler has to hold its waker. So once there is an input request, each
+//! poll of the handler gets a waker of its own, and after the poll:
 //!
-//! - if nobody but the questions has kept that waker, nothing can ever wake the handler: it is suspended at once;
-//! - otherwise it is given time, and suspended when nothing has woken it for a while ([`QUIET`]): a timer around a question,
-//!   or a set of futures that keeps the waker for its own purposes, would hold it for ever.
+//! - if only input requests hold a clone of that waker, nothing can ever wake the handler: it is suspended at once;
+//! - otherwise the handler is given time, and is suspended when nothing has woken it for [`IDLE_BEFORE_SUSPEND`]: a timer around
+//!   an input request, or a set of futures that stores the waker for its own purposes, would hold the waker for ever.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,18 +17,19 @@ use std::time::Duration;
 use super::input_rounds::InputRounds;
 use crate::runtime::{Runtime, Timer};
 
-/// How long a handler with questions may go without being woken by anything else that it waits for.
-const QUIET: Duration = Duration::from_millis(250);
+/// A handler with input requests is suspended if nothing wakes it for this long.
+const IDLE_BEFORE_SUSPEND: Duration = Duration::from_millis(250);
 
-/// What a poll of a handler comes to.
+/// The result of polling a handler.
 pub(crate) enum HandlerPoll<T> {
     Ready(T),
     Pending,
-    /// It waits for answers only.
+    /// The handler waits for input only.
     Suspend,
 }
 
-/// Set while there are questions.
+/// Detects that a handler can be suspended. Both fields are set while there are input requests and something else holds the
+/// handler's waker.
 #[derive(Default)]
 pub(crate) struct SuspendDetector {
     probe: Option<Arc<CountingWaker>>,
@@ -36,7 +37,7 @@ pub(crate) struct SuspendDetector {
 }
 
 impl SuspendDetector {
-    /// Polls a handler that may ask, by `poll`.
+    /// Polls a handler that may request input. `poll` is the poll itself.
     pub(crate) fn poll<T, E>(
         &mut self,
         input_rounds: &InputRounds,
@@ -46,11 +47,11 @@ impl SuspendDetector {
     ) -> Result<HandlerPoll<T>, E> {
         input_rounds.enter(cx.waker());
         if let Some(probe) = &self.probe {
-            probe.pass_on_to(cx.waker());
+            probe.set_inner(cx.waker());
             if !probe.is_woken() {
-                // It was not the handler that was woken.
-                let over = input_rounds.leave() && self.timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
-                return Ok(if over { HandlerPoll::Suspend } else { HandlerPoll::Pending });
+                // The task was woken, but not by the handler's waker.
+                let idle = input_rounds.leave() && self.timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
+                return Ok(if idle { HandlerPoll::Suspend } else { HandlerPoll::Pending });
             }
         } else {
             if let Poll::Ready(value) = poll(cx)? {
@@ -77,23 +78,23 @@ impl SuspendDetector {
             return Ok(HandlerPoll::Ready(value));
         }
         if !input_rounds.leave() {
-            // Whatever it waits for now holds the probe, which wakes as well as any waker.
+            // Whatever the handler waits for now holds the probe, which works like any other waker.
             (self.probe, self.timer) = (None, None);
             return Ok(HandlerPoll::Pending);
         }
-        // The two that are held here, and those of the questions.
+        // Two are held here, the others by input requests.
         if probe.holders() <= 2 + input_rounds.holders(&waker) && !probe.is_woken() {
             return Ok(HandlerPoll::Suspend);
         }
         let mut timer = runtime.timer();
-        timer.reset(Some(runtime.now() + QUIET));
-        let over = timer.poll(cx).is_ready();
+        timer.reset(Some(runtime.now() + IDLE_BEFORE_SUSPEND));
+        let idle = timer.poll(cx).is_ready();
         (self.probe, self.timer) = (Some(probe), Some(timer));
-        Ok(if over { HandlerPoll::Suspend } else { HandlerPoll::Pending })
+        Ok(if idle { HandlerPoll::Suspend } else { HandlerPoll::Pending })
     }
 }
 
-/// A waker that knows whether it was used, and whose holders can be counted.
+/// A waker that records whether it was woken, and whose clones can be counted.
 struct CountingWaker {
     woken: AtomicBool,
     inner: Mutex<Waker>,
@@ -104,11 +105,12 @@ impl CountingWaker {
         Arc::new(Self { woken: AtomicBool::new(false), inner: Mutex::new(inner.clone()) })
     }
 
-    fn pass_on_to(&self, waker: &Waker) {
+    /// Replaces the waker that this one forwards to.
+    fn set_inner(&self, waker: &Waker) {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker);
     }
 
-    /// Who has been seen to let go of it has been seen to wake it before, if it did.
+    /// How many hold this waker. The fence makes a wake visible that a former holder did before it dropped its clone.
     fn holders(self: &Arc<Self>) -> usize {
         let holders = Arc::strong_count(self);
         fence(Ordering::Acquire);

@@ -1,7 +1,8 @@
-//! Threads for plain functions, which may block them.
+//! A pool of threads for handlers that are plain functions, which may block.
 //!
-//! Not tokio's pool: a program that returns from `main` waits for that one, and a tool that blocks for an hour would keep
-//! the process for an hour. These are ours, bounded, started when there is work and ended when there is none for a while.
+//! This is not tokio's pool: a program that returns from `main` waits for that one, so a tool that blocks for an hour would
+//! keep the process alive for an hour. The threads here are limited in number, started when there is work, and end when they
+//! have been idle for a while.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,72 +10,73 @@ use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// How long a thread waits for more work.
-const IDLE: Duration = Duration::from_secs(10);
+/// How long a thread without work waits for more before it ends.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A bounded set of threads. Cheap to clone.
+/// A pool with a maximum number of threads. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Threads {
+pub(crate) struct BlockingPool {
     shared: Arc<Shared>,
 }
 
-/// Does not keep the threads.
-pub(crate) struct WeakThreads(Weak<Shared>);
+/// A weak reference to a pool.
+pub(crate) struct WeakBlockingPool(Weak<Shared>);
 
-impl WeakThreads {
-    pub(crate) fn upgrade(&self) -> Option<Threads> {
-        self.0.upgrade().map(|shared| Threads { shared })
+impl WeakBlockingPool {
+    pub(crate) fn upgrade(&self) -> Option<BlockingPool> {
+        self.0.upgrade().map(|shared| BlockingPool { shared })
     }
 }
 
 struct Shared {
-    most: usize,
+    max_threads: usize,
     state: Mutex<State>,
-    work: Condvar,
+    has_work: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
     threads: usize,
-    idle: usize,
+    idle_threads: usize,
 }
 
-impl Default for Threads {
+impl Default for BlockingPool {
     fn default() -> Self {
         Self::new(256)
     }
 }
 
-impl Threads {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { shared: Arc::new(Shared { most: most.max(1), state: Mutex::default(), work: Condvar::new() }) }
+impl BlockingPool {
+    pub(crate) fn new(max_threads: usize) -> Self {
+        let max_threads = max_threads.max(1);
+        Self { shared: Arc::new(Shared { max_threads, state: Mutex::default(), has_work: Condvar::new() }) }
     }
 
-    pub(crate) fn downgrade(&self) -> WeakThreads {
-        WeakThreads(Arc::downgrade(&self.shared))
+    pub(crate) fn downgrade(&self) -> WeakBlockingPool {
+        WeakBlockingPool(Arc::downgrade(&self.shared))
     }
 
-    /// Runs a job on a thread of its own, or behind others if there are as many threads as there may be.
+    /// Runs a job on an idle or new thread. If all threads are busy and there are as many as allowed, the job is queued.
     pub(crate) fn run(&self, job: Job) {
         let mut state = self.shared.lock();
         state.jobs.push_back(job);
-        if state.idle >= state.jobs.len() {
-            self.shared.work.notify_one();
+        if state.idle_threads >= state.jobs.len() {
+            self.shared.has_work.notify_one();
             return;
         }
-        if state.threads >= self.shared.most {
+        if state.threads >= self.shared.max_threads {
             return;
         }
         state.threads += 1;
         drop(state);
         let shared = Arc::clone(&self.shared);
-        let thread = std::thread::Builder::new().name("steadfast-blocking".to_owned()).spawn(move || shared.work());
+        let thread = std::thread::Builder::new().name("steadfast-blocking".to_owned()).spawn(move || shared.run_jobs());
         if let Err(error) = thread {
-            tracing::error!(%error, "no thread could be started for a blocking tool");
+            tracing::error!(%error, "failed to start a thread for a blocking handler");
             let mut state = self.shared.lock();
             state.threads -= 1;
-            // The job waits for a thread that is there. If there is none it is dropped, and whoever waits for it learns so.
+            // The job waits for one of the threads that exist. If none does it is dropped, and its destructor ends the request.
             let lost = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
             drop(state);
             drop(lost);
@@ -83,20 +85,21 @@ impl Threads {
 }
 
 impl Shared {
-    fn work(&self) {
+    fn run_jobs(&self) {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                // A job is behind a fence already; this is for the thread's sake.
+                // The handler task catches the panics of handlers; this protects the thread from all others.
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                 state = self.lock();
                 continue;
             }
-            state.idle += 1;
-            let (woken, timeout) = self.work.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+            state.idle_threads += 1;
+            let waited = self.has_work.wait_timeout(state, IDLE_TIMEOUT);
+            let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = woken;
-            state.idle -= 1;
+            state.idle_threads -= 1;
             if timeout.timed_out() && state.jobs.is_empty() {
                 state.threads -= 1;
                 return;
@@ -116,28 +119,28 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn jobs_run_side_by_side_up_to_the_bound_and_the_rest_behind_them() {
-        let threads = Threads::new(4);
-        let together = Arc::new(Barrier::new(4));
+    fn jobs_run_in_parallel_up_to_the_limit_and_the_others_after_them() {
+        let pool = BlockingPool::new(4);
+        let barrier = Arc::new(Barrier::new(4));
         let (done, count) = mpsc::channel();
         for number in 0..12 {
-            let (together, done) = (Arc::clone(&together), done.clone());
-            threads.run(Box::new(move || {
-                // Passes only if four are here at once.
-                together.wait();
+            let (barrier, done) = (Arc::clone(&barrier), done.clone());
+            pool.run(Box::new(move || {
+                // Passes only if four jobs run at once.
+                barrier.wait();
                 done.send(number).unwrap();
             }));
         }
         assert_eq!(count.iter().take(12).count(), 12);
-        assert!(threads.shared.lock().threads <= 4);
+        assert!(pool.shared.lock().threads <= 4);
     }
 
     #[test]
-    fn a_job_that_panics_leaves_its_thread_in_use() {
-        let threads = Threads::new(1);
+    fn a_thread_survives_a_job_that_panics() {
+        let pool = BlockingPool::new(1);
         let (done, ran) = mpsc::channel();
-        threads.run(Box::new(|| std::panic::resume_unwind(Box::new("on purpose"))));
-        threads.run(Box::new(move || done.send(()).unwrap()));
+        pool.run(Box::new(|| std::panic::resume_unwind(Box::new("on purpose"))));
+        pool.run(Box::new(move || done.send(()).unwrap()));
         ran.recv().unwrap();
     }
 }

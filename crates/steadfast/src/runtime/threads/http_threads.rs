@@ -5,7 +5,7 @@
 //!
 //! A request crosses to a worker and its answer crosses back, and each crossing that wakes a thread costs more than a small
 //! request does. So both are collected: what a carrier starts goes to the workers when the carrier has seen to everything
-//! that is ready, and all that workers have for a carrier until it looks again is one wake. The [`Bell`] does both.
+//! that is ready, and all that workers have for a carrier until it looks again is one wake. The [`WakeBatcher`] does both.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -21,7 +21,7 @@ static CARRIERS: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The bell of this thread, if it is a carrier.
-    static BELL: RefCell<Option<Arc<Bell>>> = const { RefCell::new(None) };
+    static BELL: RefCell<Option<Arc<WakeBatcher>>> = const { RefCell::new(None) };
     static IS_CARRIER: Cell<bool> = const { Cell::new(false) };
     /// Tasks for the workers of a runtime that the carrier has not yet handed over.
     static LEAVING: RefCell<Vec<(Handle, Task)>> = const { RefCell::new(Vec::new()) };
@@ -42,7 +42,7 @@ fn start() -> io::Result<Handle> {
     let handle = runtime.handle().clone();
     let thread = std::thread::Builder::new().name("steadfast-http".to_owned());
     thread.spawn(move || {
-        let bell = Arc::new(Bell::default());
+        let bell = Arc::new(WakeBatcher::default());
         IS_CARRIER.set(true);
         BELL.set(Some(Arc::clone(&bell)));
         // A task and not what is blocked on: waking that one always costs a system call.
@@ -55,7 +55,7 @@ fn start() -> io::Result<Handle> {
 /// Has a task polled where no handler can hold it up: on this thread if it is a carrier, otherwise on that of the drivers. A
 /// simulator has one thread for everything; without ours, the workers have to do.
 pub(crate) fn spawn_apart(runtime: &dyn Runtime, task: impl Future<Output = ()> + Send + 'static) {
-    match runtime.tokio().and_then(|_| here_or_driver().ok()) {
+    match runtime.as_tokio().and_then(|_| here_or_driver().ok()) {
         Some(apart) => drop(apart.spawn(task)),
         None => runtime.spawn(Box::pin(task)),
     }
@@ -72,7 +72,7 @@ pub(crate) fn is_here() -> bool {
 }
 
 /// The bell of this thread, if it is a carrier.
-pub(crate) fn bell() -> Option<Arc<Bell>> {
+pub(crate) fn wake_batcher() -> Option<Arc<WakeBatcher>> {
     if is_here() { BELL.with_borrow(Clone::clone) } else { None }
 }
 
@@ -119,7 +119,7 @@ fn hand_over() {
 
 /// Wakes tasks of one carrier: many, for the price of one.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct WakeBatcher {
     state: Mutex<State>,
 }
 
@@ -131,7 +131,7 @@ struct State {
     keeper: Option<Waker>,
 }
 
-impl Bell {
+impl WakeBatcher {
     /// Wakes a task of the carrier, from another thread or from its own.
     pub(crate) fn wake(&self, task: Waker) {
         let mut state = self.lock();
@@ -255,14 +255,14 @@ mod tests {
                     if rung.load(Ordering::SeqCst) {
                         return Poll::Ready(());
                     }
-                    waits.send((bell().unwrap(), cx.waker().clone())).unwrap();
+                    waits.send((wake_batcher().unwrap(), cx.waker().clone())).unwrap();
                     Poll::Pending
                 })
                 .await;
                 told.send(()).unwrap();
             }));
         }
-        let all: Vec<(Arc<Bell>, Waker)> = (0..8).map(|_| waiting.recv_timeout(PATIENCE).unwrap()).collect();
+        let all: Vec<(Arc<WakeBatcher>, Waker)> = (0..8).map(|_| waiting.recv_timeout(PATIENCE).unwrap()).collect();
         rung.store(true, Ordering::SeqCst);
         for (bell, waker) in all {
             bell.wake(waker);

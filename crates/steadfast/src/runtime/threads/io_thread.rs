@@ -1,7 +1,7 @@
-//! The thread that drivers run on.
+//! The I/O thread, on which drivers run.
 //!
-//! One thread for all connections of the process, with a small tokio runtime of its own. No handler ever runs on it, so a
-//! handler that blocks its thread, or all threads, cannot keep a driver from reading, writing, cancelling or ending.
+//! All connections of the process share this one thread and its current-thread tokio runtime. It never runs a handler, so
+//! handlers that block their threads cannot delay a driver that has to read, write, cancel or close.
 
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Handle};
 static THREAD: OnceLock<Handle> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// The runtime of that thread, started if need be.
+/// The runtime of the I/O thread, which is started by the first call.
 pub(crate) fn handle() -> io::Result<&'static Handle> {
     if let Some(handle) = THREAD.get() {
         return Ok(handle);

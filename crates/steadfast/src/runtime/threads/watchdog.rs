@@ -1,9 +1,9 @@
-//! Keeps a handler that blocks its worker from stalling the other handlers.
+//! Prevents a handler that blocks its worker from stalling the other handlers.
 //!
-//! On tokio's multi-threaded runtime, timers and I/O are served by the worker that went to sleep last. If that worker wakes
-//! for a handler, and the handler blocks, nobody serves them: the other workers sleep on, and every handler that waits for
-//! a timer waits with them. While a poll of a handler lasts, a thread of ours gives the runtime an empty task every few
-//! milliseconds: it wakes a worker that is free, which then takes over what the blocked one holds.
+//! On tokio's multi-threaded runtime, the worker that went to sleep last serves timers and I/O. If that worker wakes up for a
+//! handler, and the handler blocks, no worker serves them: the others stay asleep, and so does every handler that waits for a
+//! timer. So while a poll of a handler lasts, a thread of the library spawns an empty task every few milliseconds. It wakes an
+//! idle worker, which then takes over timers and I/O.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -14,51 +14,51 @@ use std::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// How long a poll may last before it is taken for blocked.
-const PATIENCE: Duration = Duration::from_millis(5);
+/// A poll that lasts longer than this counts as blocked.
+const BLOCKED_AFTER: Duration = Duration::from_millis(5);
 
-/// One for each runtime that serves.
+/// The watchdog of one tokio runtime.
 pub(crate) struct Watchdog {
-    /// Polls of handlers that are under way.
-    inside: AtomicUsize,
-    /// The thread is awake, and will look.
+    /// How many polls of handlers are in progress.
+    polls: AtomicUsize,
+    /// The thread is awake, and will check `polls` before it parks.
     awake: AtomicBool,
-    /// An empty task is on its way.
-    nudged: AtomicBool,
+    /// The empty task was spawned and has not run.
+    wake_pending: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
 impl Watchdog {
     pub(crate) fn start(handle: Handle) -> Arc<Self> {
-        let dog = Arc::new(Self {
-            inside: AtomicUsize::new(0),
+        let watchdog = Arc::new(Self {
+            polls: AtomicUsize::new(0),
             awake: AtomicBool::new(false),
-            nudged: AtomicBool::new(false),
+            wake_pending: AtomicBool::new(false),
             thread: OnceLock::new(),
         });
         // With one thread there is no other worker to wake.
         if handle.runtime_flavor() != RuntimeFlavor::CurrentThread {
-            let weak = Arc::downgrade(&dog);
+            let weak = Arc::downgrade(&watchdog);
             let thread =
                 std::thread::Builder::new().name("steadfast-watch".to_owned()).spawn(move || run(&weak, &handle));
             if let Ok(thread) = thread {
                 // Set once, here.
-                let _ = dog.thread.set(thread.thread().clone());
+                let _ = watchdog.thread.set(thread.thread().clone());
             }
         }
-        dog
+        watchdog
     }
 
-    /// To be held while a handler is polled.
-    pub(crate) fn watch(&self) -> Watch<'_> {
-        self.inside.fetch_add(1, Ordering::SeqCst);
+    /// Watches a poll of a handler until the guard is dropped.
+    pub(crate) fn watch_poll(&self) -> PollGuard<'_> {
+        self.polls.fetch_add(1, Ordering::SeqCst);
         if !self.awake.load(Ordering::SeqCst)
             && !self.awake.swap(true, Ordering::SeqCst)
             && let Some(thread) = self.thread.get()
         {
             thread.unpark();
         }
-        Watch(self)
+        PollGuard(self)
     }
 }
 
@@ -70,35 +70,35 @@ impl Drop for Watchdog {
     }
 }
 
-/// A poll of a handler that is under way.
-pub(crate) struct Watch<'a>(&'a Watchdog);
+/// Exists while a handler is polled.
+pub(crate) struct PollGuard<'a>(&'a Watchdog);
 
-impl Drop for Watch<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+        self.0.polls.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-fn run(dog: &Weak<Watchdog>, handle: &Handle) {
+fn run(weak: &Weak<Watchdog>, handle: &Handle) {
     loop {
-        let Some(watchdog) = dog.upgrade() else { return };
-        if watchdog.inside.load(Ordering::SeqCst) == 0 {
+        let Some(watchdog) = weak.upgrade() else { return };
+        if watchdog.polls.load(Ordering::SeqCst) == 0 {
             watchdog.awake.store(false, Ordering::SeqCst);
-            // A poll that began before the line above saw us awake, and did not wake us.
-            let began = watchdog.inside.load(Ordering::SeqCst) != 0;
+            // A poll that started before the line above saw `awake` set, and did not unpark this thread.
+            let started = watchdog.polls.load(Ordering::SeqCst) != 0;
             drop(watchdog);
-            if !began {
+            if !started {
                 std::thread::park();
                 continue;
             }
         } else {
             drop(watchdog);
         }
-        std::thread::sleep(PATIENCE);
-        let Some(watchdog) = dog.upgrade() else { return };
-        // While all workers are blocked, one that waits for them is enough.
-        if watchdog.inside.load(Ordering::SeqCst) != 0 && !watchdog.nudged.swap(true, Ordering::SeqCst) {
-            drop(handle.spawn(async move { watchdog.nudged.store(false, Ordering::SeqCst) }));
+        std::thread::sleep(BLOCKED_AFTER);
+        let Some(watchdog) = weak.upgrade() else { return };
+        // While all workers are blocked, one empty task in their queue is enough.
+        if watchdog.polls.load(Ordering::SeqCst) != 0 && !watchdog.wake_pending.swap(true, Ordering::SeqCst) {
+            drop(handle.spawn(async move { watchdog.wake_pending.store(false, Ordering::SeqCst) }));
         }
     }
 }

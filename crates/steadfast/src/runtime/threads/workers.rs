@@ -1,47 +1,47 @@
-//! Somebody else's code, run where handlers run, for tasks beside the drivers: on their thread it would have every connection of
-//! the process wait for it (L6).
+//! Runs user code on the workers on behalf of tasks on the I/O thread. On that thread it would delay every connection of the
+//! process (L6).
 
 use std::sync::Arc;
 use std::task::Poll;
 
 use tokio::sync::oneshot;
 
-use crate::runtime::handler::task::{drop_quietly, poll_quietly};
-use crate::runtime::timeout::unless;
+use crate::runtime::handler::catch_panic::{drop_catching_panics, poll_catching_panics};
+use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, TokioRuntime};
 
-/// What the work comes to on the workers; `None` if it panics, or goes with its runtime. Dropping this drops the work, and work
-/// that has not begun by then never does.
+/// Runs a future on the workers and returns its output; `None` if it panics or its runtime shuts down. Dropping this drops the
+/// future. If the future has not been polled by then, it never is.
 pub(crate) async fn on_workers<T: Send + 'static>(
     runtime: &Arc<dyn Runtime>,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
-    let (mut told, result) = oneshot::channel();
+    let (mut sender, output) = oneshot::channel();
     let workers = Arc::clone(runtime);
     runtime.spawn(Box::pin(async move {
-        if told.is_closed() {
-            return drop_quietly(work);
+        if sender.is_closed() {
+            return drop_catching_panics(work);
         }
-        if let Some(Some(done)) = unless(told.closed(), watched(&*workers, work)).await {
-            // If nobody waits for it any more, it was for nothing.
-            drop_quietly(told.send(done));
+        if let Some(Some(done)) = unless_stopped(sender.closed(), poll_as_handler(&*workers, work)).await {
+            // The send fails if the caller was dropped meanwhile; then the output is dropped here.
+            drop_catching_panics(sender.send(done));
         }
     }));
-    result.await.ok()
+    output.await.ok()
 }
 
-/// Polls somebody else's code as a handler is polled: if it blocks its worker, another one takes over what the worker had to
-/// look after. `None` if it panics.
-pub(crate) async fn watched<T>(runtime: &dyn Runtime, work: impl Future<Output = T> + Send) -> Option<T> {
+/// Polls user code as a handler is polled: if it blocks its worker, the watchdog has another worker take over timers and I/O.
+/// `None` if it panics.
+pub(crate) async fn poll_as_handler<T>(runtime: &dyn Runtime, work: impl Future<Output = T> + Send) -> Option<T> {
     let mut work = Box::pin(work);
     let done = std::future::poll_fn(|cx| {
-        let _watch = runtime.tokio().map(TokioRuntime::watch);
-        match poll_quietly(work.as_mut(), cx) {
+        let _guard = runtime.as_tokio().map(TokioRuntime::watch_poll);
+        match poll_catching_panics(work.as_mut(), cx) {
             Ok(poll) => poll.map(Some),
             Err(_) => Poll::Ready(None),
         }
     })
     .await;
-    drop_quietly(work);
+    drop_catching_panics(work);
     done
 }

@@ -38,7 +38,7 @@ pub(crate) fn execution(
         };
         Box::new(InputRounds::new(Box::new(store)))
     });
-    Execution::asking(request, Arc::clone(mailbox), Arc::clone(runtime), input_rounds)
+    Execution::with_input_rounds(request, Arc::clone(mailbox), Arc::clone(runtime), input_rounds)
 }
 
 const STATE: &str = "requestState";

@@ -184,7 +184,7 @@ impl Serving {
         let ping_runtime = Arc::clone(&runtime);
         let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), hello, self.limits, runtime);
         let mailbox = Arc::clone(driver.mailbox());
-        let ping_lost = self.ping_every.map(|every| heartbeat::lost(Arc::clone(&mailbox), ping_runtime, every));
+        let ping_lost = self.ping_every.map(|every| heartbeat::ping_timeout(Arc::clone(&mailbox), ping_runtime, every));
         let ends = [
             self.shutdown.map(|shutdown| (shutdown, DriverCommand::ShutDown { at_once: false })),
             ping_lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),

@@ -155,7 +155,7 @@ fn listen_to_tasks(
     execution: Arc<Execution>,
 ) -> Route<ErrorObject, impl FnOnce(ErrorObject, &Execution) -> Answer + Send + 'static + use<>> {
     let mailbox = &execution.mailbox;
-    let notices = PendingNotifications::held(mailbox, execution.key);
+    let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
     let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.shown, &decoration);
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));

@@ -25,7 +25,7 @@ use crate::client::connection::reconnect::FailureStreak;
 use crate::client::connection::reconnecting::LostConnection;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, result_of};
-use crate::runtime::timeout::{sleep_until, unless};
+use crate::runtime::timeout::{sleep_until, unless_stopped};
 use crate::runtime::{CallOptions, PendingCall};
 use listeners::{ChangeListener, ListenFailure};
 use subscribe::listen;
@@ -200,11 +200,11 @@ impl Changes {
         }
         // `ReconnectingConnection` waits before it replaces a lost connection. If only the request was lost, this has to wait itself.
         let when =
-            if loss.of == LossKind::Call { self.streak.next_attempt_at(connection.policy(), &*runtime) } else { now };
-        let lost = LostConnection { live: Arc::clone(&self.live), at: self.since, kind: loss.of };
+            if loss.kind == LossKind::Call { self.streak.next_attempt_at(connection.policy(), &*runtime) } else { now };
+        let lost = LostConnection { live: Arc::clone(&self.live), at: self.since, kind: loss.kind };
         Some(ChangeSource::Reconnecting(Box::pin(async move {
             // If the client is closed, `replace` fails at once.
-            unless(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
+            unless_stopped(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
             connection.replace(lost).await
         })))
     }
@@ -213,7 +213,7 @@ impl Changes {
 impl ChangeSource {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SourceEvent> {
         Poll::Ready(match self {
-            Self::Subscription(call) => match std::task::ready!(call.poll_notice(cx)) {
+            Self::Subscription(call) => match std::task::ready!(call.poll_notification(cx)) {
                 Ok((method, params)) => match Change::from_notification(method, &params) {
                     Some(change) => SourceEvent::Change(change),
                     // Without a `Change::Listening` all later changes would be withheld.
@@ -224,7 +224,7 @@ impl ChangeSource {
                     None => SourceEvent::Ignored,
                 },
                 Err(end) => {
-                    let loss = CallLoss::of(&end);
+                    let loss = CallLoss::from_end(&end);
                     SourceEvent::Ended(result_of::<request::Listen>(end).err(), loss)
                 }
             },
@@ -233,7 +233,7 @@ impl ChangeSource {
                 Some(Err(ListenFailure { error, loss })) => SourceEvent::Ended(Some(error), loss),
                 None => SourceEvent::Ended(
                     Some(Error::closed(Outcome::Unknown)),
-                    Some(CallLoss { sent: true, of: LossKind::Connection }),
+                    Some(CallLoss { sent: true, kind: LossKind::Connection }),
                 ),
             },
             Self::Reconnecting(connection) => match std::task::ready!(connection.as_mut().poll(cx)) {

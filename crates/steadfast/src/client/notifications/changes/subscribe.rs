@@ -14,7 +14,7 @@ use crate::client::connection::live::{LiveConnection, wait_until_notifications_a
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, result_of};
-use crate::runtime::timeout::{before, unless};
+use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
 /// The timeout of `resources/subscribe`.
@@ -92,8 +92,8 @@ impl ResourceSubscriptions {
         // A notification that the server sends before its stream is open may be lost. After a while this subscribes all the same:
         // some servers send no response headers before the first notification.
         let stream_open = wait_until_notifications_arrive(self.receives_notifications.clone());
-        let opening = before(&*self.runtime, Some(self.runtime.now() + STREAM_TIMEOUT), stream_open);
-        unless(self.listener_dropped.wait(), opening).await?;
+        let opening = timeout_at(&*self.runtime, Some(self.runtime.now() + STREAM_TIMEOUT), stream_open);
+        unless_stopped(self.listener_dropped.wait(), opening).await?;
         for uri in &filter.resource_subscriptions {
             if let Err(failure) = self.subscribe(uri).await? {
                 return Some(Err(failure));
@@ -105,17 +105,17 @@ impl ResourceSubscriptions {
     /// `None` if the listener was dropped. A request that is in flight then is awaited for a while: it must not reach the server
     /// after the `resources/unsubscribe`.
     async fn subscribe(&mut self, uri: &str) -> Option<Result<(), ListenFailure>> {
-        let mut subscribed = unless(self.listener_dropped.wait(), self.listeners.subscribed.lock(uri)).await?;
+        let mut subscribed = unless_stopped(self.listener_dropped.wait(), self.listeners.subscribed.lock(uri)).await?;
         let mut call = match self.send::<request::Subscribe>(uri, SUBSCRIBE_TIMEOUT) {
             Ok(call) => call,
             Err(error) => return Some(Err(ListenFailure { error, loss: None })),
         };
         let was_subscribed = std::mem::replace(&mut *subscribed, true);
-        let Some(end) = unless(self.listener_dropped.wait(), &mut call).await else {
-            let _ = before(&*self.runtime, Some(self.runtime.now() + UNSUBSCRIBE_TIMEOUT), call).await;
+        let Some(end) = unless_stopped(self.listener_dropped.wait(), &mut call).await else {
+            let _ = timeout_at(&*self.runtime, Some(self.runtime.now() + UNSUBSCRIBE_TIMEOUT), call).await;
             return None;
         };
-        let loss = CallLoss::of(&end);
+        let loss = CallLoss::from_end(&end);
         Some(result_of::<request::Subscribe>(end).map(drop).map_err(|error| {
             // If the request was sent, the server may have subscribed although the response was lost.
             if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) || mutant!(ForgetLostSubscriptions) {

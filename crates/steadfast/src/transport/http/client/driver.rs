@@ -83,7 +83,7 @@ impl<S: Service> HttpDriver<S> {
         let (driver, incoming) = mpsc::channel(WAITING);
         let (last_word, last_words) = mpsc::unbounded_channel();
         let mut engine = Engine::new(service, hello, limits, runtime);
-        engine.keep_ended_calls();
+        engine.track_ended_calls();
         Ok(Self {
             engine,
             shared,
@@ -134,7 +134,7 @@ impl<S: Service> HttpDriver<S> {
                 DriverEvent::StreamEnded => self.engine.connection.handle_end_of_input(now),
                 DriverEvent::Lingering(response) => self.linger(response),
             }
-            self.engine.act();
+            self.engine.process_events();
         }
         heard
     }
@@ -294,7 +294,7 @@ impl<S: Service> HttpDriver<S> {
     /// Gives up the responses of calls that nobody waits for. While the connection has to keep what is to be said of them, those
     /// stay that have not arrived: it must not arrive before them.
     fn give_up(&mut self) {
-        let (full, now, ended) = (self.is_full(), self.engine.runtime.now(), self.engine.ended_calls());
+        let (full, now, ended) = (self.is_full(), self.engine.runtime.now(), self.engine.take_ended_calls());
         let connection = &self.engine.connection;
         self.underway.give_up(ended, |call, sent| {
             connection.expects_late_answer(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
@@ -303,7 +303,7 @@ impl<S: Service> HttpDriver<S> {
 
     /// Begins to leave: what was said is still carried, and a session is ended.
     fn leave(&mut self, ended: ConnectionEnd) {
-        self.engine.wind_up();
+        self.engine.abandon_all();
         self.underway.clear();
         self.lingering.clear();
         if self.shared.legacy.endpoint().is_none() {
@@ -353,20 +353,20 @@ impl<S: Service> Future for HttpDriver<S> {
             return driver.poll_left(cx);
         }
         for _ in 0..TURNS {
-            let mut progressed = driver.engine.turn(cx);
+            let mut progressed = driver.engine.run_commands_and_timer(cx);
             driver.reap(cx);
             progressed |= driver.hear(cx);
-            driver.engine.act();
+            driver.engine.process_events();
             progressed |= driver.release(cx);
             // What was sent has to be looked after, and may have made room for more.
             progressed |= driver.send();
-            driver.engine.act();
+            driver.engine.process_events();
             driver.give_up();
             if let Some(ended) = driver.engine.ended() {
                 driver.leave(ended);
                 return driver.poll_left(cx);
             }
-            if !driver.engine.rest(cx, 0, progressed) {
+            if !driver.engine.prepare_sleep(cx, 0, progressed) {
                 return Poll::Pending;
             }
         }

@@ -27,7 +27,7 @@ use super::fetch::FetchResponse;
 use super::request::{HttpRequest, NoResponse};
 use super::shared::Shared;
 use super::stream::events::{Events, StreamEvent, is_events};
-use crate::runtime::timeout::before;
+use crate::runtime::timeout::timeout_at;
 
 /// How long a server may take to say where to POST to. One that says nothing is of another kind, and its refusal is what
 /// is told.
@@ -119,7 +119,7 @@ pub(crate) async fn open(shared: &Shared) -> Result<Events, OpenStreamError> {
 /// The first event, which names the endpoint.
 async fn first(shared: &Shared, events: &mut Events) -> Result<Vec<u8>, String> {
     let until = shared.runtime.now() + ENDPOINT;
-    let first = before(&*shared.runtime, Some(until), events.event()).await;
+    let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
     match first.unwrap_or_else(|| Err("the server does not name one".to_owned())) {
         Ok(SseFrame::Message(event)) if event.name == "endpoint" => Ok(event.data),
         Ok(_) => Err("the stream does not begin with an endpoint".to_owned()),

@@ -57,7 +57,7 @@ impl Shared {
     /// Something that the server may have provoked. Tasks are on the thread of all connections, and do not write there (L6).
     pub(crate) fn log(&self, level: Level, what: &'static str, why: &str) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.note(self.runtime.now(), PeerLogRecord::carrying(level, what, why));
+        log.write(self.runtime.now(), PeerLogRecord::transport(level, what, why));
     }
 
     /// Makes a request, wherever it is sent on to. At each URL it is another one to whoever authorizes it: what proves who sends it

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use steadfast_proto::mutant;
 
-use crate::runtime::{Runtime, Task, drop_quietly, poll_quietly};
+use crate::runtime::{Runtime, Task, drop_catching_panics, poll_catching_panics};
 
 /// Stands for a task. Dropping it gives the task up.
 pub(crate) struct RequestTask(Arc<TaskLink>);
@@ -34,7 +34,7 @@ impl RequestTask {
         otherwise: impl FnOnce() + Send + 'static,
     ) -> Self {
         let tether = Arc::new(TaskLink::default());
-        runtime.spawn_beside_drivers(Box::pin(RequestTaskFuture {
+        runtime.spawn_io(Box::pin(RequestTaskFuture {
             task: Some(Box::pin(task)),
             otherwise: Some(otherwise),
             tether: Arc::clone(&tether),
@@ -98,7 +98,7 @@ impl<F: FnOnce()> Future for RequestTaskFuture<F> {
         state.task = Some(cx.waker().clone());
         drop(state);
         let Some(task) = &mut carrying.task else { return Poll::Ready(()) };
-        match poll_quietly(task.as_mut(), cx) {
+        match poll_catching_panics(task.as_mut(), cx) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => {
                 carrying.otherwise = None;
@@ -112,7 +112,7 @@ impl<F: FnOnce()> Future for RequestTaskFuture<F> {
 /// Over with its last breath, so that one that panics, or goes with its runtime, is over too.
 impl<F: FnOnce()> Drop for RequestTaskFuture<F> {
     fn drop(&mut self) {
-        drop_quietly(self.task.take());
+        drop_catching_panics(self.task.take());
         let mut state = self.tether.lock();
         state.over = true;
         let (owner, given_up) = (state.owner.take(), state.given_up);

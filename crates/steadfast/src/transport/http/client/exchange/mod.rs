@@ -27,7 +27,7 @@ use super::stream::backoff::StreamBackoff;
 use super::stream::events::{Events, StreamEvent, is_events};
 use super::task::RequestTask;
 use crate::runtime::Task;
-use crate::runtime::timeout::{before, sleep};
+use crate::runtime::timeout::{sleep, timeout_at};
 use refusal::{lost, unanswered};
 
 /// What a task tells the driver.
@@ -109,7 +109,7 @@ impl MessagePost {
     /// A call has deadlines of its own. What wants no answer has this one, whether or not who makes the requests keeps to it.
     async fn post_in_time(&mut self, body: Bytes) -> Result<(), CallEnd> {
         let runtime = Arc::clone(&self.shared.runtime);
-        let posted = before(&*runtime, Some(runtime.now() + DELIVERING), self.post(body)).await;
+        let posted = timeout_at(&*runtime, Some(runtime.now() + DELIVERING), self.post(body)).await;
         posted.unwrap_or_else(|| Err(lost("the server did not take it in time".to_owned())))
     }
 
@@ -256,7 +256,7 @@ impl MessagePost {
             let runtime = Arc::clone(&self.shared.runtime);
             let until = runtime.now() + LINGERING;
             // Longer than that, it is not worth it.
-            let reading = async move { before(&*runtime, Some(until), rest).await.unwrap_or_default() };
+            let reading = async move { timeout_at(&*runtime, Some(until), rest).await.unwrap_or_default() };
             let task = RequestTask::begin(&*self.shared.runtime, reading, || ());
             self.tell(DriverEvent::Lingering(task)).await;
         }

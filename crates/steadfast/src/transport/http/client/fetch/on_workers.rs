@@ -9,8 +9,8 @@ use http::Response;
 use tokio::sync::mpsc;
 
 use super::{Fetch, FetchBody, FetchError, FetchRequest, Fetching};
-use crate::runtime::timeout::unless;
-use crate::runtime::{Runtime, on_workers, watched};
+use crate::runtime::timeout::unless_stopped;
+use crate::runtime::{Runtime, on_workers, poll_as_handler};
 
 /// Makes requests as the program does, on the workers.
 pub(crate) struct FetchOnWorkers {
@@ -57,8 +57,8 @@ impl Pieces {
         runtime.spawn(Box::pin(async move {
             // Dropping the body gives up the rest of it.
             while let Some(()) = wants.recv().await {
-                let piece = watched(&*workers, std::future::poll_fn(|cx| body.poll_piece(cx)));
-                let Some(piece) = unless(pieces.closed(), piece).await else { return };
+                let piece = poll_as_handler(&*workers, std::future::poll_fn(|cx| body.poll_piece(cx)));
+                let Some(piece) = unless_stopped(pieces.closed(), piece).await else { return };
                 if pieces.send(piece.unwrap_or_else(|| Some(Err(failed())))).await.is_err() {
                     return;
                 }

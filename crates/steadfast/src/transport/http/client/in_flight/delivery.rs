@@ -10,7 +10,7 @@ use steadfast_proto::Moment;
 use tokio::sync::watch;
 
 use crate::runtime::Runtime;
-use crate::runtime::timeout::{before, unless};
+use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::transport::http::client::task::RequestTask;
 
 /// How long a request may take to arrive before it is said that it was given up. Servers that answer in JSON have nothing to say
@@ -83,7 +83,7 @@ impl SentRequest {
     pub(crate) async fn give_up(self, runtime: &dyn Runtime) -> bool {
         if let Some(since) = self.delivery.under_way_since() {
             let over = std::future::poll_fn(|cx| self.task.poll_over(cx));
-            let _ = before(runtime, Some(since + ARRIVING), unless(over, self.delivery.is_settled())).await;
+            let _ = timeout_at(runtime, Some(since + ARRIVING), unless_stopped(over, self.delivery.is_settled())).await;
         }
         let Self { task, delivery } = self;
         drop(task);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use steadfast_proto::Moment;
 
 use crate::runtime::Runtime;
-use crate::runtime::timeout::{doubled, jittered};
+use crate::runtime::timeout::{exponential_backoff, with_jitter};
 
 /// The first pause, if the server does not say; it doubles from there.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -71,7 +71,7 @@ impl StreamBackoff {
         let own = match (times, retry) {
             // What went well so far goes on as the server says.
             (0, Some(_)) => Duration::ZERO,
-            (times, _) => jittered(runtime, doubled(FIRST_PAUSE, times.saturating_sub(1), self.longest)),
+            (times, _) => with_jitter(runtime, exponential_backoff(FIRST_PAUSE, times.saturating_sub(1), self.longest)),
         };
         Some(own.max(retry.unwrap_or_default()))
     }
@@ -88,7 +88,7 @@ mod tests {
 
     /// With the shortest pauses that there can be.
     fn shortest(millis: u64) -> FrozenRuntime {
-        FrozenRuntime { now: at(millis), chance: 0 }
+        FrozenRuntime { now: at(millis), random_byte: 0 }
     }
 
     fn millis(pause: Option<Duration>) -> Option<u128> {
@@ -97,7 +97,7 @@ mod tests {
 
     /// The pauses of a server that cannot be reached.
     fn in_vain(mut backoff: StreamBackoff, retry: Option<Duration>, chance: u8) -> Vec<Duration> {
-        let still = FrozenRuntime { now: at(0), chance };
+        let still = FrozenRuntime { now: at(0), random_byte: chance };
         std::iter::from_fn(|| backoff.pause(retry, &still)).take(1_000).collect()
     }
 

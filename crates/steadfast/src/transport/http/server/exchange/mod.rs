@@ -85,7 +85,7 @@ impl RunningExchange {
         };
         let limits = shared.limits.clone();
         let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
-        let exchange = Exchange::begin_read(engine, message, permit);
+        let exchange = Exchange::begin_decoded(engine, message, permit);
         Self { shared, runtime, exchange, timer: None, closing: None, told: false }
     }
 
@@ -97,11 +97,11 @@ impl RunningExchange {
     }
 
     /// Goes on without a way to say anything. Ready if it has ended, or has nothing more to say.
-    fn poll_unheard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.exchange.poll_unheard(cx).is_ready() {
+    fn poll_without_sending(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.exchange.poll_without_sending(cx).is_ready() {
             return Poll::Ready(());
         }
-        if self.hears_closing(cx) { self.exchange.poll_unheard(cx) } else { Poll::Pending }
+        if self.hears_closing(cx) { self.exchange.poll_without_sending(cx) } else { Poll::Pending }
     }
 
     /// Whether the service has just begun to shut down: then the request knows.

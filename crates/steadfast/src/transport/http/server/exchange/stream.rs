@@ -124,7 +124,7 @@ impl Future for Serving {
             // Woken when there is room, or nobody to make any.
             slot.writer = Some(cx.waker().clone());
             let full = slot.message.is_some();
-            let said = if full { running.poll_unheard(cx).map(|()| None) } else { running.poll_message(cx) };
+            let said = if full { running.poll_without_sending(cx).map(|()| None) } else { running.poll_message(cx) };
             let said = std::task::ready!(said);
             let over = if said.is_none() { slot.running.take() } else { None };
             slot.message = said.or(slot.message.take());

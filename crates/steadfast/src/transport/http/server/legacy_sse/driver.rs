@@ -46,15 +46,15 @@ impl Future for Driver {
         for _ in 0..TURNS {
             let mut guard = session.lock();
             let state = &mut *guard;
-            let progressed = state.engine.turn(cx);
-            state.engine.act();
+            let progressed = state.engine.run_commands_and_timer(cx);
+            state.engine.process_events();
             state.give_back();
             if state.engine.connection.waiting_bytes() > 0 {
                 state.wake_reader();
             }
             if let Some(ended) = state.engine.ended() {
                 driver.stay.abandoned(ended.abandoned);
-                state.engine.wind_up();
+                state.engine.abandon_all();
                 state.over = true;
                 state.wake_reader();
                 drop(guard);
@@ -71,7 +71,7 @@ impl Future for Driver {
             }
             driver.timer.reset(until);
             let due = driver.timer.poll(cx).is_ready();
-            if !state.engine.rest(cx, 0, progressed || due) {
+            if !state.engine.prepare_sleep(cx, 0, progressed || due) {
                 state.driver = Some(cx.waker().clone());
                 return Poll::Pending;
             }

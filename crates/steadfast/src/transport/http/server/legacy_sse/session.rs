@@ -113,7 +113,7 @@ impl SseSession {
         connection.handle_message(now, message);
         let keys: Vec<Key> = ids.iter().filter_map(|id| connection.key_of(id)).collect();
         state.permits.push((keys, permit));
-        state.engine.act();
+        state.engine.process_events();
         state.give_back();
         state.wake_reader();
         state.wake_driver();
@@ -125,7 +125,7 @@ impl SseSession {
         let mut guard = self.lock();
         let state = &mut *guard;
         state.engine.connection.shut_down(self.runtime.now());
-        state.engine.act();
+        state.engine.process_events();
         state.wake_reader();
         state.wake_driver();
     }
@@ -156,7 +156,7 @@ impl State {
         }
         self.over = true;
         self.engine.connection.handle_write_failed(now);
-        self.engine.act();
+        self.engine.process_events();
         self.wake_reader();
         self.wake_driver();
     }

@@ -55,7 +55,7 @@ impl SseStream {
         }
         // Asked for more, so what went before is written.
         state.engine.connection.handle_flushed();
-        state.engine.act();
+        state.engine.process_events();
         if state.over || state.engine.ended().is_some() {
             state.wake_driver();
             return Poll::Ready(None);

@@ -42,14 +42,14 @@ impl Future for Driver {
         let mut guard = session.lock();
         let state = &mut *guard;
         for _ in 0..TURNS {
-            let progressed = state.engine.turn(cx);
+            let progressed = state.engine.run_commands_and_timer(cx);
             let now = session.runtime.now();
-            state.engine.act();
+            state.engine.process_events();
             state.deliver(now, None);
-            state.engine.act();
+            state.engine.process_events();
             if let Some(ended) = state.engine.ended() {
                 driver.stay.abandoned(ended.abandoned);
-                state.engine.wind_up();
+                state.engine.abandon_all();
                 state.finish();
                 drop(guard);
                 if let Some(sessions) = driver.sessions.upgrade() {
@@ -69,7 +69,7 @@ impl Future for Driver {
             }
             driver.timer.reset(idle_at.into_iter().chain(state.log.next_expiry()).min());
             let due = driver.timer.poll(cx).is_ready();
-            if !state.engine.rest(cx, 0, progressed || due) {
+            if !state.engine.prepare_sleep(cx, 0, progressed || due) {
                 state.driver = Some(cx.waker().clone());
                 return Poll::Pending;
             }

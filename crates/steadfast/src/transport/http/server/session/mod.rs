@@ -129,7 +129,7 @@ impl Session {
         shared: &Shared,
         runtime: Arc<dyn Runtime>,
         principal: Option<Principal>,
-    ) -> Result<Arc<Self>, getrandom::Error> {
+    ) -> std::io::Result<Arc<Self>> {
         let (mut random, mut mark) = ([0_u8; 16], [0_u8; 4]);
         runtime.fill_random(&mut random)?;
         runtime.fill_random(&mut mark)?;
@@ -140,7 +140,7 @@ impl Session {
             ServerService::new(server, mailbox)
         };
         let mut engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
-        engine.release_streams();
+        engine.track_released_streams();
         let mut log = EventLog::new(shared.options.log.clone());
         let standalone = log.open();
         let state = State {
@@ -194,7 +194,7 @@ impl Session {
         let mut state = self.lock();
         let now = self.runtime.now();
         state.engine.connection.handle_message(now, message);
-        state.engine.act();
+        state.engine.process_events();
         let answer = state.engine.connection.poll_transmit().map(|transmit| transmit.body);
         state.engine.connection.handle_flushed();
         answer.unwrap_or_default()
@@ -241,7 +241,7 @@ impl Session {
         }
         // What is there already answers this message: nothing else was waiting.
         state.deliver(now, Some(post));
-        state.engine.act();
+        state.engine.process_events();
         state.deliver(now, None);
         if sweep {
             let all: Vec<u64> = state.posts.keys().copied().collect();
@@ -296,7 +296,7 @@ impl Session {
         let mut state = self.lock();
         let now = self.runtime.now();
         state.engine.connection.shut_down(now);
-        state.engine.act();
+        state.engine.process_events();
         state.deliver(now, None);
         state.wake_driver();
     }
@@ -363,7 +363,7 @@ impl State {
         for post in touched {
             self.settle(post);
         }
-        for key in self.engine.released_streams() {
+        for key in self.engine.take_released_streams() {
             self.release(key);
         }
     }
@@ -478,7 +478,7 @@ impl State {
             return;
         }
         self.engine.connection.handle_peer_ended(now);
-        self.engine.act();
+        self.engine.process_events();
         self.deliver(now, None);
         self.finish();
         self.wake_driver();

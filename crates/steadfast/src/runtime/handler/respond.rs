@@ -1,0 +1,99 @@
+//! How the response of a handler reaches the driver: posted at once, parked until the output budget has capacity again, or
+//! replaced by an error.
+
+use std::sync::Arc;
+
+use steadfast_model::ErrorObject;
+use steadfast_proto::encode::Answer;
+use steadfast_proto::mutant;
+
+use super::catch_panic::{call_catching_panics, drop_catching_panics};
+use super::execution::Execution;
+use super::task::{HandlerTask, Stage};
+use crate::runtime::connection::mailbox::DriverCommand;
+
+/// A response that waits for the output budget. Its bytes count as parked for as long as it exists.
+pub(super) struct ParkedResponse {
+    pub(super) response: Option<Answer>,
+    bytes: usize,
+    execution: Arc<Execution>,
+}
+
+impl Drop for ParkedResponse {
+    fn drop(&mut self) {
+        self.execution.mailbox.budget().unpark(self.bytes);
+    }
+}
+
+impl<T, E> HandlerTask<T, E>
+where
+    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    T: Send + 'static,
+{
+    /// Encodes what the handler returned, on the thread on which the handler ran.
+    pub(super) fn respond(&mut self, value: T) -> Stage<T> {
+        let execution = &self.execution;
+        let Some(encode) = self.encode.take().filter(|_| execution.stop_reason().is_none()) else {
+            // The request was cancelled: it gets no response.
+            drop_catching_panics(value);
+            return Stage::CleaningUp(None);
+        };
+        let Ok(response) = call_catching_panics(|| encode(value, execution)) else {
+            return self.respond_to_panic();
+        };
+        self.deliver(response)
+    }
+
+    /// Posts a response, now or when the output budget has capacity.
+    pub(super) fn deliver(&mut self, response: Answer) -> Stage<T> {
+        let execution = &self.execution;
+        if execution.mailbox.budget().has_capacity() {
+            execution.drop_cleanups();
+            return post_response(execution, response);
+        }
+        let bytes = response.len();
+        if execution.mailbox.budget().park(bytes) {
+            return Stage::ResponseParked(ParkedResponse {
+                response: Some(response),
+                bytes,
+                execution: Arc::clone(execution),
+            });
+        }
+        let error =
+            ErrorObject::internal("output limit reached: too many responses wait to be read, so this one was dropped");
+        execution.drop_cleanups();
+        post_response(execution, Answer::error(&execution.id, &error))
+    }
+
+    pub(super) fn respond_to_panic(&mut self) -> Stage<T> {
+        if mutant!(SwallowPanic) {
+            return Stage::Done;
+        }
+        let execution = &self.execution;
+        execution.drop_cleanups();
+        post_response(execution, panic_response(execution))
+    }
+}
+
+/// Posts the response. If nothing else is left of the execution, the same command ends it.
+pub(super) fn post_response<T>(execution: &Arc<Execution>, response: Answer) -> Stage<T> {
+    if !execution.try_end() {
+        post(execution, DriverCommand::Respond { key: execution.key, response });
+        return Stage::CleaningUp(None);
+    }
+    post(execution, DriverCommand::RespondAndEnd { key: execution.key, response });
+    Stage::Done
+}
+
+pub(super) fn post(execution: &Execution, command: DriverCommand) {
+    // If the connection is closed, there is nothing left to do.
+    let _ = execution.mailbox.post(command);
+}
+
+/// The message of a panic may contain secrets, so the peer learns only that there was one.
+fn panic_response(execution: &Execution) -> Answer {
+    let log = || tracing::error!(request = %execution.id, "handler panicked; its request gets an internal error");
+    // A log subscriber that panics in its turn must not prevent the response.
+    let _ = call_catching_panics(log);
+    Answer::error(&execution.id, &ErrorObject::internal("the handler failed unexpectedly"))
+}
