@@ -1,4 +1,4 @@
-//! How this crate asks an authorization server something: one request, one answer of bounded size.
+//! The HTTP client that this crate sends its requests with: one request, one response of bounded size.
 
 use std::fmt;
 use std::future::Future;
@@ -7,45 +7,45 @@ use std::pin::Pin;
 use bytes::Bytes;
 use http::{Request, Response, Uri};
 
-/// What an [`HttpClient`] brings back, later.
-pub type Reply<'a> = Pin<Box<dyn Future<Output = Result<Response<Payload>, HttpError>> + Send + 'a>>;
+/// The future of a response, returned by [`HttpClient::send`].
+pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<Payload>, HttpError>> + Send + 'a>>;
 
-/// Sends one request and brings back the whole answer.
+/// Sends a request and returns the whole response.
 ///
-/// An implementation checks certificates, follows no redirect (a redirected introspection would hand a token to somebody
-/// else), stops reading when the body has more than `limit` bytes, gives up after a while, and logs neither headers nor
-/// bodies. If it looks names up itself, it goes no further inside than the server in the request's extensions is ([`NamedBy`]).
+/// An implementation must verify certificates, follow no redirect (a redirected introspection would send a token to another
+/// host), stop reading when the body exceeds `limit` bytes, have a timeout, and log neither headers nor bodies. If it resolves
+/// names itself, it must not connect to a more private network than that of the [`ReferrerHost`] in the request's extensions.
 pub trait HttpClient: Send + Sync + 'static {
     /// Sends the request.
-    fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_>;
+    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_>;
 }
 
 impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
-    fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
         (**self).send(request, limit)
     }
 }
 
-/// In the extensions of a request: the host of the server that sent us there. What a server out on the internet writes into its
-/// metadata must not lead into a private network, and a URL does not say where its name leads.
+/// In the extensions of a request: the host of the server whose metadata the URL comes from. The metadata of a server on the
+/// internet must not make the client connect to a private network, and a URL does not tell what its host name resolves to.
 ///
-/// It is not there if the program itself chose the URL.
+/// It is absent if the application itself chose the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedBy(String);
+pub struct ReferrerHost(String);
 
-impl NamedBy {
-    /// That server, by its name or its address.
+impl ReferrerHost {
+    /// The server with this host name or address.
     pub fn new(host: impl Into<String>) -> Self {
         Self(host.into())
     }
 
-    /// The server.
+    /// The host name or address of the server.
     pub fn host(&self) -> &str {
         &self.0
     }
 }
 
-/// The body of a request or an answer. It may hold a token, so its `Debug` shows only how long it is.
+/// The body of a request or a response. It may contain a token, so its `Debug` shows only its length.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Payload(Bytes);
 
@@ -55,7 +55,7 @@ impl Payload {
         self.0
     }
 
-    /// The bytes, to look at.
+    /// The bytes, borrowed.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -73,12 +73,12 @@ impl fmt::Debug for Payload {
     }
 }
 
-/// Why there is no answer. The text is logged, so it must hold nothing of the request but where it went.
+/// Why a request failed. The text is logged, so it must contain nothing of the request except its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpError(String);
 
 impl HttpError {
-    /// An error that says this.
+    /// An error with this message.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -92,7 +92,7 @@ impl fmt::Display for HttpError {
 
 impl std::error::Error for HttpError {}
 
-/// The URL of an authorization server's endpoint: `https`, or `http` to this machine itself.
+/// Parses the URL of an endpoint of an authorization server: `https`, or `http` on this machine.
 pub(crate) fn endpoint(url: &str) -> Result<Uri, InsecureEndpoint> {
     let uri: Uri = url.parse().map_err(|_| InsecureEndpoint)?;
     let is_local = matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
@@ -103,13 +103,13 @@ pub(crate) fn endpoint(url: &str) -> Result<Uri, InsecureEndpoint> {
     }
 }
 
-/// The URL of an endpoint is not one of an encrypted connection.
+/// The URL of an endpoint is not encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InsecureEndpoint;
 
 impl fmt::Display for InsecureEndpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an endpoint of an authorization server begins with https://")
+        formatter.write_str("the URL of an authorization server endpoint must begin with https://")
     }
 }
 

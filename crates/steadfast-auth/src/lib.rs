@@ -1,8 +1,8 @@
-//! Authorization for the Model Context Protocol: servers that check tokens, and clients that get them.
+//! Authorization for the Model Context Protocol: servers that verify access tokens, and clients that obtain them.
 //!
-//! A server over HTTP that is not for everybody is an OAuth 2.1 resource server: it takes a bearer token with every request,
-//! makes sure that the token was issued for it, and tells clients without one where to get it. The module
-//! [`resource_server`] has what that takes, as tower layers that go around any HTTP service.
+//! A protected server over HTTP is an OAuth 2.1 resource server: it requires a bearer token with every request, verifies that
+//! the token was issued for it, and refers clients without one to its authorization server. The module [`resource_server`]
+//! has tower layers for that, which wrap any HTTP service.
 //!
 //! ```
 //! use http::{Request, Response};
@@ -16,13 +16,13 @@
 //! let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?
 //!     .scopes("files:read".parse()?);
 //!
-//! // Who a token is for: here a closure; JwtVerifier and Introspection are for real ones.
+//! // Verifies tokens: here a closure; use JwtVerifier or Introspection for real ones.
 //! let verifier = verify_with(async |token: Token| match token.expose() {
 //!     "good" => Ok(Principal::new("alice").with_scopes("files:read".parse().unwrap_or_default())),
 //!     _ => Err(Rejection::Invalid("unknown token")),
 //! });
 //!
-//! // The server itself: it finds out who is asking, and never sees a token.
+//! // The server itself: it gets the principal of the request, and never sees a token.
 //! let server = service_fn(async |request: Request<String>| {
 //!     let principal = request.extensions().get::<Principal>();
 //!     let name = principal.and_then(Principal::subject).unwrap_or("nobody").to_owned();
@@ -49,13 +49,13 @@
 //! # }
 //! ```
 //!
-//! A client of such a server is an OAuth 2.1 client: it finds out who issues tokens for the server, gets them, keeps them and
-//! shows them. That is the module `client`.
+//! A client of such a server is an OAuth 2.1 client: it discovers the authorization server, obtains tokens, stores them and
+//! sends them with its requests. That is the module `client`.
 //!
 //! # In front of a server of `steadfast`
 //!
-//! Its HTTP service finds the principal by itself. Handlers have it as `ctx.principal()`, with the scopes and claims of the
-//! token that came with their request; sessions, tasks and what is remembered between rounds belong to it.
+//! The HTTP service of `steadfast` reads the principal from the request. Handlers get it as `ctx.principal()`, with the scopes
+//! and claims of the token of their request. Sessions, tasks and the state between input rounds are bound to it.
 //!
 //! ```
 //! use steadfast::transport::http::{HttpOptions, HttpService};
@@ -82,25 +82,25 @@
 //!
 //! # Features
 //!
-//! - `jwt` (default): tokens that are signed, `JwtVerifier`.
-//! - `client`: how a client gets tokens, the module `client`.
-//! - `reqwest`: an HTTP client for all that asks an authorization server something, `ReqwestClient`.
+//! - `jwt` (default): verification of signed tokens, `JwtVerifier`.
+//! - `client`: obtaining tokens, the module `client`.
+//! - `reqwest`: an HTTP client for requests to authorization servers, `ReqwestClient`.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "client")]
 pub mod client;
 mod http_client;
-#[cfg(feature = "reqwest")]
-mod names;
 #[cfg(any(feature = "client", feature = "reqwest"))]
-mod place;
+mod network_zone;
+mod redact;
 #[cfg(feature = "reqwest")]
 mod reqwest_client;
+#[cfg(feature = "reqwest")]
+mod resolver;
 pub mod resource_server;
 mod scope;
-mod shown;
 
-pub use http_client::{HttpClient, HttpError, InsecureEndpoint, NamedBy, Payload, Reply};
+pub use crate::http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, ReferrerHost, ResponseFuture};
 #[cfg(feature = "reqwest")]
-pub use reqwest_client::ReqwestClient;
+pub use crate::reqwest_client::ReqwestClient;
 pub use steadfast_model::{InvalidScope, Scopes};

@@ -1,4 +1,4 @@
-//! An [`HttpClient`] that is reqwest, with rustls.
+//! An [`HttpClient`] with reqwest and rustls.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,43 +8,43 @@ use bytes::BytesMut;
 use http::{Request, Response};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use crate::names::{Names, Pinned};
-use crate::{HttpClient, HttpError, Payload, Reply};
+use crate::resolver::{PinnedHost, PinningResolver};
+use crate::{HttpClient, HttpError, Payload, ResponseFuture};
 
-/// Requests with reqwest: certificates are checked with what the operating system trusts, and redirects are not followed. What a
-/// server names is not asked if its name leads further inside than the server is.
+/// An [`HttpClient`] with reqwest: certificates are verified with the trust store of the operating system, and redirects are not
+/// followed. A host that a server refers to is not contacted if it resolves to a more private network than the server's.
 #[derive(Clone)]
 pub struct ReqwestClient {
-    /// Goes where names lead.
+    /// Connects to whatever address a name resolves to.
     client: reqwest::Client,
     tls: rustls::ClientConfig,
-    names: Option<Arc<Names>>,
+    names: Option<Arc<PinningResolver>>,
 }
 
 impl ReqwestClient {
-    /// A client of its own, with timeouts that fit an authorization server.
+    /// A client with timeouts for authorization servers.
     pub fn new() -> Result<Self, HttpError> {
         let tls = tls()?;
         let client = builder(tls.clone()).build().map_err(describe)?;
-        Ok(Self { client, tls, names: Some(Names::new()) })
+        Ok(Self { client, tls, names: Some(PinningResolver::new()) })
     }
 
-    /// Goes wherever names lead. For networks in which servers out on the internet rightly name what is inside: an organisation's
-    /// authorization server, say, that has a private address in its own network.
-    pub fn wherever_names_lead(mut self) -> Self {
+    /// Allows servers to refer to hosts in more private networks. For networks in which a server on the internet legitimately
+    /// refers to a private address: an organisation's internal authorization server, for example.
+    pub fn allow_private_targets(mut self) -> Self {
         self.names = None;
         self
     }
 
-    /// The client for a request, which goes nowhere else than it may.
+    /// The client for a request, restricted to the allowed addresses.
     async fn client(&self, request: &Request<Payload>) -> Result<reqwest::Client, HttpError> {
         let Some(names) = &self.names else { return Ok(self.client.clone()) };
         let Some(pinned) = names.pin(request).await? else { return Ok(self.client.clone()) };
         self.pinned(&pinned)
     }
 
-    /// One of its own: a connection that was made when the name led elsewhere is not used again.
-    fn pinned(&self, pinned: &Pinned) -> Result<reqwest::Client, HttpError> {
+    /// A new client, so that no pooled connection to another address of the name is reused.
+    fn pinned(&self, pinned: &PinnedHost) -> Result<reqwest::Client, HttpError> {
         let builder = builder(self.tls.clone()).resolve_to_addrs(&pinned.name, &pinned.addresses);
         builder.build().map_err(describe)
     }
@@ -64,7 +64,7 @@ fn builder(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
         .timeout(Duration::from_secs(10))
 }
 
-/// Named here and not taken from the process, where another crate may have installed something else, or nothing.
+/// An explicit crypto provider: the process default may be another one, or none.
 fn tls() -> Result<rustls::ClientConfig, HttpError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
@@ -75,7 +75,7 @@ fn tls() -> Result<rustls::ClientConfig, HttpError> {
 }
 
 impl HttpClient for ReqwestClient {
-    fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
         Box::pin(async move {
             let client = self.client(&request).await?;
             let request = reqwest::Request::try_from(request.map(Payload::into_bytes)).map_err(describe)?;
@@ -83,7 +83,7 @@ impl HttpClient for ReqwestClient {
             let mut body = BytesMut::new();
             while let Some(chunk) = response.chunk().await.map_err(describe)? {
                 if body.len().saturating_add(chunk.len()) > limit {
-                    return Err(HttpError::new("the answer is too long"));
+                    return Err(HttpError::new("the response is too long"));
                 }
                 body.extend_from_slice(&chunk);
             }
@@ -95,7 +95,7 @@ impl HttpClient for ReqwestClient {
     }
 }
 
-/// The causes of an error, without its URL.
+/// An error with its sources, without its URL.
 fn describe(error: reqwest::Error) -> HttpError {
     use std::error::Error;
 
@@ -115,7 +115,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::NamedBy;
+    use crate::ReferrerHost;
 
     /// Serves one request on loopback with this answer, and gives back what it read.
     async fn exchanged(answer: String, limit: usize) -> (Result<Response<Payload>, HttpError>, String) {
@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_beyond_the_limit_is_not_read_to_its_end() {
         let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 101\r\n\r\n{}", "x".repeat(101));
-        assert_eq!(exchanged(answer, 100).await.0.unwrap_err(), HttpError::new("the answer is too long"));
+        assert_eq!(exchanged(answer, 100).await.0.unwrap_err(), HttpError::new("the response is too long"));
     }
 
     #[tokio::test]
@@ -165,18 +165,18 @@ mod tests {
     async fn what_a_server_outside_names_is_not_asked_if_its_name_leads_inside() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let names = Names::looked_up(|name| {
+        let names = PinningResolver::with_lookup(|name| {
             let address = if name == "outside.example" { [192, 0, 2, 1] } else { [127, 0, 0, 1] };
             Box::pin(async move { Ok(vec![address.into()]) })
         });
         let client = ReqwestClient { names: Some(names), ..ReqwestClient::new().unwrap() };
         let request = |server: &str| {
             let mut request = Request::get(format!("http://inside.example:{port}/")).body(Payload::default()).unwrap();
-            request.extensions_mut().insert(NamedBy::new(server));
+            request.extensions_mut().insert(ReferrerHost::new(server));
             request
         };
         let refused = client.send(request("outside.example"), 100).await.unwrap_err();
-        let expected = "inside.example leads further inside than outside.example, which named it";
+        let expected = "inside.example resolves to a more private network than outside.example, which referred to it";
         assert_eq!(refused, HttpError::new(expected));
         assert!(pending(listener.accept()).await, "nobody came");
     }
@@ -185,7 +185,7 @@ mod tests {
     async fn a_name_is_connected_to_where_it_was_seen_to_lead() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let pinned = Pinned { name: String::from("auth.example"), addresses: vec![([127, 0, 0, 1], 0).into()] };
+        let pinned = PinnedHost { name: String::from("auth.example"), addresses: vec![([127, 0, 0, 1], 0).into()] };
         let client = ReqwestClient::new().unwrap().pinned(&pinned).unwrap();
         let answered = tokio::spawn(client.get(format!("http://auth.example:{port}/")).send());
         listener.accept().await.unwrap();

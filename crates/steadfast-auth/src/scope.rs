@@ -1,11 +1,11 @@
-//! Which scopes a resource may ask for.
+//! Which scopes a resource may require.
 
 use steadfast_model::Scopes;
 
-/// Asks for a refresh token. It is between a client and its authorization server, so a resource never asks for it.
+/// Requests a refresh token. It concerns the client and its authorization server only, so a resource never requires it.
 const OFFLINE_ACCESS: &str = "offline_access";
 
-/// Those that a resource may ask for.
+/// The scopes without those that a resource must not require.
 pub(crate) fn requestable(scopes: Scopes) -> Scopes {
     scopes.without(OFFLINE_ACCESS)
 }

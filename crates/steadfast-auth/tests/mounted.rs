@@ -214,7 +214,7 @@ async fn nothing_of_a_token_is_printed_logged_or_answered() {
     ask_in(address, &session, mallory).await;
     ask(address, &format!("{alice}x")).await;
     let heard = String::from_utf8_lossy(&heard.lock().unwrap()).into_owned();
-    assert!(heard.contains("a token was refused") && heard.contains("shown as Principal"), "nothing was heard");
+    assert!(heard.contains("token rejected") && heard.contains("shown as Principal"), "nothing was heard");
     assert!(!heard.contains("XclaimX"), "the value of a claim was shown");
     // The headers of two tokens are alike, and no secret: what was signed and the signature are.
     for part in tokens.iter().flat_map(|token| token.split('.').skip(1)) {

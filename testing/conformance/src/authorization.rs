@@ -4,7 +4,7 @@ use http::Request;
 use http::header::LOCATION;
 use serde::Deserialize;
 use steadfast_auth::client::{
-    Authorizer, ClientKey, Credential, Error, Grant, IdentityProvider, Later, PreRegistered, Profile, Secret, Url,
+    Authorizer, ClientKey, Credential, Error, Grant, IdentityProvider, BoxFuture, PreRegistered, Profile, Secret, Url,
     UserAgent, Visit,
 };
 use steadfast_auth::{HttpClient as _, Payload, ReqwestClient};
@@ -78,7 +78,7 @@ struct Agreeable(ReqwestClient);
 const PAGE: usize = 64 * 1024;
 
 impl UserAgent for Agreeable {
-    fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         let visit: Box<dyn Visit> = Box::new(self.clone());
         Box::pin(std::future::ready(Ok(visit)))
     }
@@ -89,9 +89,9 @@ impl Visit for Agreeable {
         REDIRECT
     }
 
-    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
+    fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
-            let nobody = || Error::NoUser("the authorization server sent nobody back".to_owned());
+            let nobody = || Error::UserUnavailable("the authorization server sent nobody back".to_owned());
             let request = Request::get(url.as_str()).body(Payload::from("")).map_err(|_| nobody())?;
             let response = self.0.send(request, PAGE).await.map_err(|_| nobody())?;
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());

@@ -1,16 +1,16 @@
-//! The authorization request, and what is believed of the answer to it.
+//! The authorization request, and the validation of its response.
 
 use url::Url;
 
 use super::discovery::AuthorizationServer;
-use super::error::Refusal;
+use super::error::ErrorResponse;
 use super::pkce::Verifier;
-use super::random::{Randomness, unguessable};
+use super::random::{Randomness, random_secret};
 use super::{Error, Secret};
 use crate::Scopes;
 
-/// What goes into an authorization request.
-pub(super) struct Question<'a> {
+/// The parameters of an authorization request.
+pub(super) struct AuthorizationRequest<'a> {
     pub(super) client_id: &'a str,
     pub(super) redirect_uri: &'a str,
     pub(super) resource: &'a str,
@@ -19,24 +19,24 @@ pub(super) struct Question<'a> {
     pub(super) key: Option<String>,
 }
 
-/// An authorization request that was made and not answered: what its answer is measured by.
-pub(super) struct Pending {
+/// An authorization request without a response yet: what its response is validated against.
+pub(super) struct PendingAuthorization {
     state: Secret,
     verifier: Verifier,
     issuer: String,
     issuer_is_sent: bool,
 }
 
-/// What the token request needs from the answer.
-pub(super) struct Code {
+/// The code and verifier for the token request.
+pub(super) struct AuthorizationCode {
     pub(super) code: Secret,
     pub(super) verifier: Secret,
 }
 
-impl Pending {
-    /// Makes a request: the URL to open, and what to keep meanwhile.
-    pub(super) fn ask(
-        question: &Question<'_>,
+impl PendingAuthorization {
+    /// Creates a request: the URL to open, and the pending state.
+    pub(super) fn new(
+        request: &AuthorizationRequest<'_>,
         server: &AuthorizationServer,
         random: &dyn Randomness,
     ) -> Result<(Url, Self), Error> {
@@ -49,7 +49,7 @@ impl Pending {
             return Err(Error::NoPkce);
         }
         let pending = Self {
-            state: unguessable(random)?,
+            state: random_secret(random)?,
             verifier: Verifier::draw(random)?,
             issuer: server.issuer.clone(),
             issuer_is_sent: server.sends_issuer,
@@ -58,49 +58,49 @@ impl Pending {
         let mut query = url.query_pairs_mut();
         query
             .append_pair("response_type", "code")
-            .append_pair("client_id", question.client_id)
-            .append_pair("redirect_uri", question.redirect_uri)
+            .append_pair("client_id", request.client_id)
+            .append_pair("redirect_uri", request.redirect_uri)
             .append_pair("state", pending.state.expose())
             .append_pair("code_challenge", &pending.verifier.challenge())
             .append_pair("code_challenge_method", "S256")
-            .append_pair("resource", question.resource);
-        if let Some(scopes) = question.scopes {
+            .append_pair("resource", request.resource);
+        if let Some(scopes) = request.scopes {
             query.append_pair("scope", &scopes.to_string());
-            // OpenID Connect gives a refresh token only to those who ask the user again (Core, section 11).
+            // OpenID Connect requires consent for a refresh token (Core, section 11).
             if scopes.contains(super::scope::OFFLINE_ACCESS) {
                 query.append_pair("prompt", "consent");
             }
         }
-        if let Some(key) = &question.key {
+        if let Some(key) = &request.key {
             query.append_pair("dpop_jkt", key);
         }
         drop(query);
         Ok((url, pending))
     }
 
-    /// Reads the query of the redirect. Whose answer it is comes first: until that is known, nothing it says is repeated.
-    pub(super) fn answer(self, query: &str) -> Result<Code, Error> {
+    /// Validates the query of the redirect. State and issuer are checked first: before that, nothing of it is put into an error.
+    pub(super) fn validate(self, query: &str) -> Result<AuthorizationCode, Error> {
         let query = query.trim_start_matches('?');
-        let answer = Answer::read(query)?;
+        let answer = AuthorizationResponse::read(query)?;
         if answer.state.as_deref() != Some(self.state.expose()) {
-            return Err(Error::ForeignRedirect("its state is not that of the request"));
+            return Err(Error::InvalidRedirect("the state does not match the request"));
         }
         match answer.iss {
-            Some(iss) if iss != self.issuer => return Err(Error::ForeignRedirect("it comes from another issuer")),
-            None if self.issuer_is_sent => return Err(Error::ForeignRedirect("it does not name its issuer")),
+            Some(iss) if iss != self.issuer => return Err(Error::InvalidRedirect("the issuer does not match")),
+            None if self.issuer_is_sent => return Err(Error::InvalidRedirect("the issuer is missing")),
             _ => {}
         }
         if let Some(error) = answer.error {
             let sent = [self.state.expose()];
-            return Err(Error::Denied(Refusal::new(&error, answer.error_description.as_deref(), &sent)));
+            return Err(Error::Denied(ErrorResponse::new(&error, answer.error_description.as_deref(), &sent)));
         }
-        let code = answer.code.filter(|code| !code.is_empty()).ok_or(Error::ForeignRedirect("it has no code"))?;
-        Ok(Code { code: Secret::new(code), verifier: self.verifier.into_secret() })
+        let code = answer.code.filter(|code| !code.is_empty()).ok_or(Error::InvalidRedirect("the code is missing"))?;
+        Ok(AuthorizationCode { code: Secret::new(code), verifier: self.verifier.into_secret() })
     }
 }
 
 #[derive(Default)]
-struct Answer {
+struct AuthorizationResponse {
     state: Option<String>,
     iss: Option<String>,
     code: Option<String>,
@@ -108,11 +108,11 @@ struct Answer {
     error_description: Option<String>,
 }
 
-impl Answer {
+impl AuthorizationResponse {
     fn read(query: &str) -> Result<Self, Error> {
         let mut answer = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let place = match &*name {
+            let field = match &*name {
                 "state" => &mut answer.state,
                 "iss" => &mut answer.iss,
                 "code" => &mut answer.code,
@@ -120,53 +120,54 @@ impl Answer {
                 "error_description" => &mut answer.error_description,
                 _ => continue,
             };
-            // Two values are a way to show one to the check and another to its user.
-            if place.replace(value.into_owned()).is_some() {
-                return Err(Error::ForeignRedirect("it says something twice"));
+            // With two values, the check could see one and the rest of the code the other.
+            if field.replace(value.into_owned()).is_some() {
+                return Err(Error::InvalidRedirect("a parameter is repeated"));
             }
         }
         Ok(answer)
     }
 }
 
-/// The `state` of a query or URL, for a listener that wants to know whether a request is the one that it waits for.
+/// The `state` of a query, by which a listener recognizes the expected redirect.
 pub(super) fn state_of(query: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::pkce::digest;
-    use super::super::random::Counted;
     use super::*;
+    use crate::client::pkce::digest;
+    use crate::client::random::CountingRandomness;
 
     const ISSUER: &str = "https://auth.example.com";
 
     fn server(sends_issuer: bool, has_pkce: bool) -> AuthorizationServer {
         let base = Url::parse("https://auth.example.com/").unwrap();
-        let mut server = AuthorizationServer::unpublished(&base, ISSUER.to_owned());
+        let mut server = AuthorizationServer::with_default_endpoints(&base, ISSUER.to_owned());
         server.sends_issuer = sends_issuer;
         server.has_pkce = has_pkce;
         server
     }
 
-    fn asked(sends_issuer: bool) -> (String, Pending) {
+    fn asked(sends_issuer: bool) -> (String, PendingAuthorization) {
         let scopes: Scopes = "b a".parse().unwrap();
-        let question = Question {
+        let request = AuthorizationRequest {
             client_id: "me",
             redirect_uri: "http://127.0.0.1:1/callback",
             resource: "https://mcp.example.com",
             scopes: Some(&scopes),
             key: None,
         };
-        let (url, pending) = Pending::ask(&question, &server(sends_issuer, true), &Counted::default()).unwrap();
+        let (url, pending) =
+            PendingAuthorization::new(&request, &server(sends_issuer, true), &CountingRandomness::default()).unwrap();
         (url.query().unwrap().to_owned(), pending)
     }
 
     fn refused(sends_issuer: bool, answer: &str) -> Error {
         let (query, pending) = asked(sends_issuer);
         let answer = answer.replace("STATE", &state_of(&query).unwrap());
-        pending.answer(&answer).err().unwrap()
+        pending.validate(&answer).err().unwrap()
     }
 
     #[test]
@@ -181,14 +182,18 @@ mod tests {
         assert_eq!(value("scope"), "a b");
         assert_eq!(value("code_challenge_method"), "S256");
         let answer = format!("code=c&state={}&iss=https%3A%2F%2Fauth.example.com", value("state"));
-        let code = pending.answer(&answer).unwrap();
+        let code = pending.validate(&answer).unwrap();
         assert_eq!((code.code.expose(), digest(code.verifier.expose())), ("c", value("code_challenge")));
     }
 
     #[test]
     fn a_server_without_pkce_is_not_asked() {
-        let question = Question { client_id: "me", redirect_uri: "x", resource: "y", scopes: None, key: None };
-        assert_eq!(Pending::ask(&question, &server(true, false), &Counted::default()).err(), Some(Error::NoPkce));
+        let request =
+            AuthorizationRequest { client_id: "me", redirect_uri: "x", resource: "y", scopes: None, key: None };
+        assert_eq!(
+            PendingAuthorization::new(&request, &server(true, false), &CountingRandomness::default()).err(),
+            Some(Error::NoPkce)
+        );
     }
 
     #[test]
@@ -198,28 +203,28 @@ mod tests {
         {
             for advertised in [true, false] {
                 let error = refused(advertised, &format!("code=c&state=STATE&iss={wrong}"));
-                assert_eq!(error, Error::ForeignRedirect("it comes from another issuer"), "{wrong}");
+                assert_eq!(error, Error::InvalidRedirect("the issuer does not match"), "{wrong}");
             }
         }
-        assert_eq!(refused(true, "code=c&state=STATE"), Error::ForeignRedirect("it does not name its issuer"));
+        assert_eq!(refused(true, "code=c&state=STATE"), Error::InvalidRedirect("the issuer is missing"));
         let (query, pending) = asked(false);
-        assert!(pending.answer(&format!("code=c&state={}", state_of(&query).unwrap())).is_ok());
+        assert!(pending.validate(&format!("code=c&state={}", state_of(&query).unwrap())).is_ok());
     }
 
     #[test]
     fn an_error_from_somebody_else_is_not_repeated() {
         let error =
             refused(true, "error=access_denied&error_description=call+us&state=STATE&iss=https%3A%2F%2Fevil.example");
-        assert_eq!(error, Error::ForeignRedirect("it comes from another issuer"));
+        assert_eq!(error, Error::InvalidRedirect("the issuer does not match"));
         let error = refused(false, "error=access_denied&error_description=no&state=STATE");
         assert_eq!(error.to_string(), "access was denied: access_denied (no)");
     }
 
     #[test]
-    fn an_answer_to_another_question_is_refused() {
-        assert_eq!(refused(false, "code=c&state=x"), Error::ForeignRedirect("its state is not that of the request"));
-        assert_eq!(refused(false, "code=c"), Error::ForeignRedirect("its state is not that of the request"));
-        assert_eq!(refused(false, "code=c&code=d&state=STATE"), Error::ForeignRedirect("it says something twice"));
-        assert_eq!(refused(false, "state=STATE"), Error::ForeignRedirect("it has no code"));
+    fn an_answer_to_another_request_is_refused() {
+        assert_eq!(refused(false, "code=c&state=x"), Error::InvalidRedirect("the state does not match the request"));
+        assert_eq!(refused(false, "code=c"), Error::InvalidRedirect("the state does not match the request"));
+        assert_eq!(refused(false, "code=c&code=d&state=STATE"), Error::InvalidRedirect("a parameter is repeated"));
+        assert_eq!(refused(false, "state=STATE"), Error::InvalidRedirect("the code is missing"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says when it refuses: the `WWW-Authenticate` header.
+//! The challenge of a server that refuses a request: its `WWW-Authenticate` headers.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 use serde::{Deserialize, Serialize};
 
-use super::reach::shown;
+use super::url_policy::redact_url;
 use crate::Scopes;
 
-/// How a token is shown to a server.
+/// The authorization scheme of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
-    /// Whoever has the token may use it.
+    /// A bearer token: possession is enough to use it.
     #[default]
     Bearer,
-    /// The token comes with a proof that its bearer has a key (RFC 9449).
+    /// A token bound to a key, sent with a proof of possession (RFC 9449).
     #[serde(rename = "DPoP")]
     Dpop,
 }
 
 impl Scheme {
-    /// As it is written in a header.
+    /// Its name in a header.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bearer => "Bearer",
@@ -34,12 +34,12 @@ impl Scheme {
     }
 }
 
-/// What a server asks for, from all the challenges of one answer that have to do with access tokens.
+/// What a server requires, combined from all challenges for access tokens in one response.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Challenge {
-    /// `DPoP` when only that is taken.
+    /// `DPoP` if the server accepts nothing else.
     pub scheme: Scheme,
-    /// Where the metadata of the protected resource is.
+    /// The URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
     /// The scopes that the request needs.
     pub scope: Option<Scopes>,
@@ -47,13 +47,13 @@ pub struct Challenge {
     pub error: Option<String>,
 }
 
-/// Without the query of the URL: some put keys there.
+/// Without the query of the URL, which may contain keys.
 impl fmt::Debug for Challenge {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Challenge")
             .field("scheme", &self.scheme)
-            .field("resource_metadata", &self.resource_metadata.as_deref().map(shown))
+            .field("resource_metadata", &self.resource_metadata.as_deref().map(redact_url))
             .field("scope", &self.scope)
             .field("error", &self.error)
             .finish()
@@ -61,7 +61,7 @@ impl fmt::Debug for Challenge {
 }
 
 impl Challenge {
-    /// Reads every challenge of an answer. None when the server asks for no access token.
+    /// Reads all challenges of a response. `None` if the server requires no access token.
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut found: Option<Self> = None;
         let mut bearer = false;
@@ -70,7 +70,7 @@ impl Challenge {
             for (scheme, parameters) in challenges(&text) {
                 let Some(scheme) = Scheme::parse(scheme) else { continue };
                 bearer |= scheme == Scheme::Bearer;
-                found.get_or_insert_default().take(parameters);
+                found.get_or_insert_default().merge(parameters);
             }
         }
         if let Some(challenge) = &mut found {
@@ -79,7 +79,7 @@ impl Challenge {
         found
     }
 
-    fn take(&mut self, parameters: Vec<(&str, String)>) {
+    fn merge(&mut self, parameters: Vec<(&str, String)>) {
         for (name, value) in parameters {
             if value.is_empty() {
                 continue;
@@ -94,7 +94,7 @@ impl Challenge {
     }
 }
 
-/// The challenges of one header: a scheme, then its parameters. What is not well formed is left out, up to the next comma.
+/// The challenges of one header: a scheme and its parameters. Malformed text is skipped up to the next comma.
 fn challenges(mut text: &str) -> Vec<(&str, Vec<(&str, String)>)> {
     let mut found: Vec<(&str, Vec<(&str, String)>)> = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! How a client shows who it is at a token endpoint: not at all, by a secret, or by a signature.
+//! Client authentication at a token endpoint: none, by a secret, or by a signature.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde::{Deserialize, Serialize};
 
 use super::dpop::seconds;
-use super::random::{Randomness, unguessable};
+use super::random::{Randomness, random_secret};
 use super::{Error, Secret};
 
-/// What a signed assertion is said to be.
+/// The type of a client assertion.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// How long a signed assertion is good for: as long as one request may take.
+/// Lifetime of a signed assertion: as long as a request may take.
 const ASSERTION_LIFETIME: u64 = 60;
 
-/// What a client shows at a token endpoint.
+/// The credential of a client at a token endpoint.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Credential {
     /// Nothing: a public client.
     None,
-    /// A secret that the authorization server gave.
+    /// A client secret.
     Secret(Secret),
-    /// A signature with a key that the authorization server knows.
+    /// A private key whose public key the authorization server knows.
     Key(ClientKey),
 }
 
@@ -42,22 +42,21 @@ pub struct ClientKey {
 impl ClientKey {
     /// Reads a key in PEM (PKCS#8, or PKCS#1 for RSA) for an algorithm such as `ES256`, `RS256`, `PS256` or `EdDSA`.
     pub fn from_pem(pem: &Secret, algorithm: &str) -> Result<Self, Error> {
-        let algorithm: Algorithm =
-            algorithm.parse().map_err(|_| Error::UnusableKey("its algorithm is not one that can be signed with"))?;
+        let algorithm: Algorithm = algorithm.parse().map_err(|_| Error::UnusableKey("unknown signature algorithm"))?;
         let pem = pem.expose().as_bytes();
         let key = match algorithm {
             Algorithm::ES256 | Algorithm::ES384 => EncodingKey::from_ec_pem(pem),
             Algorithm::EdDSA => EncodingKey::from_ed_pem(pem),
             Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => {
-                return Err(Error::UnusableKey("a shared secret does not make a signature"));
+                return Err(Error::UnusableKey("the algorithm is symmetric"));
             }
             _ => EncodingKey::from_rsa_pem(pem),
         };
-        let key = key.map_err(|_| Error::UnusableKey("it is not PEM of the kind that its algorithm needs"))?;
+        let key = key.map_err(|_| Error::UnusableKey("not a PEM key for its algorithm"))?;
         Ok(Self { key: Arc::new(key), algorithm, identifier: None })
     }
 
-    /// Names the key (`kid`), for an authorization server that knows several of the client.
+    /// Sets the key id (`kid`), for an authorization server that knows several keys of the client.
     pub fn identifier(mut self, identifier: impl Into<String>) -> Self {
         self.identifier = Some(identifier.into());
         self
@@ -80,12 +79,12 @@ impl ClientKey {
             exp: u64,
         }
         let iat = seconds(now);
-        let identifier = unguessable(random)?;
+        let identifier = random_secret(random)?;
         let jti = identifier.expose();
         let claims =
             Claims { iss: client, sub: client, aud: audience, jti, iat, exp: iat.saturating_add(ASSERTION_LIFETIME) };
         let header = Header { kid: self.identifier.clone(), ..Header::new(self.algorithm) };
-        let signed = encode(&header, &claims, &self.key).map_err(|_| Error::UnusableKey("it does not sign"))?;
+        let signed = encode(&header, &claims, &self.key).map_err(|_| Error::UnusableKey("signing failed"))?;
         Ok(Secret::new(signed))
     }
 }
@@ -96,7 +95,7 @@ impl fmt::Debug for ClientKey {
     }
 }
 
-/// The ways to authenticate that this client knows, by their registered names.
+/// The supported authentication methods, by their registered names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Method {
@@ -121,7 +120,7 @@ impl Method {
         all.into_iter().find(|method| method.as_str() == text)
     }
 
-    /// The way for a credential that an authorization server takes. Without a list, it takes what RFC 8414 says by default.
+    /// The method for a credential among those that the server supports. Without a list, the default of RFC 8414.
     pub(super) fn choose(credential: &Credential, supported: Option<&[String]>) -> Self {
         let takes = |method: Self| supported.is_some_and(|list| list.iter().any(|item| item == method.as_str()));
         match credential {
@@ -135,7 +134,7 @@ impl Method {
     }
 }
 
-/// A client as one authorization server knows it.
+/// A client at one authorization server.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     pub(super) id: String,
@@ -143,33 +142,40 @@ pub(super) struct Client {
     pub(super) method: Method,
 }
 
-/// What a client adds to a token request.
-pub(super) struct Shown {
+/// The parameters and the header that authenticate a token request.
+pub(super) struct ClientAuthentication {
     pub(super) header: Option<HeaderValue>,
     pub(super) parameters: Vec<(&'static str, Secret)>,
 }
 
 impl Client {
-    /// Shows who it is to an authorization server.
-    pub(super) fn show(&self, issuer: &str, now: SystemTime, random: &dyn Randomness) -> Result<Shown, Error> {
+    /// Authenticates a request to an authorization server.
+    pub(super) fn authenticate(
+        &self,
+        issuer: &str,
+        now: SystemTime,
+        random: &dyn Randomness,
+    ) -> Result<ClientAuthentication, Error> {
         let id = ("client_id", Secret::new(self.id.as_str()));
-        let bare = |parameters| Ok(Shown { header: None, parameters });
+        let bare = |parameters| Ok(ClientAuthentication { header: None, parameters });
         match (self.method, &self.credential) {
             (Method::ClientSecretBasic, Credential::Secret(secret)) => {
-                Ok(Shown { header: Some(basic(&self.id, secret)?), parameters: Vec::new() })
+                Ok(ClientAuthentication { header: Some(basic(&self.id, secret)?), parameters: Vec::new() })
             }
             (Method::ClientSecretPost, Credential::Secret(secret)) => bare(vec![id, ("client_secret", secret.clone())]),
-            // The name of the client is in the assertion.
+            // The client id is in the assertion.
             (Method::PrivateKeyJwt, Credential::Key(key)) => bare(vec![
                 ("client_assertion_type", Secret::new(JWT_BEARER)),
                 ("client_assertion", key.assertion(&self.id, issuer, now, random)?),
             ]),
             (Method::None, _) => bare(vec![id]),
-            _ => Err(Error::UnusableKey("the client has not what the authorization server wants to see")),
+            _ => Err(Error::UnusableKey(
+                "the client has no credential for the authentication method of the authorization server",
+            )),
         }
     }
 
-    /// What must not be repeated.
+    /// The secret that error messages must not repeat.
     pub(super) fn secret(&self) -> Option<&str> {
         match &self.credential {
             Credential::Secret(secret) => Some(secret.expose()),
@@ -178,13 +184,13 @@ impl Client {
     }
 }
 
-/// RFC 6749 (section 2.3.1): both halves are encoded as in a form before they are put together.
+/// RFC 6749 (section 2.3.1): id and secret are form-encoded before they are joined.
 fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, Error> {
     let part = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let joined = zeroize::Zeroizing::new(format!("{}:{}", part(id), part(secret.expose())));
     let value = zeroize::Zeroizing::new(format!("Basic {}", STANDARD.encode(joined.as_bytes())));
-    let mut value =
-        HeaderValue::from_str(&value).map_err(|_| Error::UnusableKey("the secret does not fit in a header"))?;
+    let mut value = HeaderValue::from_str(&value)
+        .map_err(|_| Error::UnusableKey("the secret has characters that are not allowed in a header"))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -197,21 +203,21 @@ mod tests {
     use p256::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _, LineEnding};
     use serde_json::Value;
 
-    use super::super::random::Counted;
     use super::*;
+    use crate::client::random::CountingRandomness;
 
     fn client(credential: Credential, method: Method) -> Client {
         Client { id: String::from("my client"), credential, method }
     }
 
-    fn shown(client: &Client, now: SystemTime) -> Shown {
-        client.show("https://auth.example.com", now, &Counted::default()).unwrap()
+    fn authenticate(client: &Client, now: SystemTime) -> ClientAuthentication {
+        client.authenticate("https://auth.example.com", now, &CountingRandomness::default()).unwrap()
     }
 
     #[test]
     fn the_parts_of_a_basic_header_are_encoded() {
         let client = client(Credential::Secret(Secret::new("a:b/c%")), Method::ClientSecretBasic);
-        let shown = shown(&client, SystemTime::UNIX_EPOCH);
+        let shown = authenticate(&client, SystemTime::UNIX_EPOCH);
         let header = shown.header.unwrap();
         let decoded = STANDARD.decode(header.to_str().unwrap().strip_prefix("Basic ").unwrap()).unwrap();
         assert_eq!(String::from_utf8(decoded).unwrap(), "my+client:a%3Ab%2Fc%25");
@@ -236,7 +242,7 @@ mod tests {
         let public = key.public_key().to_public_key_pem(LineEnding::LF).unwrap();
         let key = ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
         let now = SystemTime::now();
-        let shown = shown(&client(Credential::Key(key), Method::PrivateKeyJwt), now);
+        let shown = authenticate(&client(Credential::Key(key), Method::PrivateKeyJwt), now);
         let assertion = shown.parameters.iter().find(|(name, _)| *name == "client_assertion").unwrap();
         let mut validation = Validation::new(Algorithm::ES256);
         validation.set_audience(&["https://auth.example.com"]);

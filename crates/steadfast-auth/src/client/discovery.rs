@@ -1,5 +1,5 @@
-//! Who gives tokens for a server: the metadata of the protected resource (RFC 9728) and of its authorization server (RFC 8414,
-//! OpenID Connect Discovery), where they are looked for and in which order, and what makes them believable.
+//! Discovery: the metadata of the protected resource (RFC 9728) and of its authorization server (RFC 8414, OpenID Connect
+//! Discovery), the URLs to try and their order, and the validation of the documents.
 
 use std::collections::VecDeque;
 
@@ -7,18 +7,22 @@ use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use super::Error;
-use super::reach::{Reach, shown};
 use super::scope::OFFLINE_ACCESS;
+use super::url_policy::{UrlPolicy, redact_url};
 use crate::Scopes;
 
 const RESOURCE: &str = "protected resource metadata";
 const SERVER: &str = "authorization server metadata";
 
-/// Where the metadata of a resource may be: where its challenge says, and nowhere else then; or at the well-known places, the
-/// one of its path first.
-pub(super) fn resource_metadata_urls(server: &Url, named: Option<&str>, reach: Reach) -> Result<VecDeque<Url>, Error> {
+/// The URLs of the metadata of a resource: only that of its challenge, if there is one; otherwise the well-known ones, the one
+/// for its path first.
+pub(super) fn resource_metadata_urls(
+    server: &Url,
+    named: Option<&str>,
+    url_policy: UrlPolicy,
+) -> Result<VecDeque<Url>, Error> {
     if let Some(named) = named {
-        return Ok(VecDeque::from([reach.check(named)?]));
+        return Ok(VecDeque::from([url_policy.check(named)?]));
     }
     let root = well_known(server, "oauth-protected-resource", "");
     let path = server.path().trim_end_matches('/');
@@ -32,11 +36,11 @@ pub(super) fn resource_metadata_urls(server: &Url, named: Option<&str>, reach: R
     Ok(urls)
 }
 
-/// Where the metadata of an authorization server may be, in order.
-pub(super) fn server_metadata_urls(issuer: &str, reach: Reach) -> Result<VecDeque<Url>, Error> {
-    let url = reach.check(issuer)?;
+/// The URLs of the metadata of an authorization server, in order.
+pub(super) fn server_metadata_urls(issuer: &str, url_policy: UrlPolicy) -> Result<VecDeque<Url>, Error> {
+    let url = url_policy.check(issuer)?;
     if url.query().is_some() {
-        return Err(Error::Invalid { what: RESOURCE, problem: "names an issuer with a query" });
+        return Err(Error::Invalid { what: RESOURCE, problem: "has an issuer with a query" });
     }
     let path = url.path().trim_end_matches('/');
     let mut urls = VecDeque::from([
@@ -51,7 +55,7 @@ pub(super) fn server_metadata_urls(issuer: &str, reach: Reach) -> Result<VecDequ
     Ok(urls)
 }
 
-/// The authorization server of a server of revision 2025-03-26, which is its own: the origin, and where its metadata may be.
+/// For a server of revision 2025-03-26, which is its own authorization server: its origin, and the URLs of the metadata.
 pub(super) fn own_authorization_server(server: &Url) -> (String, VecDeque<Url>) {
     let url = well_known(server, "oauth-authorization-server", "");
     (server.origin().ascii_serialization(), VecDeque::from([url]))
@@ -64,10 +68,10 @@ fn well_known(base: &Url, suffix: &str, path: &str) -> Url {
     url
 }
 
-/// What a server says about itself.
+/// The metadata of a protected resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProtectedResource {
-    /// Its name, as it writes it: exactly this goes into every request for a token.
+    /// Its identifier exactly as in the document: the `resource` parameter of every token request.
     pub(super) resource: String,
     pub(super) authorization_servers: Vec<String>,
     pub(super) scopes: Option<Scopes>,
@@ -85,14 +89,14 @@ struct ResourceDocument {
 }
 
 impl ProtectedResource {
-    /// Reads the document. None when it is no such document at all.
+    /// Parses the document. `None` if it is not such a document at all.
     pub(super) fn read(document: &[u8], server: &Url) -> Result<Option<Self>, Error> {
         let Ok(document) = serde_json::from_slice::<ResourceDocument>(document) else { return Ok(None) };
         if !covers(&document.resource, server) {
-            return Err(Error::ResourceMismatch { found: shown(&document.resource) });
+            return Err(Error::ResourceMismatch { found: redact_url(&document.resource) });
         }
         if document.authorization_servers.is_empty() {
-            return Err(Error::Invalid { what: RESOURCE, problem: "names no authorization server" });
+            return Err(Error::Invalid { what: RESOURCE, problem: "has no authorization server" });
         }
         let scopes = document.scopes_supported.map(|scopes| Scopes::lenient(scopes.iter().map(String::as_str)));
         Ok(Some(Self {
@@ -103,21 +107,21 @@ impl ProtectedResource {
         }))
     }
 
-    /// That of a server that has none: its name is its URL.
-    pub(super) fn unnamed(server: &Url, text: &str, issuer: String) -> Self {
-        // A URL library writes a slash where nobody did.
+    /// For a server without metadata: its identifier is its URL.
+    pub(super) fn without_metadata(server: &Url, text: &str, issuer: String) -> Self {
+        // The URL parser adds a slash to an empty path.
         let resource = if server.path() == "/" { text.trim_end_matches('/') } else { text };
         Self { resource: resource.to_owned(), authorization_servers: vec![issuer], scopes: None, dpop_required: false }
     }
 
-    /// The authorization server to use: one that the client is known to already, or the first.
+    /// The authorization server to use: one that the client is registered at, or the first.
     pub(super) fn choose<'a>(&'a self, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         let is_listed = |issuer: &&str| self.authorization_servers.iter().any(|listed| listed == issuer);
         known.into_iter().find(is_listed).or_else(|| self.authorization_servers.first().map(String::as_str))
     }
 }
 
-/// Whether a resource of this name is the server, or what the server is a part of.
+/// Whether the resource identifier is the URL of the server or a prefix of it.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let path = resource.path().trim_end_matches('/');
@@ -126,10 +130,10 @@ fn covers(resource: &str, server: &Url) -> bool {
     resource.fragment().is_none() && resource.origin() == server.origin() && inside && same_query
 }
 
-/// What an authorization server says about itself.
+/// The metadata of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AuthorizationServer {
-    /// Its name, compared as text and never as a URL.
+    /// Its identifier, compared as text and never as a URL.
     pub(super) issuer: String,
     pub(super) authorization_endpoint: Option<Url>,
     pub(super) token_endpoint: Url,
@@ -163,7 +167,7 @@ struct ServerDocument {
     dpop_signing_alg_values_supported: Vec<String>,
 }
 
-/// Some write null where they have nothing to say.
+/// Some servers send null for an absent value.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -171,14 +175,14 @@ pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
 }
 
 impl AuthorizationServer {
-    /// Reads the document of this issuer. None when it is no such document at all.
-    pub(super) fn read(document: &[u8], issuer: &str, reach: Reach) -> Result<Option<Self>, Error> {
+    /// Parses the document of this issuer. `None` if it is not such a document at all.
+    pub(super) fn read(document: &[u8], issuer: &str, url_policy: UrlPolicy) -> Result<Option<Self>, Error> {
         let Ok(document) = serde_json::from_slice::<ServerDocument>(document) else { return Ok(None) };
         if document.issuer != issuer {
-            return Err(Error::IssuerMismatch { expected: shown(issuer), found: shown(&document.issuer) });
+            return Err(Error::IssuerMismatch { expected: redact_url(issuer), found: redact_url(&document.issuer) });
         }
         let has = |list: &[String], value: &str| list.iter().any(|item| item == value);
-        let endpoint = |text: &Option<String>| text.as_deref().map(|text| reach.check(text)).transpose();
+        let endpoint = |text: &Option<String>| text.as_deref().map(|text| url_policy.check(text)).transpose();
         let Some(token_endpoint) = endpoint(&document.token_endpoint)? else {
             return Err(Error::Invalid { what: SERVER, problem: "has no token endpoint" });
         };
@@ -186,7 +190,7 @@ impl AuthorizationServer {
             authorization_endpoint: endpoint(&document.authorization_endpoint)?,
             token_endpoint,
             registration_endpoint: endpoint(&document.registration_endpoint)?,
-            // Nobody has to be kept from logging in because there is no safe way out.
+            // An unsafe revocation endpoint is ignored, since it must not prevent a login.
             revocation_endpoint: endpoint(&document.revocation_endpoint).ok().flatten(),
             has_pkce: has(&document.code_challenge_methods_supported, "S256"),
             sends_issuer: document.authorization_response_iss_parameter_supported,
@@ -198,9 +202,8 @@ impl AuthorizationServer {
         }))
     }
 
-    /// The server of revision 2025-03-26 that publishes nothing: its endpoints are where that revision says, and PKCE is
-    /// required of it.
-    pub(super) fn unpublished(server: &Url, issuer: String) -> Self {
+    /// A server of revision 2025-03-26 without metadata: it has the default endpoints of that revision, which requires PKCE.
+    pub(super) fn with_default_endpoints(server: &Url, issuer: String) -> Self {
         let endpoint = |path: &str| {
             let mut url = server.clone();
             url.set_query(None);
@@ -231,8 +234,8 @@ mod tests {
         Url::parse(text).unwrap()
     }
 
-    fn outside() -> Reach {
-        Reach::of(&url("https://mcp.example.com/mcp")).unwrap()
+    fn outside() -> UrlPolicy {
+        UrlPolicy::for_server(&url("https://mcp.example.com/mcp")).unwrap()
     }
 
     fn texts(urls: VecDeque<Url>) -> Vec<String> {

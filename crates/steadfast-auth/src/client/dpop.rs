@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key (RFC 9449): the key, and the proofs that go with each request.
+//! DPoP (RFC 9449): keys that tokens are bound to, and the proofs of each request.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -11,14 +11,14 @@ use serde::Serialize;
 use url::Url;
 
 use super::pkce::digest;
-use super::random::{Randomness, unguessable};
+use super::random::{Randomness, random_secret};
 use super::{Error, Secret};
 
 /// The header that carries a proof.
 pub(super) const PROOF: &str = "dpop";
 /// The header that carries a server's nonce.
 pub(super) const NONCE: &str = "dpop-nonce";
-/// The error of a server that wants its nonce in the proof.
+/// The error code of a server that requires its nonce in the proof.
 pub(super) const USE_NONCE: &str = "use_dpop_nonce";
 
 /// Whether tokens are bound to a key.
@@ -26,16 +26,16 @@ pub(super) const USE_NONCE: &str = "use_dpop_nonce";
 pub enum Dpop {
     /// Never.
     Never,
-    /// When the server takes no other tokens.
+    /// When the server accepts no other tokens.
     #[default]
     WhenRequired,
-    /// Also when the authorization server says that it can do it.
+    /// Also when the authorization server supports it.
     WhenOffered,
-    /// Always; a token that is not bound is refused.
+    /// Always: a token that is not bound is an error.
     Always,
 }
 
-/// A key that tokens are bound to: P-256, for ES256. Its `Debug` shows nothing of it.
+/// A key that tokens are bound to: P-256, for ES256. Its `Debug` is redacted.
 #[derive(Clone)]
 pub(super) struct ProofKey(SigningKey);
 
@@ -45,7 +45,7 @@ impl fmt::Debug for ProofKey {
     }
 }
 
-/// The public half, as RFC 7638 orders its members.
+/// The public key, with its members in the order of RFC 7638.
 #[derive(Serialize)]
 struct PublicKey {
     crv: &'static str,
@@ -77,45 +77,45 @@ struct Claims<'a> {
 pub(super) struct Proof<'a> {
     pub(super) method: &'a str,
     pub(super) url: &'a Url,
-    /// The token that goes with it, if it is not a request for one.
+    /// The token that is sent with the proof, except in a token request.
     pub(super) token: Option<&'a Secret>,
     pub(super) nonce: Option<&'a str>,
 }
 
 impl ProofKey {
     pub(super) fn draw(random: &dyn Randomness) -> Result<Self, Error> {
-        // Not every number is a key, but all except a few in 2^32 are.
+        // Almost every number is a valid key: about one in 2^32 is not.
         for _ in 0..8 {
             if let Ok(key) = SigningKey::from_slice(&random.draw()?) {
                 return Ok(Self(key));
             }
         }
-        Err(Error::UnusableKey("no random number is one"))
+        Err(Error::UnusableKey("no valid key could be generated"))
     }
 
-    /// From what [`ProofKey::export`] gave.
+    /// Imports the text of [`ProofKey::export`].
     pub(super) fn import(text: &Secret) -> Result<Self, Error> {
         let bytes = URL_SAFE_NO_PAD.decode(text.expose()).ok();
         let key = bytes.and_then(|bytes| SigningKey::from_slice(&zeroize::Zeroizing::new(bytes)).ok());
         key.map(Self).ok_or(Error::UnusableKey("the stored key is damaged"))
     }
 
-    /// For the store: a refresh token is worth nothing without the key that it is bound to.
+    /// For the store: a bound refresh token needs its key.
     pub(super) fn export(&self) -> Secret {
         Secret::new(URL_SAFE_NO_PAD.encode(self.0.to_bytes()))
     }
 
-    /// The name of the key (RFC 7638).
+    /// The thumbprint of the key (RFC 7638).
     pub(super) fn thumbprint(&self) -> String {
         digest(&serde_json::to_string(&self.public()).unwrap_or_default())
     }
 
-    /// A proof that is good for one request.
+    /// Creates a proof for one request.
     pub(super) fn prove(&self, proof: &Proof<'_>, now: SystemTime, random: &dyn Randomness) -> Result<String, Error> {
         let mut url = proof.url.clone();
         url.set_query(None);
         url.set_fragment(None);
-        let identifier = unguessable(random)?;
+        let identifier = random_secret(random)?;
         let claims = Claims {
             jti: identifier.expose(),
             htm: proof.method,
@@ -139,7 +139,7 @@ impl ProofKey {
 }
 
 fn encode(part: &impl Serialize) -> Result<String, Error> {
-    let json = serde_json::to_vec(part).map_err(|_| Error::UnusableKey("a proof cannot be written"))?;
+    let json = serde_json::to_vec(part).map_err(|_| Error::UnusableKey("a proof could not be serialized"))?;
     Ok(URL_SAFE_NO_PAD.encode(json))
 }
 
@@ -155,11 +155,11 @@ mod tests {
     use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
     use serde_json::Value;
 
-    use super::super::random::Counted;
     use super::*;
+    use crate::client::random::CountingRandomness;
 
     fn proven(nonce: Option<&str>, token: Option<&Secret>) -> (jsonwebtoken::Header, Value) {
-        let random = Counted::default();
+        let random = CountingRandomness::default();
         let key = ProofKey::draw(&random).unwrap();
         let url = Url::parse("https://mcp.example.com/mcp?x=1").unwrap();
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_key_survives_the_store() {
-        let key = ProofKey::draw(&Counted::default()).unwrap();
+        let key = ProofKey::draw(&CountingRandomness::default()).unwrap();
         assert_eq!(ProofKey::import(&key.export()).unwrap().thumbprint(), key.thumbprint());
         assert!(ProofKey::import(&Secret::new("x")).is_err());
         assert_eq!(format!("{key:?}"), "ProofKey(redacted)");

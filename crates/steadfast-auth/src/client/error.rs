@@ -1,4 +1,4 @@
-//! Why there is no token, and whose fault that is. No error holds a secret.
+//! Errors of the client. None contains a secret.
 
 use std::fmt;
 
@@ -6,127 +6,127 @@ use super::random::NoRandomness;
 use super::store::StoreError;
 use crate::{HttpError, Scopes};
 
-/// Why there is no token.
+/// Why no token could be obtained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nobody answered at a URL.
+    /// A request got no response.
     Unreachable {
-        /// What was asked for.
+        /// What was requested.
         what: &'static str,
-        /// What the HTTP client says.
+        /// The error of the HTTP client.
         cause: HttpError,
     },
-    /// An answer that is none: a status that means neither yes nor no.
+    /// A response with a status that is neither success nor a refusal, such as 503.
     Unavailable {
-        /// What was asked for.
+        /// What was requested.
         what: &'static str,
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
     },
-    /// A URL that must not be asked: not encrypted, or pointing inside from outside.
+    /// A URL that must not be used: not encrypted, or referring from the internet to a private network.
     UnsafeUrl(String),
-    /// The server says nowhere who gives tokens for it.
+    /// The server has no protected resource metadata, so its authorization server is unknown.
     NoResourceMetadata,
     /// The metadata is that of another resource.
     ResourceMismatch {
-        /// The resource that the metadata is about.
+        /// The resource that the metadata describes.
         found: String,
     },
-    /// There is no metadata of the authorization server.
+    /// The authorization server has no metadata.
     NoServerMetadata {
         /// The authorization server.
         issuer: String,
     },
     /// The metadata is that of another authorization server.
     IssuerMismatch {
-        /// The authorization server that was asked.
+        /// The authorization server that the metadata was requested from.
         expected: String,
-        /// The one that the metadata is about.
+        /// The issuer in the metadata.
         found: String,
     },
-    /// A document of a server lacks something or is not what it should be.
+    /// A document of a server is incomplete or malformed.
     Invalid {
         /// Which document.
         what: &'static str,
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// The authorization server does not offer PKCE with S256.
+    /// The authorization server does not support PKCE with S256.
     NoPkce,
-    /// The client has no name that this authorization server would know, and no way to get one.
+    /// The client has no client id at this authorization server, and cannot register.
     NoClient {
         /// The authorization server.
         issuer: String,
     },
-    /// The client's credentials are for another authorization server.
+    /// The client is registered at another authorization server.
     IssuerChanged {
-        /// The one that they are for.
+        /// The issuer that the client is registered at.
         registered: String,
-        /// The one that the server names now.
+        /// The issuer in the server's metadata now.
         found: String,
     },
-    /// The authorization server did not register the client.
-    RegistrationRefused(Refusal),
-    /// The answer of the authorization server does not belong to the question: it is thrown away, with whatever it says.
-    ForeignRedirect(&'static str),
-    /// The user, or the authorization server, said no.
-    Denied(Refusal),
-    /// The user could not be asked, or did not answer.
-    NoUser(String),
-    /// The authorization server gave no token.
-    TokenRefused(Refusal),
-    /// A request needs scopes that asking again would not bring.
+    /// The authorization server refused to register the client.
+    RegistrationRefused(ErrorResponse),
+    /// The redirect does not match the authorization request, so it is discarded.
+    InvalidRedirect(&'static str),
+    /// The user or the authorization server denied access.
+    Denied(ErrorResponse),
+    /// The user could not be asked, or did not respond.
+    UserUnavailable(String),
+    /// The authorization server refused to issue a token.
+    TokenRefused(ErrorResponse),
+    /// The request needs scopes that were requested already and not granted.
     InsufficientScope(Option<Scopes>),
-    /// The server refuses tokens that were just issued for it.
-    Rejected,
-    /// The request is not one to the server that the tokens are for.
-    ForeignRequest,
+    /// The server rejects tokens that were just issued for it.
+    TokenRejected,
+    /// The request has another origin than the server of the tokens.
+    WrongOrigin,
     /// A key that cannot be used.
     UnusableKey(&'static str),
-    /// The assertion that stands for the user or the workload is not to be had.
+    /// The assertion for the user or the workload is not available.
     NoAssertion(String),
     /// The store failed.
     Store(StoreError),
-    /// There is no randomness.
+    /// The source of randomness failed.
     Randomness(NoRandomness),
-    /// The flow was told something that it did not wait for.
+    /// The API was used wrongly, for example a [`Flow`](super::Flow) got an event that it did not expect.
     Misuse(&'static str),
 }
 
-/// So many characters of a secret in a row are not in a text by chance.
-const TELLING: usize = 16;
+/// A text that contains this many consecutive characters of a secret is taken to leak it.
+const MIN_LEAK_LENGTH: usize = 16;
 
-/// What an authorization server says when it says no.
+/// The error response of an authorization server (RFC 6749, section 5.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The code, such as `invalid_grant`. Anything that does not look like one is `unknown`.
+pub struct ErrorResponse {
+    /// The error code, such as `invalid_grant`. Anything that does not look like one is `unknown`.
     pub code: String,
-    /// A text for people, if there is one and it repeats nothing secret.
+    /// The description, if there is one that does not contain a secret.
     pub description: Option<String>,
 }
 
-impl Refusal {
-    /// From what a server wrote: only what looks like a code, and no description that repeats something that was sent.
+impl ErrorResponse {
+    /// Keeps the code only if it looks like one, and the description only if it repeats none of the secrets in `sent`.
     pub(super) fn new(code: &str, description: Option<&str>, sent: &[&str]) -> Self {
         let is_code =
             !code.is_empty() && code.len() <= 40 && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         let repeats = |text: &str| sent.iter().any(|secret| repeats(text, secret));
         let code = if is_code && !repeats(code) { code.to_owned() } else { String::from("unknown") };
-        let shown = |text: &str| text.chars().filter(|character| !character.is_control()).take(300).collect();
-        let description: Option<String> = description.map(shown);
+        let printable = |text: &str| text.chars().filter(|character| !character.is_control()).take(300).collect();
+        let description: Option<String> = description.map(printable);
         Self { code, description: description.filter(|text| !text.is_empty() && !repeats(text)) }
     }
 }
 
-/// Whether so much of a secret is in a text that it helps to guess the rest.
+/// Whether a text contains a large part of a secret.
 fn repeats(text: &str, secret: &str) -> bool {
-    let length = secret.len().min(TELLING);
+    let length = secret.len().min(MIN_LEAK_LENGTH);
     let has = |part: &[u8]| text.as_bytes().windows(length).any(|window| window == part);
     length >= 4 && secret.as_bytes().windows(length).any(has)
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ErrorResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.description {
             Some(description) => write!(formatter, "{} ({description})", self.code),
@@ -138,37 +138,47 @@ impl fmt::Display for Refusal {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable { what, cause } => write!(formatter, "no answer when asking for {what}: {cause}"),
-            Self::Unavailable { what, status } => write!(formatter, "status {status} when asking for {what}"),
-            Self::UnsafeUrl(url) => write!(formatter, "{url:?} must not be asked: not encrypted, or pointing inside"),
-            Self::NoResourceMetadata => formatter.write_str("the server does not say who gives tokens for it"),
-            Self::ResourceMismatch { found } => write!(formatter, "the resource metadata is about {found:?}"),
-            Self::NoServerMetadata { issuer } => write!(formatter, "{issuer:?} publishes no metadata"),
+            Self::Unreachable { what, cause } => write!(formatter, "request for {what} failed: {cause}"),
+            Self::Unavailable { what, status } => write!(formatter, "request for {what} failed with status {status}"),
+            Self::UnsafeUrl(url) => {
+                write!(formatter, "unsafe URL {url:?}: not encrypted, or referring to a private network")
+            }
+            Self::NoResourceMetadata => formatter.write_str("the server has no protected resource metadata"),
+            Self::ResourceMismatch { found } => {
+                write!(formatter, "the protected resource metadata is that of another resource: {found:?}")
+            }
+            Self::NoServerMetadata { issuer } => {
+                write!(formatter, "the authorization server {issuer:?} has no metadata")
+            }
             Self::IssuerMismatch { expected, found } => {
-                write!(formatter, "the metadata of {expected:?} says that it is about {found:?}")
+                write!(formatter, "issuer mismatch: the metadata of {expected:?} names {found:?}")
             }
             Self::Invalid { what, problem } => write!(formatter, "the {what} {problem}"),
-            Self::NoPkce => formatter.write_str("the authorization server does not offer PKCE with S256"),
+            Self::NoPkce => formatter.write_str("the authorization server does not support PKCE with S256"),
             Self::NoClient { issuer } => {
-                write!(formatter, "the client is not known to {issuer:?}, and there is no way to register it")
+                write!(
+                    formatter,
+                    "the client is not registered at {issuer:?}, which does not support dynamic registration"
+                )
             }
             Self::IssuerChanged { registered, found } => {
-                write!(formatter, "the client is registered with {registered:?}, the server now names {found:?}")
+                write!(
+                    formatter,
+                    "issuer changed: the client is registered at {registered:?}, the server now uses {found:?}"
+                )
             }
-            Self::RegistrationRefused(refusal) => write!(formatter, "the client was not registered: {refusal}"),
-            Self::ForeignRedirect(problem) => write!(formatter, "the authorization response was refused: {problem}"),
+            Self::RegistrationRefused(refusal) => write!(formatter, "client registration failed: {refusal}"),
+            Self::InvalidRedirect(problem) => write!(formatter, "invalid authorization response: {problem}"),
             Self::Denied(refusal) => write!(formatter, "access was denied: {refusal}"),
-            Self::NoUser(problem) => write!(formatter, "the user was not reached: {problem}"),
-            Self::TokenRefused(refusal) => write!(formatter, "no token was issued: {refusal}"),
-            Self::InsufficientScope(Some(scopes)) => write!(formatter, "access needs the scopes \"{scopes}\""),
-            Self::InsufficientScope(None) => formatter.write_str("access needs other scopes"),
-            Self::Rejected => formatter.write_str("the server refuses tokens that were just issued for it"),
-            Self::ForeignRequest => {
-                formatter.write_str("the request does not go to the server that the tokens are for")
-            }
-            Self::UnusableKey(problem) => write!(formatter, "the key cannot be used: {problem}"),
-            Self::NoAssertion(problem) => write!(formatter, "there is no assertion: {problem}"),
-            Self::Store(error) => write!(formatter, "the token store failed: {error}"),
+            Self::UserUnavailable(problem) => write!(formatter, "the user is not available: {problem}"),
+            Self::TokenRefused(refusal) => write!(formatter, "token request refused: {refusal}"),
+            Self::InsufficientScope(Some(scopes)) => write!(formatter, "insufficient scope: \"{scopes}\" is required"),
+            Self::InsufficientScope(None) => formatter.write_str("insufficient scope"),
+            Self::TokenRejected => formatter.write_str("the server rejects tokens that were just issued for it"),
+            Self::WrongOrigin => formatter.write_str("the request has another origin than the server of the tokens"),
+            Self::UnusableKey(problem) => write!(formatter, "unusable key: {problem}"),
+            Self::NoAssertion(problem) => write!(formatter, "no assertion available: {problem}"),
+            Self::Store(error) => write!(formatter, "token store failed: {error}"),
             Self::Randomness(error) => error.fmt(formatter),
             Self::Misuse(problem) => formatter.write_str(problem),
         }
@@ -204,9 +214,9 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_not_repeated() {
-        let refusal = Refusal::new("invalid_grant", Some("no such token: s3cr3t!"), &["s3cr3t"]);
+        let refusal = ErrorResponse::new("invalid_grant", Some("no such token: s3cr3t!"), &["s3cr3t"]);
         assert_eq!((refusal.code.as_str(), refusal.description), ("invalid_grant", None));
-        let refusal = Refusal::new("s3cr3t", Some("a\r\nb"), &["s3cr3t"]);
+        let refusal = ErrorResponse::new("s3cr3t", Some("a\r\nb"), &["s3cr3t"]);
         assert_eq!(refusal.to_string(), "unknown (ab)");
     }
 }

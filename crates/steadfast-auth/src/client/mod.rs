@@ -1,14 +1,14 @@
-//! How a client gets tokens for a server, keeps them, and shows them: an OAuth 2.1 client.
+//! An OAuth 2.1 client: obtains access tokens for a server, stores them and adds them to requests.
 //!
-//! [`Profile`] says what the application is. An [`Authorizer`] hands out tokens for one server to everybody who sends requests
-//! there: it finds the authorization server, registers the client if need be, asks the user, keeps tokens in a [`TokenStore`],
-//! refreshes them once however many wait for it, and takes up what the server asks for when it refuses.
+//! A [`Profile`] describes the application. An [`Authorizer`] provides tokens for one server to all requests: it discovers the
+//! authorization server, registers the client if necessary, asks the user, stores tokens in a [`TokenStore`], refreshes them
+//! once for all waiting requests, and requests new tokens when the server rejects one or requires more scopes.
 //!
 //! ```no_run
 //! # #[cfg(feature = "reqwest")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use steadfast_auth::ReqwestClient;
-//! use steadfast_auth::client::{Authorizer, FileStore, Loopback, Profile, Verdict};
+//! use steadfast_auth::client::{Authorizer, FileStore, Loopback, Profile, ResponseAction};
 //!
 //! let server = "https://mcp.example.com/mcp";
 //! let profile = Profile::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
@@ -17,13 +17,13 @@
 //!     .user_agent(Loopback::new())
 //!     .build();
 //!
-//! // For each request, in whatever way it is sent:
+//! // For each request, with any HTTP client:
 //! let mut attempt = authorizer.attempt(http::Method::POST, server)?;
 //! loop {
 //!     let mut headers = http::HeaderMap::new();
 //!     attempt.sign(&mut headers).await?;
 //!     let response = send(headers).await;
-//!     if attempt.answered(response.status(), response.headers()).await? == Verdict::Deliver {
+//!     if attempt.answered(response.status(), response.headers()).await? == ResponseAction::Deliver {
 //!         break;
 //!     }
 //! }
@@ -32,12 +32,12 @@
 //! # }
 //! ```
 //!
-//! Under it is [`Flow`], the steps of OAuth as a machine that does no input or output, for those who want another shell.
+//! Below it is [`Flow`], a state machine of the OAuth steps without I/O, for use with another runtime.
 //!
-//! What is never done: a token is not sent to another origin than its server's; a URL that a server names is not asked unless
-//! it is encrypted (or on this machine), and not if it points inside from outside (where names lead is seen to by
-//! `ReqwestClient`, and has to be by any other [`HttpClient`](crate::HttpClient)); redirects to other origins are not followed;
-//! nothing secret is in an error, a log line or a debug form.
+//! Guarantees: a token is sent only to the origin of its server; a URL from a server's metadata is used only if it is encrypted
+//! (or on this machine) and does not refer from the internet to a private network (resolved addresses are checked by
+//! `ReqwestClient`, and must be by any other [`HttpClient`](crate::HttpClient)); redirects to other origins are not followed;
+//! no error, log line or `Debug` output contains a secret.
 
 mod authorize;
 mod challenge;
@@ -50,25 +50,25 @@ mod flow;
 mod pkce;
 mod profile;
 mod random;
-mod reach;
 mod registration;
 mod scope;
 mod secret;
 mod store;
 mod token;
+mod url_policy;
 
 pub use challenge::{Challenge, Scheme};
 pub use credentials::{ClientKey, Credential};
 pub use dpop::Dpop;
 pub use driver::{
-    AssertionSource, Attempt, Authorizer, AuthorizerBuilder, Loopback, UserAgent, Verdict, Visit, open_browser,
+    AssertionSource, Attempt, Authorizer, AuthorizerBuilder, Loopback, ResponseAction, UserAgent, Visit, open_browser,
 };
-pub use error::{Error, Refusal};
-pub use flow::{Command, Event, Flow, Forgotten, Outcome, Situation};
+pub use error::{Error, ErrorResponse};
+pub use flow::{Authorization, Command, Event, Flow, FlowInput, Invalidation};
 pub use profile::{Grant, IdentityProvider, PreRegistered, Profile};
 pub use random::{NoRandomness, Randomness, SystemRandomness};
 pub use registration::Registration;
 pub use secret::Secret;
-pub use store::{FileStore, Key, Later, Lock, MemoryStore, StoreError, TokenStore};
+pub use store::{BoxFuture, FileStore, Key, Lock, MemoryStore, StoreError, TokenStore};
 pub use token::Tokens;
 pub use url::Url;

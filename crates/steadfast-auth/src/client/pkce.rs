@@ -1,32 +1,32 @@
-//! Proof key for code exchange (RFC 7636), with S256 and nothing weaker.
+//! Proof key for code exchange (RFC 7636), only with S256.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
 use super::Secret;
-use super::random::{NoRandomness, Randomness, unguessable};
+use super::random::{NoRandomness, Randomness, random_secret};
 
-/// What only the client that began an authorization knows.
+/// The code verifier: a secret of the client that started the authorization.
 pub(super) struct Verifier(Secret);
 
 impl Verifier {
     pub(super) fn draw(random: &dyn Randomness) -> Result<Self, NoRandomness> {
-        unguessable(random).map(Self)
+        random_secret(random).map(Self)
     }
 
-    /// What goes into the authorization request.
+    /// The code challenge of the authorization request.
     pub(super) fn challenge(&self) -> String {
         digest(self.0.expose())
     }
 
-    /// What goes into the token request.
+    /// The verifier of the token request.
     pub(super) fn into_secret(self) -> Secret {
         self.0
     }
 }
 
-/// SHA-256, as URLs and tokens carry it.
+/// SHA-256 in base64url.
 pub(super) fn digest(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(text.as_bytes()))
 }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_verifier_is_long_enough_and_never_the_same() {
-        let random = super::super::random::Counted::default();
+        let random = super::super::random::CountingRandomness::default();
         let first = Verifier::draw(&random).unwrap().into_secret();
         assert_eq!(first.expose().len(), 43);
         assert_ne!(first, Verifier::draw(&random).unwrap().into_secret());

@@ -1,4 +1,4 @@
-//! What the application says about itself once, for every authorization server that it meets.
+//! The configuration of a client, for all authorization servers.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use url::Url;
 
 use super::credentials::Credential;
 use super::dpop::Dpop;
-use super::reach::{is_loopback, shown};
+use super::url_policy::{is_loopback, redact_url};
 use super::{Error, Secret};
 use crate::Scopes;
 
-/// What a client is and how it gets tokens.
+/// Describes the client and how it obtains tokens.
 ///
 /// ```
 /// use steadfast_auth::client::Profile;
@@ -31,10 +31,10 @@ pub struct Profile {
     pub(super) scopes: Option<Scopes>,
     pub(super) dpop: Dpop,
     pub(super) offline_access: bool,
-    pub(super) before_metadata: bool,
+    pub(super) legacy_discovery: bool,
 }
 
-/// A client that an authorization server already knows.
+/// A client that is registered at an authorization server already.
 #[derive(Clone, Debug)]
 pub struct PreRegistered {
     pub(super) issuer: Option<String>,
@@ -43,35 +43,35 @@ pub struct PreRegistered {
 }
 
 impl PreRegistered {
-    /// The client of this name, with what it shows to prove it.
+    /// The client with this id and credential.
     pub fn new(id: impl Into<String>, credential: Credential) -> Self {
         Self { issuer: None, id: id.into(), credential }
     }
 
-    /// Says which authorization server knows it, exactly as that writes its name. Without this it is the first one that each
-    /// server names: a server that is not to be trusted could have a secret, or the assertion of a workload, sent to itself.
+    /// Sets the issuer identifier of the authorization server, exactly as in its metadata. Without this it is the first one in
+    /// each server's metadata: an untrusted server could have a secret, or the assertion of a workload, sent to itself.
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
     }
 }
 
-/// How tokens are got.
+/// How tokens are obtained.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Grant {
-    /// A user is asked, in a browser.
+    /// The user logs in with a browser.
     #[default]
     AuthorizationCode,
-    /// The client acts for itself, with credentials that were given to it beforehand.
+    /// The client acts for itself, with its own credentials.
     ClientCredentials,
-    /// The organisation decides: an assertion of its identity provider is exchanged for one to the authorization server.
+    /// The organisation's identity provider exchanges the user's identity for an assertion to the authorization server.
     EnterpriseManaged(IdentityProvider),
-    /// The platform that a program runs on vouches for it with a JWT.
+    /// The platform that the program runs on identifies it with a JWT.
     WorkloadIdentity,
 }
 
-/// An organisation's identity provider, as enterprise-managed authorization needs it.
+/// An organisation's identity provider, for enterprise-managed authorization.
 #[derive(Clone)]
 pub struct IdentityProvider {
     pub(super) issuer: String,
@@ -81,13 +81,13 @@ pub struct IdentityProvider {
     pub(super) subject_token_type: String,
 }
 
-/// Without the query of the endpoint: some put keys there.
+/// Without the query of the endpoint, which may contain keys.
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("IdentityProvider")
-            .field("issuer", &shown(&self.issuer))
-            .field("token_endpoint", &shown(self.token_endpoint.as_str()))
+            .field("issuer", &redact_url(&self.issuer))
+            .field("token_endpoint", &redact_url(self.token_endpoint.as_str()))
             .field("client_id", &self.client_id)
             .field("credential", &self.credential)
             .field("subject_token_type", &self.subject_token_type)
@@ -96,7 +96,7 @@ impl fmt::Debug for IdentityProvider {
 }
 
 impl IdentityProvider {
-    /// The provider of this name, its token endpoint, and the client's name there. Subjects are shown by ID tokens.
+    /// The provider's issuer identifier and token endpoint, and the client id there. Subject tokens are ID tokens.
     pub fn new(issuer: impl Into<String>, token_endpoint: &str, client_id: impl Into<String>) -> Result<Self, Error> {
         Ok(Self {
             issuer: issuer.into(),
@@ -107,13 +107,13 @@ impl IdentityProvider {
         })
     }
 
-    /// What the client shows to the provider.
+    /// The credential of the client at the provider.
     pub fn credential(mut self, credential: Credential) -> Self {
         self.credential = credential;
         self
     }
 
-    /// Subjects are shown by SAML assertions.
+    /// Subject tokens are SAML assertions.
     pub fn saml(mut self) -> Self {
         self.subject_token_type = String::from("urn:ietf:params:oauth:token-type:saml2");
         self
@@ -121,7 +121,7 @@ impl IdentityProvider {
 }
 
 impl Profile {
-    /// A client of this name that asks its user, registers itself where it has to, and is bound to keys where it must be.
+    /// A client with this display name that asks its user, registers itself where necessary, and uses DPoP where required.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -132,12 +132,12 @@ impl Profile {
             scopes: None,
             dpop: Dpop::default(),
             offline_access: true,
-            before_metadata: true,
+            legacy_discovery: true,
         }
     }
 
-    /// Whether the program itself says that this host is to be asked.
-    pub(super) fn names(&self, host: &str) -> bool {
+    /// Whether the application itself configured this host.
+    pub(super) fn configures_host(&self, host: &str) -> bool {
         let issuer = self.registered.as_ref().and_then(|registered| registered.issuer.as_deref());
         let issuer = issuer.and_then(|issuer| Url::parse(issuer).ok());
         let provider = match &self.grant {
@@ -147,71 +147,71 @@ impl Profile {
         issuer.as_ref().into_iter().chain(provider).any(|url| url.host_str() == Some(host))
     }
 
-    /// The home page of the client.
+    /// Sets the home page of the client.
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());
         self
     }
 
-    /// The client publishes a document about itself, and its URL is its name wherever that is understood.
+    /// Sets the URL of the client ID metadata document, which is the client id where the authorization server supports it.
     pub fn document(self, url: &str) -> Result<Self, Error> {
         self.document_with(url, Credential::None)
     }
 
-    /// The same for a client whose document names a key.
+    /// Like [`document`](Self::document), for a client whose document has a key.
     pub fn document_with(mut self, url: &str, credential: Credential) -> Result<Self, Error> {
-        let parsed = Url::parse(url).map_err(|_| Error::UnsafeUrl(shown(url)))?;
+        let parsed = Url::parse(url).map_err(|_| Error::UnsafeUrl(redact_url(url)))?;
         let plain = parsed.username().is_empty() && parsed.password().is_none() && parsed.fragment().is_none();
         if parsed.scheme() != "https" || parsed.path() == "/" || !plain {
-            return Err(Error::UnsafeUrl(shown(url)));
+            return Err(Error::UnsafeUrl(redact_url(url)));
         }
         self.document = Some((url.to_owned(), credential));
         Ok(self)
     }
 
-    /// The client is known already.
+    /// Sets the pre-registered client.
     pub fn registered(mut self, registered: PreRegistered) -> Self {
         self.registered = Some(registered);
         self
     }
 
-    /// How tokens are got.
+    /// How tokens are obtained.
     pub fn grant(mut self, grant: Grant) -> Self {
         self.grant = grant;
         self
     }
 
-    /// Scopes to ask for besides those that the server wants.
+    /// Sets scopes to request in addition to those that the server requires.
     pub fn scopes(mut self, scopes: Scopes) -> Self {
         self.scopes = Some(scopes);
         self
     }
 
-    /// Whether tokens are bound to a key.
+    /// Sets whether tokens are bound to a key.
     pub fn dpop(mut self, dpop: Dpop) -> Self {
         self.dpop = dpop;
         self
     }
 
-    /// Whether `offline_access` is asked for where it is offered, so that a refresh token is issued. On by default.
+    /// Sets whether `offline_access` is requested where it is supported, to get a refresh token. On by default.
     pub fn offline_access(mut self, wanted: bool) -> Self {
         self.offline_access = wanted;
         self
     }
 
-    /// Whether servers of revision 2025-03-26 are understood, which are their own authorization servers and may publish
-    /// nothing about it. On by default.
-    pub fn before_metadata(mut self, understood: bool) -> Self {
-        self.before_metadata = understood;
+    /// Sets whether servers of revision 2025-03-26 are supported, which are their own authorization servers and may have no
+    /// metadata. On by default.
+    pub fn legacy_discovery(mut self, supported: bool) -> Self {
+        self.legacy_discovery = supported;
         self
     }
 }
 
-/// A URL that the application chose itself: encrypted or on this machine.
+/// A URL of the application's configuration: encrypted or on this machine.
 fn encrypted(text: &str) -> Result<Url, Error> {
-    let url = Url::parse(text).map_err(|_| Error::UnsafeUrl(shown(text)))?;
+    let url = Url::parse(text).map_err(|_| Error::UnsafeUrl(redact_url(text)))?;
     let encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
-    if encrypted { Ok(url) } else { Err(Error::UnsafeUrl(shown(text))) }
+    if encrypted { Ok(url) } else { Err(Error::UnsafeUrl(redact_url(text))) }
 }
 
 /// Shorthand for a client with a secret.

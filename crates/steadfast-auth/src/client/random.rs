@@ -1,4 +1,4 @@
-//! Where unguessable values come from. It is an argument, so that a flow can be replayed in a test.
+//! The source of randomness. It is an argument, so that a flow can be replayed in a test.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Secret;
 
-/// A source of randomness that nobody can guess.
+/// A cryptographically secure source of randomness.
 pub trait Randomness: Send + Sync + 'static {
-    /// Thirty-two bytes that were never given before.
+    /// Returns 32 new random bytes.
     fn draw(&self) -> Result<[u8; 32], NoRandomness>;
 }
 
@@ -25,30 +25,30 @@ impl Randomness for SystemRandomness {
     }
 }
 
-/// The source has nothing to give.
+/// The source of randomness failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRandomness;
 
 impl fmt::Display for NoRandomness {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("there is no randomness to be had")
+        formatter.write_str("the source of randomness failed")
     }
 }
 
 impl std::error::Error for NoRandomness {}
 
-/// Forty-three characters that nobody can guess, fit for a URL.
-pub(super) fn unguessable(random: &dyn Randomness) -> Result<Secret, NoRandomness> {
+/// 43 random characters that need no escaping in a URL.
+pub(super) fn random_secret(random: &dyn Randomness) -> Result<Secret, NoRandomness> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(random.draw()?)))
 }
 
-/// A source for tests: each draw is the number of the draw.
+/// A source for tests: the n-th call returns bytes of value n.
 #[cfg(test)]
 #[derive(Default)]
-pub(super) struct Counted(std::sync::atomic::AtomicU8);
+pub(super) struct CountingRandomness(std::sync::atomic::AtomicU8);
 
 #[cfg(test)]
-impl Randomness for Counted {
+impl Randomness for CountingRandomness {
     fn draw(&self) -> Result<[u8; 32], NoRandomness> {
         Ok([self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed).wrapping_add(1); 32])
     }

@@ -1,5 +1,5 @@
-//! What a client is called at an authorization server: a name that was given beforehand, the URL of its document, or a name
-//! that it registers for (RFC 7591). In that order.
+//! The client id at an authorization server: a pre-registered one, the URL of the client ID metadata document, or one from
+//! dynamic registration (RFC 7591), in that order.
 
 use std::time::SystemTime;
 
@@ -12,41 +12,41 @@ use url::Url;
 use super::credentials::{Client, Credential, Method};
 use super::discovery::{AuthorizationServer, or_default};
 use super::dpop::seconds;
-use super::error::Refusal;
+use super::error::ErrorResponse;
 use super::profile::Profile;
-use super::reach::{is_loopback, shown};
 use super::scope::is_step_up;
 use super::secret::reveal_option;
 use super::token::scopes_text;
+use super::url_policy::{is_loopback, redact_url};
 use super::{Error, Secret};
 use crate::{Payload, Scopes};
 
 pub(super) const WHAT: &str = "a client registration";
 
-/// A client that registered itself, as the store keeps it for one issuer.
+/// A dynamic registration at one issuer, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
     pub(super) client_id: String,
     #[serde(default, serialize_with = "reveal_option", skip_serializing_if = "Option::is_none")]
     pub(super) client_secret: Option<Secret>,
-    /// When the secret ends, in seconds since 1970; 0 is never.
+    /// When the secret expires, in seconds since 1970; 0 is never.
     #[serde(default)]
     pub(super) client_secret_expires_at: u64,
     pub(super) method: Method,
     pub(super) redirect_uri: String,
-    /// What it said that it would ask for: some authorization servers hold a client to that.
+    /// The scopes in the registration: some authorization servers allow no others.
     #[serde(default, with = "scopes_text")]
     pub(super) scopes: Option<Scopes>,
 }
 
-/// What a client says when it registers.
-pub(super) struct Wanted<'a> {
+/// What a registration depends on.
+pub(super) struct RegistrationParameters<'a> {
     pub(super) redirect_uri: &'a str,
     pub(super) scopes: Option<&'a Scopes>,
 }
 
 impl Registration {
-    /// Where its answers go: the listener does well to be there again.
+    /// The registered redirect URI.
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
@@ -56,15 +56,15 @@ impl Registration {
         Client { id: self.client_id.clone(), credential, method: self.method }
     }
 
-    pub(super) fn is_usable(&self, wanted: &Wanted<'_>, now: SystemTime) -> bool {
+    pub(super) fn is_usable(&self, parameters: &RegistrationParameters<'_>, now: SystemTime) -> bool {
         let expired = self.client_secret_expires_at != 0 && self.client_secret_expires_at <= seconds(now);
-        self.redirect_uri == wanted.redirect_uri && !is_step_up(wanted.scopes, self.scopes.as_ref()) && !expired
+        self.redirect_uri == parameters.redirect_uri && !is_step_up(parameters.scopes, self.scopes.as_ref()) && !expired
     }
 }
 
-/// The client that needs no registration: the one given beforehand, or the document where it is understood.
+/// The client that needs no registration: the pre-registered one, or the metadata document if the server supports it.
 ///
-/// `bound` is the issuer that this server named the last time.
+/// `bound` is the issuer in this server's metadata the last time.
 pub(super) fn known_client(
     profile: &Profile,
     server: &AuthorizationServer,
@@ -73,7 +73,7 @@ pub(super) fn known_client(
     if let Some(registered) = &profile.registered {
         let issuer = registered.issuer.as_deref().or(bound);
         if let Some(issuer) = issuer.filter(|issuer| *issuer != server.issuer) {
-            return Err(Error::IssuerChanged { registered: shown(issuer), found: shown(&server.issuer) });
+            return Err(Error::IssuerChanged { registered: redact_url(issuer), found: redact_url(&server.issuer) });
         }
         return Ok(Some(client(&registered.id, &registered.credential, server)));
     }
@@ -86,29 +86,29 @@ fn client(id: &str, credential: &Credential, server: &AuthorizationServer) -> Cl
     Client { id: id.to_owned(), credential: credential.clone(), method }
 }
 
-/// The request for a name.
+/// The registration request.
 pub(super) fn request(
     profile: &Profile,
     server: &AuthorizationServer,
-    wanted: &Wanted<'_>,
+    parameters: &RegistrationParameters<'_>,
     bound_to_key: bool,
 ) -> Result<Request<Payload>, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
-        return Err(Error::NoClient { issuer: shown(&server.issuer) });
+        return Err(Error::NoClient { issuer: redact_url(&server.issuer) });
     };
     let mut body = json!({
         "client_name": profile.name,
-        "redirect_uris": [wanted.redirect_uri],
+        "redirect_uris": [parameters.redirect_uri],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": authentication(server.token_auth_methods.as_deref()).as_str(),
-        "application_type": application_type(wanted.redirect_uri),
+        "application_type": application_type(parameters.redirect_uri),
     });
     if let Some(members) = body.as_object_mut() {
         if let Some(uri) = &profile.uri {
             members.insert(String::from("client_uri"), json!(uri));
         }
-        if let Some(scopes) = wanted.scopes {
+        if let Some(scopes) = parameters.scopes {
             members.insert(String::from("scope"), json!(scopes.to_string()));
         }
         if bound_to_key {
@@ -119,30 +119,30 @@ pub(super) fn request(
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json")
         .body(Payload::from(body.to_string()))
-        .map_err(|_| Error::UnsafeUrl(shown(endpoint.as_str())))
+        .map_err(|_| Error::UnsafeUrl(redact_url(endpoint.as_str())))
 }
 
-/// A program on a user's machine keeps no secret, so it asks for none unless it has to have one.
+/// A program on a user's machine cannot keep a secret, so it requests none unless the server requires one.
 fn authentication(supported: Option<&[String]>) -> Method {
     let Some(supported) = supported else { return Method::None };
     let order = [Method::None, Method::ClientSecretBasic, Method::ClientSecretPost];
     order.into_iter().find(|method| supported.iter().any(|name| name == method.as_str())).unwrap_or(Method::None)
 }
 
-/// Answers that go to this machine, or to an application by its own scheme, are those of a native client.
+/// A client that is redirected to this machine, or by a custom scheme, is a native one.
 fn application_type(redirect_uri: &str) -> &'static str {
     let is_web = Url::parse(redirect_uri).is_ok_and(|url| url.scheme() == "https" && !is_loopback(&url));
     if is_web { "web" } else { "native" }
 }
 
-/// Reads the answer.
+/// Reads the response.
 pub(super) fn read(
     response: &Response<Payload>,
     server: &AuthorizationServer,
-    wanted: &Wanted<'_>,
+    parameters: &RegistrationParameters<'_>,
 ) -> Result<Registration, Error> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct RegistrationResponse {
         client_id: String,
         client_secret: Option<Secret>,
         #[serde(default, deserialize_with = "or_default")]
@@ -150,58 +150,58 @@ pub(super) fn read(
         token_endpoint_auth_method: Option<String>,
     }
     #[derive(Deserialize)]
-    struct Refused {
+    struct ErrorBody {
         error: String,
         error_description: Option<String>,
     }
     let body = response.body().as_bytes();
     if !response.status().is_success() {
-        let Ok(refused) = serde_json::from_slice::<Refused>(body) else {
+        let Ok(refused) = serde_json::from_slice::<ErrorBody>(body) else {
             return Err(Error::Unavailable { what: WHAT, status: response.status().as_u16() });
         };
-        let refusal = Refusal::new(&refused.error, refused.error_description.as_deref(), &[]);
+        let refusal = ErrorResponse::new(&refused.error, refused.error_description.as_deref(), &[]);
         return Err(Error::RegistrationRefused(refusal));
     }
     let invalid = |problem| Error::Invalid { what: "client registration", problem };
-    let answer: Answer = serde_json::from_slice(body).map_err(|_| invalid("is not what it should be"))?;
+    let answer: RegistrationResponse = serde_json::from_slice(body).map_err(|_| invalid("is malformed"))?;
     if answer.client_id.is_empty() {
         return Err(invalid("has no client identifier"));
     }
     let credential = answer.client_secret.clone().map_or(Credential::None, Credential::Secret);
     let method = match answer.token_endpoint_auth_method.as_deref() {
-        Some(name) => Method::parse(name).ok_or(invalid("names an unknown way to authenticate"))?,
+        Some(name) => Method::parse(name).ok_or(invalid("has an unknown authentication method"))?,
         None => Method::choose(&credential, server.token_auth_methods.as_deref()),
     };
     let needs_secret = matches!(method, Method::ClientSecretBasic | Method::ClientSecretPost);
     if method == Method::PrivateKeyJwt || (needs_secret && answer.client_secret.is_none()) {
-        return Err(invalid("asks for a credential that it does not give"));
+        return Err(invalid("requires a credential that it does not contain"));
     }
     Ok(Registration {
         client_id: answer.client_id,
         client_secret: answer.client_secret,
         client_secret_expires_at: answer.client_secret_expires_at,
         method,
-        redirect_uri: wanted.redirect_uri.to_owned(),
-        scopes: wanted.scopes.cloned(),
+        redirect_uri: parameters.redirect_uri.to_owned(),
+        scopes: parameters.scopes.cloned(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::profile::PreRegistered;
     use super::*;
+    use crate::client::profile::PreRegistered;
 
     const CALLBACK: &str = "http://127.0.0.1:1/callback";
 
     fn server(methods: &[&str]) -> AuthorizationServer {
         let base = Url::parse("https://auth.example.com/").unwrap();
-        let mut server = AuthorizationServer::unpublished(&base, String::from("https://auth.example.com"));
+        let mut server = AuthorizationServer::with_default_endpoints(&base, String::from("https://auth.example.com"));
         server.token_auth_methods = Some(methods.iter().map(ToString::to_string).collect());
         server
     }
 
-    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> Wanted<'a> {
-        Wanted { redirect_uri, scopes }
+    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> RegistrationParameters<'a> {
+        RegistrationParameters { redirect_uri, scopes }
     }
 
     fn answered(status: u16, body: &str) -> Result<Registration, Error> {
@@ -272,7 +272,7 @@ mod tests {
     fn a_refusal_is_explained() {
         let refused =
             answered(400, r#"{"error":"invalid_redirect_uri","error_description":"no loopback"}"#).unwrap_err();
-        assert_eq!(refused.to_string(), "the client was not registered: invalid_redirect_uri (no loopback)");
+        assert_eq!(refused.to_string(), "client registration failed: invalid_redirect_uri (no loopback)");
         assert!(matches!(answered(503, "<html>"), Err(Error::Unavailable { status: 503, .. })));
     }
 

@@ -1,22 +1,22 @@
-//! Text that must not be seen: tokens, client secrets, code verifiers.
+//! Secret text: tokens, client secrets, code verifiers.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serializer};
 use zeroize::Zeroizing;
 
-/// A secret text. It has no `Display` and no `Serialize`, its `Debug` shows nothing of it, and its memory is wiped when it is
-/// dropped. Whoever wants the text has to say so with [`Secret::expose`].
+/// A secret text. It has no `Display` and no `Serialize`, its `Debug` is redacted, and its memory is zeroed when it is dropped.
+/// The text is available only through [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Keeps this text from view.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text itself. It must not be logged, nor sent to anybody but the one that it is meant for.
+    /// The text itself. It must not be logged, nor sent to any host but the one that it is for.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -46,12 +46,12 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Writes a secret down, for a store. Named by each field that wants it, so that none is written by accident.
+/// Serializes a secret for a store. Fields opt in with `serialize_with`, so that none is written by accident.
 pub(super) fn reveal<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(secret.expose())
 }
 
-/// The same for one that may be absent.
+/// Serializes an optional secret for a store.
 #[allow(clippy::ref_option, reason = "the signature is serde's")]
 pub(super) fn reveal_option<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
     match secret {

@@ -1,4 +1,4 @@
-//! Tokens, and the requests that bring them.
+//! Tokens, and the requests to a token endpoint.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -11,19 +11,19 @@ use url::Url;
 use super::challenge::Scheme;
 use super::credentials::{Client, Method};
 use super::dpop::{NONCE, PROOF, Proof, ProofKey, USE_NONCE, seconds};
-use super::error::Refusal;
+use super::error::ErrorResponse;
 use super::random::Randomness;
-use super::reach::shown;
 use super::secret::{reveal, reveal_option};
+use super::url_policy::redact_url;
 use super::{Error, Secret};
 use crate::{Payload, Scopes};
 
 pub(super) const WHAT: &str = "a token";
 
-/// A token that ends within this many seconds is not worth sending.
+/// A token that expires within this many seconds counts as expired.
 const LEEWAY: u64 = 30;
 
-/// The tokens of one resource from one issuer, with what it takes to refresh them.
+/// The tokens for one resource from one issuer, with what is needed to refresh them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     pub(super) issuer: String,
@@ -50,31 +50,31 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Who issued them.
+    /// The issuer.
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// What they are for, exactly as it names itself.
+    /// The resource that they are for, exactly as in its metadata.
     pub fn resource(&self) -> &str {
         &self.resource
     }
 
-    /// The scopes that were granted, as far as is known.
+    /// The granted scopes; the requested ones if the server did not say which it granted.
     pub fn scopes(&self) -> Option<&Scopes> {
         self.granted.as_ref().or(self.requested.as_ref())
     }
 
-    /// Whether the access token is over, or so nearly that a request might not arrive in time.
-    pub fn is_over(&self, now: SystemTime) -> bool {
+    /// Whether the access token has expired, or will before a request could arrive.
+    pub fn is_expired(&self, now: SystemTime) -> bool {
         self.expires_at.is_some_and(|end| {
             let leeway = LEEWAY.min(end.saturating_sub(self.issued_at) / 10);
             seconds(now).saturating_add(leeway) >= end
         })
     }
 
-    /// Whether all the scopes of others were asked for with these, and more.
-    pub(super) fn asks_more_than(&self, other: &Self) -> bool {
+    /// Whether these were requested with all scopes of the others, and more.
+    pub(super) fn requests_more_than(&self, other: &Self) -> bool {
         let all = |these: &Self, those: &Self| {
             let those = those.requested.iter().flat_map(Scopes::iter);
             those.into_iter().all(|scope| these.requested.as_ref().is_some_and(|these| these.contains(scope)))
@@ -88,13 +88,13 @@ impl Tokens {
     }
 }
 
-/// Nothing secret, and no query: some put keys there.
+/// Without secrets, and without queries, which may contain keys.
 impl fmt::Debug for Tokens {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Tokens")
-            .field("issuer", &shown(&self.issuer))
-            .field("resource", &shown(&self.resource))
+            .field("issuer", &redact_url(&self.issuer))
+            .field("resource", &redact_url(&self.resource))
             .field("client_id", &self.client_id)
             .field("scheme", &self.scheme)
             .field("scopes", &self.scopes())
@@ -104,7 +104,7 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Scopes as their text: a store is read by people too.
+/// Scopes as text, so that a store is readable.
 pub(super) mod scopes_text {
     use super::{Deserialize, Deserializer, Scopes, Serialize, Serializer};
 
@@ -124,29 +124,29 @@ pub(super) mod scopes_text {
     }
 }
 
-/// A request to a token endpoint, which can be made more than once: each time with a proof and an assertion of its own.
-pub(super) struct TokenCall {
+/// A request to a token endpoint. It can be sent more than once, each time with a new proof and assertion.
+pub(super) struct TokenRequest {
     pub(super) endpoint: Url,
     pub(super) issuer: String,
     pub(super) client: Client,
     pub(super) parameters: Vec<(&'static str, Secret)>,
     pub(super) key: Option<ProofKey>,
     pub(super) nonce: Option<String>,
-    /// What of the last request is secret, so that nobody repeats it.
+    /// The secrets in the last request, which error messages must not repeat.
     pub(super) sent: Vec<Secret>,
 }
 
-/// What a token endpoint said.
-pub(super) enum Answer {
-    Granted(Granted),
-    /// The same again, now with the nonce that it gave.
-    Again,
-    Refused(Refusal),
+/// The response of a token endpoint.
+pub(super) enum TokenResponse {
+    Granted(GrantedTokens),
+    /// The request has to be repeated with the server's nonce.
+    RetryWithNonce,
+    Refused(ErrorResponse),
 }
 
-/// What a token endpoint gave.
+/// The tokens in a successful response.
 #[derive(Deserialize)]
-pub(super) struct Granted {
+pub(super) struct GrantedTokens {
     pub(super) access_token: Secret,
     pub(super) token_type: String,
     #[serde(default, deserialize_with = "lifetime")]
@@ -156,9 +156,9 @@ pub(super) struct Granted {
     pub(super) issued_token_type: Option<String>,
 }
 
-impl TokenCall {
+impl TokenRequest {
     pub(super) fn request(&mut self, now: SystemTime, random: &dyn Randomness) -> Result<Request<Payload>, Error> {
-        let shown = self.client.show(&self.issuer, now, random)?;
+        let shown = self.client.authenticate(&self.issuer, now, random)?;
         let parameters = self.parameters.iter().chain(&shown.parameters);
         let mut sent: Vec<_> = parameters.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.clone()).collect();
         sent.extend(self.client.secret().map(Secret::new));
@@ -170,7 +170,7 @@ impl TokenCall {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(ACCEPT, "application/json")
             .body(Payload::from(form.finish()))
-            .map_err(|_| Error::UnsafeUrl(super::reach::shown(self.endpoint.as_str())))?;
+            .map_err(|_| Error::UnsafeUrl(super::url_policy::redact_url(self.endpoint.as_str())))?;
         if let Some(header) = shown.header {
             sent.extend(header.to_str().ok().and_then(|header| header.split(' ').next_back()).map(Secret::new));
             request.headers_mut().insert(AUTHORIZATION, header);
@@ -178,8 +178,8 @@ impl TokenCall {
         if let Some(key) = &self.key {
             let proof = Proof { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
             let proof = key.prove(&proof, now, random)?;
-            let mut value =
-                HeaderValue::from_str(&proof).map_err(|_| Error::UnusableKey("a proof does not fit in a header"))?;
+            let mut value = HeaderValue::from_str(&proof)
+                .map_err(|_| Error::UnusableKey("a proof has characters that are not allowed in a header"))?;
             value.set_sensitive(true);
             request.headers_mut().insert(PROOF, value);
             sent.push(Secret::new(proof));
@@ -188,25 +188,25 @@ impl TokenCall {
         Ok(request)
     }
 
-    pub(super) fn read(&mut self, response: &Response<Payload>) -> Result<Answer, Error> {
+    pub(super) fn read(&mut self, response: &Response<Payload>) -> Result<TokenResponse, Error> {
         #[derive(Deserialize)]
-        struct Refused {
+        struct ErrorBody {
             error: String,
             error_description: Option<String>,
         }
         let (status, body) = (response.status(), response.body().as_bytes());
-        let refused = serde_json::from_slice::<Refused>(body).ok().filter(|refused| !refused.error.is_empty());
-        // Some say no with a yes in front.
+        let refused = serde_json::from_slice::<ErrorBody>(body).ok().filter(|refused| !refused.error.is_empty());
+        // Some servers send errors with status 200.
         if status == StatusCode::OK && refused.is_none() {
-            let granted = serde_json::from_slice::<Granted>(body);
-            let granted = granted.map_err(|_| invalid("is not what it should be"))?;
+            let granted = serde_json::from_slice::<GrantedTokens>(body);
+            let granted = granted.map_err(|_| invalid("is malformed"))?;
             let token = granted.access_token.expose();
             if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(invalid("has a token that does not fit in a header"));
+                return Err(invalid("has a token with characters that are not allowed in a header"));
             }
-            return Ok(Answer::Granted(granted));
+            return Ok(TokenResponse::Granted(granted));
         }
-        // Who is busy says neither yes nor no: what was shown is as good as before.
+        // A busy server has not refused: codes and refresh tokens are still valid.
         let is_answer = status.is_client_error() || status == StatusCode::OK;
         let Some(refused) = refused.filter(|refused| is_answer && !is_busy(status, &refused.error)) else {
             return Err(Error::Unavailable { what: WHAT, status: status.as_u16() });
@@ -214,39 +214,39 @@ impl TokenCall {
         if refused.error == USE_NONCE && self.nonce.is_none() && self.key.is_some() {
             self.nonce = nonce(response.headers());
             if self.nonce.is_some() {
-                return Ok(Answer::Again);
+                return Ok(TokenResponse::RetryWithNonce);
             }
         }
         let sent: Vec<&str> = self.sent.iter().map(Secret::expose).collect();
-        Ok(Answer::Refused(Refusal::new(&refused.error, refused.error_description.as_deref(), &sent)))
+        Ok(TokenResponse::Refused(ErrorResponse::new(&refused.error, refused.error_description.as_deref(), &sent)))
     }
 }
 
-impl Granted {
-    /// How the token is to be shown.
+impl GrantedTokens {
+    /// The authorization scheme of the token.
     pub(super) fn scheme(&self, key: Option<&ProofKey>, must_be_bound: bool) -> Result<Scheme, Error> {
         match (Scheme::parse(&self.token_type), key) {
-            (Some(Scheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is bound to no key")),
-            (Some(Scheme::Dpop), None) => Err(invalid("has a token that is bound to a key that nobody has")),
+            (Some(Scheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is not bound to a key")),
+            (Some(Scheme::Dpop), None) => Err(invalid("has a token that is bound to an unknown key")),
             (Some(scheme), _) => Ok(scheme),
             (None, _) => Err(invalid("has a token of an unknown type")),
         }
     }
 }
 
-/// Whether an answer only puts the client off.
+/// Whether a response means that the server is busy.
 fn is_busy(status: StatusCode, code: &str) -> bool {
     let waits = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
     waits || matches!(code, "temporarily_unavailable" | "server_error" | "slow_down")
 }
 
-/// What of a token request is secret; the rest may be repeated to people.
+/// Which parameters of a token request are secret. Others may appear in error messages.
 fn is_secret(name: &str) -> bool {
     let given = matches!(name, "code" | "code_verifier" | "refresh_token" | "token" | "assertion" | "subject_token");
     given || matches!(name, "client_assertion" | "client_secret")
 }
 
-/// The nonce that a server wants in proofs from now on.
+/// The nonce that the server requires in the next proofs.
 pub(super) fn nonce(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(NONCE)?.to_str().ok()?;
     (!value.is_empty() && value.len() <= 1024).then(|| value.to_owned())
@@ -256,19 +256,19 @@ fn invalid(problem: &'static str) -> Error {
     Error::Invalid { what: "token response", problem }
 }
 
-/// Seconds as a number, or as the text of one, which some servers write.
+/// Seconds as a number, or as a string, which some servers send.
 fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum Seconds {
         Number(u64),
         Text(String),
         Other(serde::de::IgnoredAny),
     }
-    Ok(match Written::deserialize(deserializer)? {
-        Written::Number(seconds) => Some(seconds),
-        Written::Text(text) => text.parse().ok(),
-        Written::Other(_) => None,
+    Ok(match Seconds::deserialize(deserializer)? {
+        Seconds::Number(seconds) => Some(seconds),
+        Seconds::Text(text) => text.parse().ok(),
+        Seconds::Other(_) => None,
     })
 }
 
@@ -276,12 +276,12 @@ fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D
 mod tests {
     use std::time::Duration;
 
-    use super::super::credentials::Credential;
-    use super::super::random::Counted;
     use super::*;
+    use crate::client::credentials::Credential;
+    use crate::client::random::CountingRandomness;
 
-    fn call(key: Option<ProofKey>) -> TokenCall {
-        TokenCall {
+    fn call(key: Option<ProofKey>) -> TokenRequest {
+        TokenRequest {
             endpoint: Url::parse("https://auth.example.com/token").unwrap(),
             issuer: String::from("https://auth.example.com"),
             client: Client { id: String::from("me"), credential: Credential::None, method: Method::None },
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_public_client_names_itself_in_the_form() {
-        let request = call(None).request(SystemTime::UNIX_EPOCH, &Counted::default()).unwrap();
+        let request = call(None).request(SystemTime::UNIX_EPOCH, &CountingRandomness::default()).unwrap();
         assert_eq!(request.body().as_bytes(), b"grant_type=refresh_token&refresh_token=s3cr3t&client_id=me");
         assert!(!request.headers().contains_key(PROOF) && !request.headers().contains_key(AUTHORIZATION));
         assert!(!format!("{request:?}").contains("s3cr3t"));
@@ -306,20 +306,20 @@ mod tests {
 
     #[test]
     fn a_nonce_is_taken_up_once() {
-        let random = Counted::default();
+        let random = CountingRandomness::default();
         let mut call = call(Some(ProofKey::draw(&random).unwrap()));
         let first = call.request(SystemTime::UNIX_EPOCH, &random).unwrap().headers()[PROOF].clone();
         let refused = response(400, r#"{"error":"use_dpop_nonce"}"#);
-        assert!(matches!(call.read(&refused), Ok(Answer::Again)));
+        assert!(matches!(call.read(&refused), Ok(TokenResponse::RetryWithNonce)));
         let second = call.request(SystemTime::UNIX_EPOCH, &random).unwrap().headers()[PROOF].clone();
         assert_ne!(first, second);
-        assert!(matches!(call.read(&refused), Ok(Answer::Refused(_))), "an endless demand is a refusal");
+        assert!(matches!(call.read(&refused), Ok(TokenResponse::Refused(_))), "an endless demand is a refusal");
     }
 
     #[test]
     fn a_refusal_that_repeats_the_token_is_not_repeated() {
         let read = call(None).read(&response(400, r#"{"error":"invalid_grant","error_description":"bad s3cr3t"}"#));
-        let Ok(Answer::Refused(refusal)) = read else { panic!("not refused") };
+        let Ok(TokenResponse::Refused(refusal)) = read else { panic!("not refused") };
         assert_eq!(refusal.to_string(), "invalid_grant");
     }
 
@@ -329,16 +329,16 @@ mod tests {
 
         let pem = p256::SecretKey::from_slice(&[7; 32]).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
         let key = super::super::ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
-        let mut call = call(Some(ProofKey::draw(&Counted::default()).unwrap()));
+        let mut call = call(Some(ProofKey::draw(&CountingRandomness::default()).unwrap()));
         call.client =
             Client { id: String::from("me"), credential: Credential::Key(key), method: Method::PrivateKeyJwt };
-        let request = call.request(SystemTime::UNIX_EPOCH, &Counted::default()).unwrap();
+        let request = call.request(SystemTime::UNIX_EPOCH, &CountingRandomness::default()).unwrap();
         let form: Vec<_> = form_urlencoded::parse(request.body().as_bytes()).into_owned().collect();
         let assertion = &form.iter().find(|(name, _)| name == "client_assertion").unwrap().1;
         let proof = request.headers()[PROOF].to_str().unwrap();
         for repeated in [assertion.as_str(), proof, &assertion[assertion.len() - 30..]] {
             let body = format!(r#"{{"error":"invalid_client","error_description":"bad: {repeated}"}}"#);
-            let Ok(Answer::Refused(refusal)) = call.read(&response(400, &body)) else { panic!("not refused") };
+            let Ok(TokenResponse::Refused(refusal)) = call.read(&response(400, &body)) else { panic!("not refused") };
             assert_eq!(refusal.to_string(), "invalid_client", "{repeated}");
         }
         assert!(request.headers()[PROOF].is_sensitive());
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn an_error_is_one_though_the_status_says_otherwise() {
         let read = call(None).read(&response(200, r#"{"error":"bad_refresh_token"}"#));
-        assert!(matches!(read, Ok(Answer::Refused(refusal)) if refusal.code == "bad_refresh_token"));
+        assert!(matches!(read, Ok(TokenResponse::Refused(refusal)) if refusal.code == "bad_refresh_token"));
     }
 
     #[test]
@@ -371,14 +371,16 @@ mod tests {
         for (written, expected) in [("60", Some(60)), ("\"60\"", Some(60)), ("null", None), ("-1", None), ("[]", None)]
         {
             let body = format!(r#"{{"access_token":"a","token_type":"bearer","expires_in":{written}}}"#);
-            let Ok(Answer::Granted(granted)) = call(None).read(&response(200, &body)) else { panic!("{written}") };
+            let Ok(TokenResponse::Granted(granted)) = call(None).read(&response(200, &body)) else {
+                panic!("{written}")
+            };
             assert_eq!(granted.expires_in, expected, "{written}");
         }
     }
 
     #[test]
     fn a_token_of_the_wrong_kind_is_refused() {
-        let granted = |token_type: &str| Granted {
+        let granted = |token_type: &str| GrantedTokens {
             access_token: Secret::new("a"),
             token_type: token_type.to_owned(),
             expires_in: None,
@@ -386,7 +388,7 @@ mod tests {
             scope: None,
             issued_token_type: None,
         };
-        let key = ProofKey::draw(&Counted::default()).unwrap();
+        let key = ProofKey::draw(&CountingRandomness::default()).unwrap();
         assert_eq!(granted("bearer").scheme(None, false), Ok(Scheme::Bearer));
         assert_eq!(granted("dpop").scheme(Some(&key), true), Ok(Scheme::Dpop));
         assert_eq!(granted("Bearer").scheme(Some(&key), false), Ok(Scheme::Bearer));
@@ -417,8 +419,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<Tokens>(&written).unwrap(), tokens);
         assert!(!format!("{tokens:?}").contains("s3cr3t"));
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
-        assert!(!tokens.is_over(at(969)) && tokens.is_over(at(970)));
+        assert!(!tokens.is_expired(at(969)) && tokens.is_expired(at(970)));
         let brief = Tokens { expires_at: Some(10), ..tokens };
-        assert!(!brief.is_over(at(8)) && brief.is_over(at(9)));
+        assert!(!brief.is_expired(at(8)) && brief.is_expired(at(9)));
     }
 }

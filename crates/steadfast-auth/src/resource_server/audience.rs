@@ -1,10 +1,10 @@
-//! Whether the audience that a token names is this server.
+//! Comparison of the audience of a token with this server.
 
 /// Whether two audiences are the same.
 ///
-/// They are compared as text, except that the scheme and the host of a URL of HTTP may be written in capitals (RFC 3986,
-/// section 6.2.2.1): some clients ask for tokens so, and MCP wants them served. What else two spellings of one URL may
-/// differ in is not looked at: a path, a port or a slash more is another audience.
+/// They are compared as text, except that scheme and host of an HTTP URL are case-insensitive (RFC 3986, section 6.2.2.1): some
+/// clients request tokens in capitals, and MCP requires that these are accepted. There is no other normalization: another path,
+/// port or trailing slash is another audience.
 pub(super) fn is_same(ours: &str, theirs: &str) -> bool {
     if ours == theirs {
         return true;
@@ -16,12 +16,12 @@ pub(super) fn is_same(ours: &str, theirs: &str) -> bool {
         && ours.rest == theirs.rest
 }
 
-/// A URL of HTTP in the parts that differ in how they are compared.
+/// The parts of an HTTP URL that are compared in different ways.
 struct Parts<'a> {
     scheme: &'a str,
-    /// What is before the `@`, if anything.
+    /// The part before the `@`, if any.
     user: Option<&'a str>,
-    /// With the port: digits have no case.
+    /// Host and port.
     host: &'a str,
     rest: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What a token says, whether it says so itself or its authorization server does: the checks that both have in common.
+//! The checks of claims, whether they are in the token itself or come from introspection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Principal, Rejection, Scopes, audience};
 
-/// The time by which tokens are judged.
+/// The clock that expiry is checked with.
 #[derive(Clone)]
 pub(super) struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
@@ -34,29 +34,29 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// What the claims of a token must say.
+/// What the claims of a token must contain.
 #[derive(Clone, Debug)]
 pub(super) struct Expectations {
-    /// The audiences that are this server.
+    /// The identifiers of this server as an audience.
     pub(super) audiences: Vec<String>,
-    /// Whether claims without any audience will do, since somebody else made sure of it.
+    /// Whether claims without an audience are accepted, since the authorization server checks it.
     pub(super) audience_may_be_absent: bool,
-    /// The issuer, if the claims must name it.
+    /// The issuer, if the claims must contain it.
     pub(super) issuer: Option<String>,
-    /// Whether claims without an expiry will do.
+    /// Whether claims without an expiry are accepted.
     pub(super) expiry_may_be_absent: bool,
-    /// How far clocks may differ.
+    /// Allowed difference of the clocks.
     pub(super) leeway: Duration,
     pub(super) clock: Clock,
 }
 
 impl Expectations {
-    /// The principal of these claims, if they say what they must.
+    /// Checks the claims, and returns their principal.
     pub(super) fn check(&self, claims: Map<String, Value>) -> Result<Principal, Rejection> {
         self.check_issuer(&claims)?;
         self.check_audience(&claims)?;
         let expires = self.check_times(&claims)?;
-        let principal = named(&claims)?.with_scopes(scopes(&claims));
+        let principal = principal(&claims)?.with_scopes(scopes(&claims));
         let principal = match text(&claims, "iss").or(self.issuer.as_deref()) {
             Some(issuer) => principal.with_issuer(issuer),
             None => principal,
@@ -117,18 +117,18 @@ impl Expectations {
     }
 }
 
-/// Claims that name nobody are refused: all such tokens would be one principal.
-fn named(claims: &Map<String, Value>) -> Result<Principal, Rejection> {
+/// The principal. Claims without a subject or client are rejected, since all such tokens would be one principal.
+fn principal(claims: &Map<String, Value>) -> Result<Principal, Rejection> {
     let client = text(claims, "client_id").or_else(|| text(claims, "azp"));
     match (text(claims, "sub"), client) {
         (Some(subject), Some(client)) => Ok(Principal::new(subject).with_client(client)),
         (Some(subject), None) => Ok(Principal::new(subject)),
         (None, Some(client)) => Ok(Principal::client_only(client)),
-        (None, None) => Err(Rejection::Invalid("the token names nobody")),
+        (None, None) => Err(Rejection::Invalid("the token has neither a subject nor a client")),
     }
 }
 
-/// `scope` is text with spaces in the standards; some authorization servers have `scp`, and lists.
+/// `scope` is a string with spaces in the standards; some authorization servers use `scp`, or lists.
 fn scopes(claims: &Map<String, Value>) -> Scopes {
     let words = |name| match claims.get(name) {
         Some(Value::String(text)) => text.split(' ').collect(),
@@ -142,7 +142,7 @@ fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// A moment in seconds, perhaps with a fraction. One that is there and cannot be read is not as good as none.
+/// A time in seconds, perhaps with a fraction. A malformed one is an error, not absent.
 fn moment(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, Rejection> {
     let unreadable = Rejection::Invalid("the token has a time that cannot be read");
     let Some(value) = claims.get(name).filter(|value| !value.is_null()) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Tokens that say nothing by themselves: the authorization server is asked about each (RFC 7662).
+//! Verification of opaque tokens by introspection: the authorization server is asked about each (RFC 7662).
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -10,19 +10,19 @@ use http::{Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value};
 
 use super::claims::{Clock, Expectations};
-use super::{HttpClient, InsecureEndpoint, Payload, Principal, Rejection, Token, Verdict, Verifier};
+use super::{HttpClient, InsecureEndpoint, Payload, Principal, Rejection, Token, Verifier, VerifyFuture};
 use crate::http_client::endpoint;
-use crate::shown::shown;
+use crate::redact::redact_url;
 
-/// The longest answer that is read.
-const LONGEST: usize = 64 * 1024;
-/// The longest that an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Limit of the length of a response.
+const MAX_BYTES: usize = 64 * 1024;
+/// Timeout of an introspection request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Asks the authorization server about every token.
+/// Verifies tokens by asking the authorization server.
 ///
-/// A token is good if the server calls it active, and says that it is for this resource. Answers are not kept, so a token
-/// that is revoked is refused at once.
+/// A token is valid if the server reports it as active and issued for this resource. Responses are not cached, so a revoked
+/// token is rejected at once.
 pub struct Introspection {
     client: Box<dyn HttpClient>,
     uri: Uri,
@@ -31,7 +31,7 @@ pub struct Introspection {
 }
 
 impl Introspection {
-    /// Asks at this URL, about tokens for this resource.
+    /// Uses the introspection endpoint at this URL, for tokens for this resource.
     pub fn new(client: impl HttpClient, url: &str, resource: impl Into<String>) -> Result<Self, InsecureEndpoint> {
         let expectations = Expectations {
             audiences: vec![resource.into()],
@@ -44,7 +44,7 @@ impl Introspection {
         Ok(Self { client: Box::new(client), uri: endpoint(url)?, authorization: None, expectations })
     }
 
-    /// Says who is asking with the name and the secret of this server at the authorization server.
+    /// Authenticates with the client id and secret of this server at the authorization server.
     pub fn credentials(mut self, id: &str, secret: &str) -> Self {
         let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
@@ -52,41 +52,41 @@ impl Introspection {
         self
     }
 
-    /// Says who is asking with a token of this server's own, which is not one that a client sent.
+    /// Authenticates with a token of this server itself, not one that a client sent.
     pub fn bearer(mut self, token: &Token) -> Self {
         self.authorization = sensitive(&format!("Bearer {}", token.expose()));
         self
     }
 
-    /// Answers must name this issuer.
+    /// Requires this issuer in responses.
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.expectations.issuer = Some(issuer.into());
         self
     }
 
-    /// Answers without an audience will do, since this authorization server calls a token active only to the resource that
-    /// it was issued for. An answer that names another audience is refused all the same.
+    /// Accepts responses without an audience, for an authorization server that reports a token as active only to the resource
+    /// that it was issued for. A response with another audience is still rejected.
     pub fn server_checks_audience(mut self) -> Self {
         self.expectations.audience_may_be_absent = true;
         self
     }
 
-    /// Another name of this resource that tokens may be issued for.
+    /// Adds another identifier of this resource that tokens may be issued for.
     pub fn also_known_as(mut self, audience: impl Into<String>) -> Self {
         self.expectations.audiences.push(audience.into());
         self
     }
 
-    /// What time it is, for tests and for machines whose clock is elsewhere.
+    /// Sets the clock, for tests and for machines without one of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.expectations.clock = Clock::new(now);
         self
     }
 
     async fn check(&self, token: &Token) -> Result<Principal, Rejection> {
-        let asked = tokio::time::timeout(PATIENCE, self.ask(token)).await;
-        let claims = asked.unwrap_or_else(|_| Err("no answer in time".to_owned())).map_err(|reason| {
-            tracing::warn!(uri = shown(&self.uri.to_string()), reason, "a token cannot be introspected");
+        let asked = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(token)).await;
+        let claims = asked.unwrap_or_else(|_| Err("request timed out".to_owned())).map_err(|reason| {
+            tracing::warn!(uri = redact_url(&self.uri.to_string()), reason, "token introspection failed");
             Rejection::Unavailable("the authorization server does not answer")
         })?;
         match claims.get("active") {
@@ -96,18 +96,18 @@ impl Introspection {
     }
 
     async fn ask(&self, token: &Token) -> Result<Map<String, Value>, String> {
-        let response = self.client.send(self.question(token), LONGEST).await.map_err(|error| error.to_string())?;
+        let response = self.client.send(self.request(token), MAX_BYTES).await.map_err(|error| error.to_string())?;
         if response.status() != StatusCode::OK {
-            return Err(format!("the answer was {}", response.status()));
+            return Err(format!("the response status was {}", response.status()));
         }
         let body = response.body().as_bytes();
-        if body.len() > LONGEST {
-            return Err("the answer is too long".to_owned());
+        if body.len() > MAX_BYTES {
+            return Err("the response is too long".to_owned());
         }
-        serde_json::from_slice(body).map_err(|_| "the answer is not an object in JSON".to_owned())
+        serde_json::from_slice(body).map_err(|_| "the response is not a JSON object".to_owned())
     }
 
-    fn question(&self, token: &Token) -> Request<Payload> {
+    fn request(&self, token: &Token) -> Request<Payload> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("token", token.expose()).append_pair("token_type_hint", "access_token");
         let mut request = Request::new(Payload::from(form.finish()));
@@ -124,7 +124,7 @@ impl Introspection {
 }
 
 impl Verifier for Introspection {
-    fn verify<'a>(&'a self, token: &'a Token) -> Verdict<'a> {
+    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
         Box::pin(self.check(token))
     }
 }
@@ -133,14 +133,14 @@ impl fmt::Debug for Introspection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Introspection")
-            .field("uri", &shown(&self.uri.to_string()))
+            .field("uri", &redact_url(&self.uri.to_string()))
             .field("authorization", &self.authorization)
             .field("expectations", &self.expectations)
             .finish_non_exhaustive()
     }
 }
 
-/// A value whose `Debug` shows nothing, and that HTTP/2 does not keep in its table.
+/// A header value with a redacted `Debug`, which HTTP/2 does not add to its compression table.
 fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
@@ -155,7 +155,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource_server::{HttpError, Reply};
+    use crate::resource_server::{HttpError, ResponseFuture};
 
     const NOW: u64 = 1_800_000_000;
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     impl HttpClient for Server {
-        fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+        fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
             self.asked.lock().unwrap().push(request);
             let answer = self.answer.clone();
             Box::pin(async {
@@ -260,7 +260,7 @@ mod tests {
         struct Silent;
 
         impl HttpClient for Silent {
-            fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+            fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
                 Box::pin(std::future::pending())
             }
         }

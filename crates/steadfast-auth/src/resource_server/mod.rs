@@ -1,17 +1,17 @@
-//! A server that only talks to clients with a good token: an OAuth 2.1 resource server.
+//! An OAuth 2.1 resource server: rejects requests without a valid access token.
 //!
-//! [`RequireBearer`] is the tower layer that asks a [`Verifier`] about the token of each request and puts a [`Principal`] in
-//! the token's place. [`ResourceMetadata`] tells clients where tokens come from.
+//! [`RequireBearer`] is a tower layer that verifies the token of each request with a [`Verifier`] and replaces it with a
+//! [`Principal`]. [`ResourceMetadata`] refers clients to the authorization server.
 //!
 //! Verifiers:
 //!
-//! - `JwtVerifier` (feature `jwt`), for tokens that are signed. Its keys are a `KeySet`, or `FetchedKeys`;
-//! - [`Introspection`], for tokens that the authorization server has to be asked about;
+//! - `JwtVerifier` (feature `jwt`), for signed tokens. Its keys are a `KeySet`, or `FetchedKeys`;
+//! - [`Introspection`], for opaque tokens, which the authorization server is asked about;
 //! - [`verify_with`], for a function of your own.
 //!
-//! Both that ask an authorization server do so through an [`HttpClient`]: `ReqwestClient` (feature `reqwest`), or your own.
+//! Requests to an authorization server use an [`HttpClient`]: `ReqwestClient` (feature `reqwest`), or your own.
 //!
-//! Nothing here issues tokens, keeps them, passes them on or writes them anywhere.
+//! This module never issues, stores, forwards or logs tokens.
 
 mod audience;
 mod bearer;
@@ -25,7 +25,7 @@ mod verifier;
 
 #[cfg(feature = "reqwest")]
 pub use crate::ReqwestClient;
-pub use crate::{HttpClient, HttpError, InsecureEndpoint, InvalidScope, Payload, Reply, Scopes};
+pub use crate::{HttpClient, HttpError, InsecureEndpoint, InvalidScope, Payload, ResponseFuture, Scopes};
 pub use bearer::{Bearer, MethodScopes, RequireBearer};
 pub use introspection::Introspection;
 #[cfg(feature = "jwt")]
@@ -33,4 +33,4 @@ pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySou
 pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
 pub use steadfast_model::Principal;
 pub use token::Token;
-pub use verifier::{Rejection, Verdict, Verifier, verify_with};
+pub use verifier::{Rejection, Verifier, VerifyFuture, verify_with};

@@ -1,31 +1,30 @@
-//! An access token, kept from view.
+//! An access token that is not shown by accident.
 
 use std::fmt;
 
-/// The longest token that is looked at. Longer ones are refused before anybody decodes them.
-const LONGEST: usize = 16 * 1024;
+/// Limit of the length of a token. Longer ones are rejected before they are decoded.
+const MAX_BYTES: usize = 16 * 1024;
 
 /// An access token as the client sent it.
 ///
-/// It has no `Display`, its `Debug` shows nothing of it, and it is not `Clone`: whoever wants the text has to say so with
-/// [`Token::expose`].
+/// It has no `Display`, its `Debug` is redacted, and it is not `Clone`. The text is available only through [`Token::expose`].
 pub struct Token(String);
 
 impl Token {
-    /// Reads the text of a token: the characters that a bearer token may have, and not too many of them.
+    /// Parses a token: only characters that a bearer token may have, up to a maximum length.
     pub fn parse(text: &str) -> Option<Self> {
         let body = text.trim_end_matches('=');
         let well_formed = !body.is_empty() && body.bytes().all(is_token_byte);
-        (well_formed && text.len() <= LONGEST).then(|| Self(text.to_owned()))
+        (well_formed && text.len() <= MAX_BYTES).then(|| Self(text.to_owned()))
     }
 
-    /// The text itself, for those who check it. It must not be logged, stored or sent to anybody but the authorization
-    /// server that issued it.
+    /// The text itself, for verifiers. It must not be logged, stored or sent to any server but the authorization server that
+    /// issued it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// For a verifier that wants a token of its own.
+    /// A copy, for a verifier that takes the token by value.
     pub(super) fn duplicate(&self) -> Self {
         Self(self.0.clone())
     }
@@ -37,7 +36,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What RFC 6750 (section 2.1) lets a token be made of, before its padding.
+/// The characters that RFC 6750 (section 2.1) allows in a token before its padding.
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
 }
@@ -62,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_token_beyond_the_limit_is_refused() {
-        assert!(Token::parse(&"a".repeat(LONGEST)).is_some());
-        assert!(Token::parse(&"a".repeat(LONGEST + 1)).is_none());
+        assert!(Token::parse(&"a".repeat(MAX_BYTES)).is_some());
+        assert!(Token::parse(&"a".repeat(MAX_BYTES + 1)).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What decides whether a token is good.
+//! Verification of tokens.
 
 use std::fmt;
 use std::future::Future;
@@ -6,45 +6,44 @@ use std::pin::Pin;
 
 use super::{Principal, Scopes, Token};
 
-/// What a [`Verifier`] finds, later.
-pub type Verdict<'a> = Pin<Box<dyn Future<Output = Result<Principal, Rejection>> + Send + 'a>>;
+/// The future of a verification, returned by [`Verifier::verify`].
+pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, Rejection>> + Send + 'a>>;
 
-/// Decides whether a token is good, and for whom.
+/// Verifies a token, and returns its principal.
 ///
-/// A verifier must make sure that the token was issued *for this server* (its audience), that it is in force, and that its
-/// issuer is one that the server trusts. It may be asked for many tokens at once, and an answer may be dropped before it is
-/// there.
+/// A verifier must check that the token was issued *for this server* (its audience), that it is currently valid, and that its
+/// issuer is trusted. It may be called concurrently, and the future may be dropped before it completes.
 pub trait Verifier: Send + Sync + 'static {
-    /// Looks at one token.
-    fn verify<'a>(&'a self, token: &'a Token) -> Verdict<'a>;
+    /// Verifies one token.
+    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a>;
 }
 
 impl<V: Verifier + ?Sized> Verifier for std::sync::Arc<V> {
-    fn verify<'a>(&'a self, token: &'a Token) -> Verdict<'a> {
+    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
         (**self).verify(token)
     }
 }
 
-/// Why a token is refused.
+/// Why a token is rejected.
 ///
-/// Reasons are texts of the program, not of the request, so nothing of a token can be in them.
+/// Reasons are static texts, so they cannot contain a part of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// It is no token of ours: malformed, unknown, revoked, or its signature is wrong.
+    /// The token is malformed, unknown, revoked, or has a wrong signature.
     Invalid(&'static str),
-    /// It was good once.
+    /// The token has expired.
     Expired,
-    /// It was issued for another server.
+    /// The token was issued for another server.
     WrongAudience,
-    /// It is good, but does not allow this. All the scopes that are needed.
+    /// The token is valid, but lacks some of these required scopes.
     InsufficientScope(Scopes),
-    /// Nobody can say at the moment: the verifier depends on something that does not answer.
+    /// The token cannot be verified at the moment: something that the verifier depends on is not available.
     Unavailable(&'static str),
 }
 
 impl Rejection {
-    /// The reason in words, for the client and the log.
+    /// The reason, for the client and the log.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Invalid(reason) | Self::Unavailable(reason) => reason,
@@ -63,7 +62,7 @@ impl fmt::Display for Rejection {
 
 impl std::error::Error for Rejection {}
 
-/// A verifier that is an async closure, or a function that gives a future.
+/// A verifier from an async closure, or from a function that returns a future.
 ///
 /// ```
 /// use steadfast_auth::resource_server::{Principal, Rejection, Token, verify_with};
@@ -85,7 +84,7 @@ where
         F: Fn(Token) -> O + Send + Sync + 'static,
         O: Future<Output = Result<Principal, Rejection>> + Send + 'static,
     {
-        fn verify<'a>(&'a self, token: &'a Token) -> Verdict<'a> {
+        fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
             Box::pin((self.0)(token.duplicate()))
         }
     }

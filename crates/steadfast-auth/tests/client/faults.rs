@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, Credential, Error, Grant, Key, Later, Lock, MemoryStore, PreRegistered, Profile, Secret, StoreError,
-    TokenStore, Url, UserAgent, Visit,
+    Authorizer, BoxFuture, Credential, Error, Grant, Key, Lock, MemoryStore, PreRegistered, Profile, Secret,
+    StoreError, TokenStore, Url, UserAgent, Visit,
 };
-use steadfast_auth::{HttpClient, Payload, Reply};
+use steadfast_auth::{HttpClient, Payload, ResponseFuture};
 
 use crate::refresh::{Straight, authorize};
 use crate::site::{Habits, Site, call};
@@ -25,22 +25,22 @@ pub(crate) struct Watched {
 }
 
 impl TokenStore for Watched {
-    fn load<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Option<Secret>, StoreError>> {
+    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>> {
         self.kept.load(key)
     }
 
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> Later<'a, Result<(), StoreError>> {
+    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>> {
         if self.is_full.load(Ordering::Relaxed) {
             return Box::pin(async { Err(StoreError::new("there is no room")) });
         }
         self.kept.save(key, value)
     }
 
-    fn remove<'a>(&'a self, key: &'a Key) -> Later<'a, Result<(), StoreError>> {
+    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>> {
         self.kept.remove(key)
     }
 
-    fn lock<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Lock, StoreError>> {
+    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>> {
         self.locked.lock().unwrap().push(key.clone());
         self.kept.lock(key)
     }
@@ -108,7 +108,7 @@ async fn a_client_that_is_not_known_any_more_registers_again() {
 pub(crate) struct Once(AtomicBool);
 
 impl UserAgent for Once {
-    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         if self.0.swap(true, Ordering::Relaxed) {
             return Box::pin(async { Ok(Box::new(Away) as Box<dyn Visit>) });
         }
@@ -123,8 +123,8 @@ impl Visit for Away {
         "http://localhost:3000/callback"
     }
 
-    fn visit(self: Box<Self>, _: Url) -> Later<'static, Result<String, Error>> {
-        Box::pin(async { Err(Error::NoUser(String::from("there was no answer in time"))) })
+    fn visit(self: Box<Self>, _: Url) -> BoxFuture<'static, Result<String, Error>> {
+        Box::pin(async { Err(Error::UserUnavailable(String::from("there was no answer in time"))) })
     }
 }
 
@@ -137,7 +137,7 @@ async fn a_registration_that_brings_nobody_back_is_not_used_again() {
     let client = Key::Client { issuer: site.origin.clone() };
     assert!(store.load(&client).await.unwrap().is_some());
     authorizer.sign_out().await.unwrap();
-    assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::NoUser(_))));
+    assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::UserUnavailable(_))));
     assert!(store.load(&client).await.unwrap().is_none());
 }
 
@@ -170,7 +170,7 @@ async fn a_refresh_token_that_was_refused_is_not_shown_again() {
     site.forget_refresh_tokens();
     let alone = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().store(store).build();
     for _ in 0..3 {
-        assert!(matches!(call(&alone, &site.url()).await, Err(Error::NoUser(_))));
+        assert!(matches!(call(&alone, &site.url()).await, Err(Error::UserUnavailable(_))));
     }
     assert_eq!(site.refreshed(), 1);
 }
@@ -182,7 +182,7 @@ async fn a_refresh_token_that_was_refused_to_another_is_not_missed() {
     let other = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().store(store.clone()).build();
     // It has the same tokens, and is to find out that they are worth nothing.
     site.forget_refresh_tokens();
-    assert!(matches!(call(&other, &site.url()).await, Err(Error::NoUser(_))));
+    assert!(matches!(call(&other, &site.url()).await, Err(Error::UserUnavailable(_))));
     assert_eq!(call(&one, &site.url()).await.unwrap().0, 200);
     assert_eq!((site.count("/authorize"), site.refreshed()), (2, 1));
 }
@@ -224,7 +224,7 @@ async fn the_tokens_of_another_client_are_left_to_it() {
     assert_eq!(call(&its, &site.url()).await.unwrap().0, 200);
     let other = Authorizer::builder(&site.url(), Profile::new("Other"), Plain).unwrap().store(store.clone()).build();
     for _ in 0..2 {
-        assert!(matches!(call(&other, &site.url()).await, Err(Error::NoUser(_))));
+        assert!(matches!(call(&other, &site.url()).await, Err(Error::UserUnavailable(_))));
     }
     assert_eq!(call(&its, &site.url()).await.unwrap().0, 200);
     assert_eq!((site.count("/authorize"), site.refreshed()), (1, 2));
@@ -279,7 +279,7 @@ async fn a_token_that_is_said_to_be_over_at_once_is_tried() {
 struct Dragging;
 
 impl HttpClient for Dragging {
-    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(20)).await;
             Ok(Response::builder().status(302).header("location", "/more").body(Payload::default()).unwrap())
@@ -301,7 +301,7 @@ async fn metadata_is_not_looked_for_longer_than_one_request_may_take() {
 struct Nothing;
 
 impl steadfast_auth::client::AssertionSource for Nothing {
-    fn assertion<'a>(&'a self, _: &'a str, _: &'a str) -> Later<'a, Result<Secret, Error>> {
+    fn assertion<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Secret, Error>> {
         Box::pin(std::future::pending())
     }
 }
@@ -310,7 +310,7 @@ impl steadfast_auth::client::AssertionSource for Nothing {
 struct Described;
 
 impl HttpClient for Described {
-    fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         let document = if request.uri().path().contains("protected-resource") {
             r#"{"resource":"https://mcp.example.com/mcp","authorization_servers":["https://auth.example.com"]}"#
         } else {

@@ -74,7 +74,7 @@ async fn a_registered_secret_is_shown_where_it_is_asked_for() {
 async fn a_code_from_another_issuer_is_not_redeemed() {
     let site = Site::start(Habits { iss: Some("https://evil.example.com"), ..Habits::default() }).await;
     let refused = call(&site.authorizer(Profile::new("Test")).build(), &site.url()).await.unwrap_err();
-    assert_eq!(refused, Error::ForeignRedirect("it comes from another issuer"));
+    assert_eq!(refused, Error::InvalidRedirect("it comes from another issuer"));
     assert_eq!(site.count("/token"), 0);
 }
 
@@ -94,7 +94,7 @@ async fn a_server_that_refuses_everything_bothers_the_user_once() {
     let site = Site::start(Habits { takes_nothing: true, ..Habits::default() }).await;
     let authorizer = site.authorizer(Profile::new("Test")).build();
     for _ in 0..3 {
-        assert_eq!(call(&authorizer, &site.url()).await.unwrap_err(), Error::Rejected);
+        assert_eq!(call(&authorizer, &site.url()).await.unwrap_err(), Error::TokenRejected);
     }
     assert_eq!(site.count("/authorize"), 1);
 }
@@ -165,5 +165,5 @@ async fn a_token_is_for_no_other_server() {
     let site = Site::start(Habits::default()).await;
     let authorizer = site.authorizer(Profile::new("Test")).build();
     let refused = call(&authorizer, "http://127.0.0.1:1/mcp").await.unwrap_err();
-    assert_eq!(refused, Error::ForeignRequest);
+    assert_eq!(refused, Error::WrongOrigin);
 }

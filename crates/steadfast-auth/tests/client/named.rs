@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use steadfast_auth::client::{
-    Authorizer, Credential, Grant, IdentityProvider, PreRegistered, Profile, Secret, Verdict,
+    Authorizer, Credential, Grant, IdentityProvider, PreRegistered, Profile, ResponseAction, Secret,
 };
-use steadfast_auth::{HttpClient, NamedBy, Payload, Reply};
+use steadfast_auth::{HttpClient, Payload, ReferrerHost, ResponseFuture};
 
 const SERVER: &str = "https://mcp.example.com/mcp";
 
@@ -19,7 +19,7 @@ type Asked = Vec<(String, Option<String>)>;
 struct Everybody(Arc<Mutex<Asked>>);
 
 impl HttpClient for Everybody {
-    fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         let (host, path) = (request.uri().host().unwrap().to_owned(), request.uri().path());
         let answer: Value = match (host.as_str(), path) {
             ("mcp.example.com", _) => {
@@ -34,7 +34,7 @@ impl HttpClient for Everybody {
                 json!({"access_token": "b", "token_type": "Bearer", "issued_token_type": kind})
             }
         };
-        let named_by = request.extensions().get::<NamedBy>().map(|named_by| named_by.host().to_owned());
+        let named_by = request.extensions().get::<ReferrerHost>().map(|named_by| named_by.host().to_owned());
         self.0.lock().unwrap().push((host, named_by));
         Box::pin(async move { Ok(Response::new(Payload::from(answer.to_string()))) })
     }
@@ -46,7 +46,7 @@ async fn asked(profile: Profile) -> Asked {
     let builder = Authorizer::builder(SERVER, profile, everybody.clone()).unwrap();
     let authorizer = builder.assertions(Secret::new("c")).build();
     let mut attempt = authorizer.attempt(Method::POST, SERVER).unwrap();
-    assert_eq!(attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await, Ok(Verdict::Again));
+    assert_eq!(attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await, Ok(ResponseAction::Retry));
     std::mem::take(&mut *everybody.0.lock().unwrap())
 }
 

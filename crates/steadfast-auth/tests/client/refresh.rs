@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, Error, FileStore, Key, Later, MemoryStore, Profile, TokenStore as _, Url, UserAgent, Verdict, Visit,
+    Authorizer, BoxFuture, Error, FileStore, Key, MemoryStore, Profile, ResponseAction, TokenStore as _, Url,
+    UserAgent, Visit,
 };
-use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
+use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 
 use crate::site::{Habits, Site, call};
 use crate::wire::Plain;
@@ -90,7 +91,7 @@ async fn those_who_share_a_directory_refresh_once() {
 pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     let answered = attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await;
-    assert_eq!(answered, Ok(Verdict::Again));
+    assert_eq!(answered, Ok(ResponseAction::Retry));
 }
 
 #[tokio::test]
@@ -164,7 +165,7 @@ async fn a_child_process_holds_a_lock() {
 struct Silence(Arc<AtomicUsize>);
 
 impl HttpClient for Silence {
-    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             tokio::task::yield_now().await;
@@ -226,7 +227,7 @@ async fn tokens_are_found_again_after_a_restart() {
 pub(crate) struct Straight;
 
 impl UserAgent for Straight {
-    fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         Box::pin(async { Ok(Box::new(Self) as Box<dyn Visit>) })
     }
 }
@@ -236,7 +237,7 @@ impl Visit for Straight {
         "http://localhost:3000/callback"
     }
 
-    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
+    fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             let sent = Plain.send(Request::get(url.as_str()).body(Payload::default()).unwrap(), 10_000).await.unwrap();
             let location = sent.headers()["location"].to_str().unwrap();
@@ -272,5 +273,5 @@ async fn forgetting_a_server_forgets_the_registration_too() {
 async fn nobody_to_ask_is_an_error() {
     let site = Site::start(Habits::default()).await;
     let authorizer = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().build();
-    assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::NoUser(_))));
+    assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::UserUnavailable(_))));
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::{HeaderMap, Method, Response};
 use serde_json::json;
 use steadfast_auth::client::{
-    Authorizer, Challenge, ClientKey, Command, Credential, Error, Event, Flow, Grant, IdentityProvider, Key, Loopback,
-    MemoryStore, Outcome, PreRegistered, Profile, Registration, Scheme, Secret, Situation, SystemRandomness,
-    TokenStore as _, Tokens, Url,
+    Authorization, Authorizer, Challenge, ClientKey, Command, Credential, Error, Event, Flow, FlowInput, Grant,
+    IdentityProvider, Key, Loopback, MemoryStore, PreRegistered, Profile, Registration, Scheme, Secret,
+    SystemRandomness, TokenStore as _, Tokens, Url,
 };
 use steadfast_auth::{HttpError, Payload};
 
@@ -75,15 +75,15 @@ macro_rules! nothing_secret_in {
 async fn no_public_type_prints_a_secret() {
     let store = MemoryStore::new();
     store.save(&Key::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
-    let situation = Situation {
+    let input = FlowInput {
         challenge: Some(challenge()),
         tokens: Some(tokens()),
         may_refresh: true,
         issuer: Some(String::from("https://auth.example.com")),
     };
-    let mut flow = Flow::new(Arc::new(profile()), SERVER, situation.clone(), Arc::new(SystemRandomness)).unwrap();
+    let mut flow = Flow::new(Arc::new(profile()), SERVER, input.clone(), Arc::new(SystemRandomness)).unwrap();
     let first = flow.begin();
-    let outcome = Outcome { tokens: tokens(), registration: Some(registration()), refreshed: false };
+    let outcome = Authorization { tokens: tokens(), registration: Some(registration()), refreshed: false };
     nothing_secret_in![
         Secret::new(SECRET),
         Credential::Secret(Secret::new(SECRET)),
@@ -92,24 +92,24 @@ async fn no_public_type_prints_a_secret() {
         tokens(),
         registration(),
         challenge(),
-        situation,
+        input,
         flow,
         first,
         outcome.clone(),
         Command::Authorized(Box::new(outcome)),
         Command::Visit(Url::parse("https://auth.example.com/authorize?state=s3cr3t").unwrap()),
-        Command::Assert { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
+        Command::FetchAssertion { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
         Command::Failed(
             Flow::new(
                 Arc::new(profile()),
                 "http://me:s3cr3t@mcp.example.com/?s3cr3t",
-                Situation::default(),
+                FlowInput::default(),
                 Arc::new(SystemRandomness)
             )
             .unwrap_err()
         ),
         Event::Response(Response::new(Payload::from(SECRET))),
-        Event::Recalled(Some(registration())),
+        Event::RegistrationLoaded(Some(registration())),
         Event::Redirected(String::from("code=s3cr3t")),
         Event::Assertion(Secret::new(SECRET)),
         Event::Unreachable(HttpError::new("nobody is there")),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use serde_json::json;
 use steadfast_auth::client::{Authorizer, Key, MemoryStore, Profile, Secret, TokenStore as _};
-use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
+use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 
 use crate::faults::Watched;
 use crate::refresh::{Straight, authorize};
@@ -35,7 +35,7 @@ async fn the_last_tokens_are_the_ones_that_are_taken_back() {
     assert_eq!(authorizer.forget().await, Ok(true));
     let seen = site.seen();
     let revoked: Vec<_> = seen.revocations.iter().map(|form| &*form["token"]).collect();
-    assert_eq!(revoked, ["refresh-1", "access-1"], "by the client that is then forgotten");
+    assert_eq!(revoked, ["refresh-1", "access-1"], "by the client that is then invalidation");
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn with_tokens(method: &str) -> MemoryStore {
 struct Silent;
 
 impl HttpClient for Silent {
-    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         Box::pin(std::future::pending())
     }
 }
@@ -90,7 +90,7 @@ async fn an_issuer_that_does_not_answer_keeps_nobody_from_signing_out() {
 struct Unhelpful(Result<u16, HttpError>);
 
 impl HttpClient for Unhelpful {
-    fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         let answer = self.0.clone();
         Box::pin(async { answer.map(|status| Response::builder().status(status).body(Payload::default()).unwrap()) })
     }
@@ -110,7 +110,7 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
 struct Nobody;
 
 impl HttpClient for Nobody {
-    fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         panic!("{request:?}")
     }
 }

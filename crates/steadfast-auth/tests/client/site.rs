@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use steadfast_auth::client::{Authorizer, AuthorizerBuilder, Error, Loopback, Profile, Url, Verdict};
+use steadfast_auth::client::{Authorizer, AuthorizerBuilder, Error, Loopback, Profile, ResponseAction, Url};
 use steadfast_auth::{HttpClient as _, Payload};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use crate::wire::Plain;
 
 type Form = HashMap<String, String>;
-type Reply = Response<Full<Bytes>>;
+type ResponseFuture = Response<Full<Bytes>>;
 
 /// How the servers behave.
 #[derive(Clone)]
@@ -173,7 +173,7 @@ impl Site {
         Authorizer::builder(&self.url(), profile, Plain).unwrap().user_agent(browser)
     }
 
-    async fn answer(&self, parts: &http::request::Parts, body: &[u8]) -> Reply {
+    async fn answer(&self, parts: &http::request::Parts, body: &[u8]) -> ResponseFuture {
         let path = parts.uri.path();
         self.seen().paths.push(path.to_owned());
         let query = parts.uri.query().unwrap_or_default();
@@ -224,7 +224,7 @@ impl Site {
     }
 
     /// The server: everybody needs a token with the scope `basic`, and with the one that the query names.
-    fn resource(&self, headers: &HeaderMap, query: &str) -> Reply {
+    fn resource(&self, headers: &HeaderMap, query: &str) -> ResponseFuture {
         let scheme = if self.habits.dpop { "DPoP" } else { "Bearer" };
         let named = format!(", resource_metadata=\"{}{}\"", self.origin, self.habits.resource_path);
         let named = if self.habits.challenge_names_it { named.as_str() } else { "" };
@@ -255,7 +255,7 @@ impl Site {
         respond(200, &json!({"scopes": scopes}))
     }
 
-    fn authorize(&self, asked: Form) -> Reply {
+    fn authorize(&self, asked: Form) -> ResponseFuture {
         assert_eq!((asked["response_type"].as_str(), asked["code_challenge_method"].as_str()), ("code", "S256"));
         assert_eq!(asked["resource"], format!("{}{}", self.origin, self.habits.resource_suffix));
         let code = format!("code-{}", self.seen().authorizations.len());
@@ -273,7 +273,7 @@ impl Site {
         response
     }
 
-    async fn token(&self, headers: &HeaderMap, form: Form) -> Reply {
+    async fn token(&self, headers: &HeaderMap, form: Form) -> ResponseFuture {
         let key = self.habits.dpop.then(|| self.proof(headers, &format!("{}/token", self.origin)));
         if let Some((_, claims)) = &key
             && claims["nonce"] != "token-nonce"
@@ -330,7 +330,7 @@ impl Site {
         }
     }
 
-    fn issue(&self, scopes: String, key: Option<String>) -> Reply {
+    fn issue(&self, scopes: String, key: Option<String>) -> ResponseFuture {
         let mut seen = self.seen();
         let number = seen.issued;
         seen.issued += 1;
@@ -381,7 +381,7 @@ pub(crate) async fn call(authorizer: &Authorizer, url: &str) -> Result<(u16, Str
         attempt.sign(request.headers_mut()).await?;
         assert!(!format!("{request:?}").contains("access-"), "a token is shown");
         let response = Plain.send(request, 10_000).await.unwrap();
-        if attempt.answered(response.status(), response.headers()).await? == Verdict::Deliver {
+        if attempt.answered(response.status(), response.headers()).await? == ResponseAction::Deliver {
             let body = String::from_utf8_lossy(response.body().as_bytes()).into_owned();
             return Ok((response.status().as_u16(), body));
         }
@@ -396,6 +396,6 @@ fn form(body: &[u8]) -> Form {
     form
 }
 
-fn respond(status: u16, body: &Value) -> Reply {
+fn respond(status: u16, body: &Value) -> ResponseFuture {
     Response::builder().status(status).body(Full::from(body.to_string())).unwrap()
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Attempt, Authorizer, Error, Later, Profile, TokenStore as _, Tokens, Url, UserAgent, Verdict, Visit,
+    Attempt, Authorizer, BoxFuture, Error, Profile, ResponseAction, TokenStore as _, Tokens, Url, UserAgent, Visit,
 };
-use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
+use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 use tokio::sync::Semaphore;
 
 use crate::faults::{Once, Watched, tokens_of};
@@ -26,13 +26,13 @@ async fn denied() -> (Site, Authorizer) {
 }
 
 /// The server wants these scopes besides those of the token.
-async fn step_up(authorizer: &Authorizer, site: &Site, scopes: &str) -> Result<Verdict, Error> {
+async fn step_up(authorizer: &Authorizer, site: &Site, scopes: &str) -> Result<ResponseAction, Error> {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     attempt.sign(&mut HeaderMap::new()).await.unwrap();
     answered(&mut attempt, scopes).await
 }
 
-async fn answered(attempt: &mut Attempt, scopes: &str) -> Result<Verdict, Error> {
+async fn answered(attempt: &mut Attempt, scopes: &str) -> Result<ResponseAction, Error> {
     let mut headers = HeaderMap::new();
     let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\"");
     headers.insert("www-authenticate", challenge.parse().unwrap());
@@ -68,7 +68,7 @@ async fn a_user_who_said_no_is_asked_again_after_a_new_login() {
     site.deny(false);
     authorizer.sign_out().await.unwrap();
     call(&authorizer, &site.url()).await.unwrap();
-    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(Verdict::Again));
+    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(ResponseAction::Retry));
     assert_eq!(site.count("/authorize"), 4);
 }
 
@@ -82,7 +82,7 @@ async fn a_user_who_said_no_is_asked_again_after_a_while() {
     assert!(matches!(step_up(&authorizer, &site, "write").await, Err(Error::Denied(_))));
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
-    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(Verdict::Again));
+    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(ResponseAction::Retry));
     assert_eq!(site.count("/authorize"), 3);
 }
 
@@ -93,7 +93,7 @@ async fn a_user_who_did_not_come_back_is_not_asked_again() {
     call(&authorizer, &site.url()).await.unwrap();
     let asked = || site.count("/.well-known/oauth-protected-resource/mcp");
     for _ in 0..3 {
-        assert!(matches!(step_up(&authorizer, &site, "write").await, Err(Error::NoUser(_))));
+        assert!(matches!(step_up(&authorizer, &site, "write").await, Err(Error::UserUnavailable(_))));
     }
     assert_eq!(asked(), 2, "once for each time that the user was asked");
 }
@@ -103,7 +103,7 @@ async fn a_user_who_did_not_come_back_is_not_asked_again() {
 struct Cut(Arc<AtomicBool>);
 
 impl HttpClient for Cut {
-    fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
         if self.0.load(Ordering::Relaxed) {
             return Box::pin(async { Err(HttpError::new("nobody is there")) });
         }
@@ -121,7 +121,7 @@ async fn more_scopes_that_nobody_was_asked_for_are_asked_for_at_the_next_call() 
     cut.0.store(true, Ordering::Relaxed);
     assert!(matches!(step_up(&authorizer, &site, "write").await, Err(Error::Unreachable { .. })));
     cut.0.store(false, Ordering::Relaxed);
-    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(Verdict::Again));
+    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(ResponseAction::Retry));
 }
 
 /// The scopes that were asked for with the tokens in the store.
@@ -153,7 +153,7 @@ async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
     }
     site.refreshes.add_permits(1000);
     refresh.await.unwrap().unwrap();
-    assert_eq!(more.await.unwrap(), Ok(Verdict::Again));
+    assert_eq!(more.await.unwrap(), Ok(ResponseAction::Retry));
     assert_eq!(kept(&store, &site).await, "basic write");
 }
 
@@ -161,7 +161,7 @@ async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
 struct Thinking(Arc<Semaphore>);
 
 impl UserAgent for Thinking {
-    fn prepare<'a>(&'a self, _: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         Box::pin(async { Ok(Box::new(Self(Arc::clone(&self.0))) as Box<dyn Visit>) })
     }
 }
@@ -171,7 +171,7 @@ impl Visit for Thinking {
         "http://localhost:3000/callback"
     }
 
-    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
+    fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             self.0.acquire().await.unwrap().forget();
             Box::new(Straight).visit(url).await
@@ -195,7 +195,7 @@ async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile(
     while site.count("/.well-known/oauth-protected-resource/mcp") < 2 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(step_up(&other, &site, "write admin").await, Ok(Verdict::Again));
+    assert_eq!(step_up(&other, &site, "write admin").await, Ok(ResponseAction::Retry));
     thought.add_permits(1);
     assert_eq!(fewer.await.unwrap().unwrap(), (200, String::from(r#"{"scopes":"admin basic write"}"#)));
     assert_eq!(kept(&store, &site).await, "admin basic write");
@@ -217,8 +217,8 @@ async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
         assert_eq!(call(authorizer, &format!("{}?write", site.url())).await.unwrap().0, 200);
     }
     assert_eq!(site.count("/authorize"), 2);
-    assert_eq!(step_up(&one, &site, "admin").await, Ok(Verdict::Again));
-    assert_eq!(step_up(&other, &site, "delete").await, Ok(Verdict::Again));
+    assert_eq!(step_up(&one, &site, "admin").await, Ok(ResponseAction::Retry));
+    assert_eq!(step_up(&other, &site, "delete").await, Ok(ResponseAction::Retry));
     assert_eq!(kept(&store, &site).await, "admin basic delete write", "nothing that was granted is lost");
 }
 
@@ -232,6 +232,6 @@ async fn what_a_user_refused_here_and_granted_elsewhere_is_taken_up() {
     site.deny(true);
     assert!(matches!(step_up(&one, &site, "write").await, Err(Error::Denied(_))));
     site.deny(false);
-    assert_eq!(step_up(&other, &site, "write").await, Ok(Verdict::Again));
+    assert_eq!(step_up(&other, &site, "write").await, Ok(ResponseAction::Retry));
     assert_eq!(call(&one, &format!("{}?write", site.url())).await.unwrap().0, 200);
 }

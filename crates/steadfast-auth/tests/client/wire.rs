@@ -4,14 +4,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use steadfast_auth::{HttpClient, HttpError, Payload, Reply};
+use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 use tokio::net::TcpStream;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Plain;
 
 impl HttpClient for Plain {
-    fn send(&self, request: Request<Payload>, limit: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
         Box::pin(async move { send(request, limit).await.map_err(|error| HttpError::new(error.to_string())) })
     }
 }

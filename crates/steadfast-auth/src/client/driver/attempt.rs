@@ -1,4 +1,4 @@
-//! One request to the server, however often it has to be sent.
+//! One request to the server, including its retries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,32 +9,32 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::Url;
 
 use super::Authorizer;
-use super::renew::Need;
+use super::renew::RenewalReason;
 use crate::client::Error;
 use crate::client::challenge::{Challenge, Scheme};
 use crate::client::dpop::{PROOF, Proof, ProofKey, USE_NONCE};
 use crate::client::scope::is_step_up;
 use crate::client::token::{Tokens, nonce};
 
-/// How often one request is sent again for a nonce, for another token, and for more scopes.
-const NONCES: u8 = 2;
-const RENEWALS: u8 = 2;
-const STEP_UPS: u8 = 2;
+/// Limits of the retries of one request: with a nonce, with a new token, and with more scopes.
+const MAX_NONCE_RETRIES: u8 = 2;
+const MAX_RENEWALS: u8 = 2;
+const MAX_STEP_UPS: u8 = 2;
 
-/// What to do with an answer.
+/// What to do with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is the answer.
+pub enum ResponseAction {
+    /// Return it to the caller.
     Deliver,
-    /// Throw it away, sign the request again, and send it again.
-    Again,
+    /// Discard it, sign the request again, and resend it.
+    Retry,
 }
 
-/// One request to the server: signed before each time that it is sent, and asked about each answer.
+/// One request to the server: call [`sign`](Self::sign) before it is sent and [`answered`](Self::answered) with each response.
 ///
-/// However the server behaves, it is sent a few times at most.
+/// The number of retries is limited, however the server behaves.
 ///
-/// It is for one URL, and so is the proof of a token that needs one. Who follows a redirect begins another attempt.
+/// It is for one URL, since DPoP proofs are. To follow a redirect, start another attempt.
 pub struct Attempt {
     authorizer: Authorizer,
     method: Method,
@@ -50,8 +50,8 @@ impl Attempt {
         Self { authorizer, method, url, used: None, nonces: 0, renewals: 0, step_ups: 0 }
     }
 
-    /// Puts the token into the headers of the request, and a proof if the token needs one. Without a token it leaves them as
-    /// they are: the server will say what it wants.
+    /// Adds the token to the headers of the request, and a proof if the token needs one. Without a token the request is sent
+    /// without: the server responds with a challenge.
     pub async fn sign(&mut self, headers: &mut HeaderMap) -> Result<(), Error> {
         headers.remove(AUTHORIZATION);
         headers.remove(PROOF);
@@ -61,7 +61,7 @@ impl Attempt {
         let value = zeroize::Zeroizing::new(format!("{} {}", tokens.scheme.as_str(), token.expose()));
         headers.insert(AUTHORIZATION, sensitive(&value)?);
         if tokens.scheme == Scheme::Dpop {
-            let key = tokens.key.as_ref().ok_or(Error::UnusableKey("the key of the token is lost"))?;
+            let key = tokens.key.as_ref().ok_or(Error::UnusableKey("the key of the token is missing"))?;
             let nonce = self.authorizer.nonce();
             let proof =
                 Proof { method: self.method.as_str(), url: &self.url, token: Some(token), nonce: nonce.as_deref() };
@@ -71,12 +71,12 @@ impl Attempt {
         Ok(())
     }
 
-    /// Takes the status and the headers of an answer. Gets another token if the server wants one, which may mean asking the
-    /// user. An error means that no token will do.
+    /// Takes the status and the headers of a response. Obtains another token if the server requires one, which may ask the user.
+    /// An error means that no token would be accepted.
     ///
-    /// A user who was asked for more scopes in vain is not asked for the same again for ten minutes, unless they log in anew:
-    /// the error is then the one of before.
-    pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<Verdict, Error> {
+    /// If the user refused more scopes, the same scopes are not requested again for ten minutes, unless the user logs in again:
+    /// the previous error is returned.
+    pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<ResponseAction, Error> {
         let given = nonce(headers);
         let has_nonce = given.is_some();
         if has_nonce {
@@ -87,11 +87,11 @@ impl Attempt {
         match status {
             StatusCode::UNAUTHORIZED if error == Some(USE_NONCE) && has_nonce && self.used.is_some() => {
                 self.nonces += 1;
-                if self.nonces > NONCES { Err(Error::Rejected) } else { Ok(Verdict::Again) }
+                if self.nonces > MAX_NONCE_RETRIES { Err(Error::TokenRejected) } else { Ok(ResponseAction::Retry) }
             }
-            // Another kind of credentials is asked for, which are not ours to give.
+            // The server requires another authentication scheme, which this crate does not provide.
             StatusCode::UNAUTHORIZED if challenge.is_none() && headers.contains_key(WWW_AUTHENTICATE) => {
-                Ok(Verdict::Deliver)
+                Ok(ResponseAction::Deliver)
             }
             StatusCode::UNAUTHORIZED => self.renew(challenge).await,
             StatusCode::FORBIDDEN if error == Some("insufficient_scope") => self.step_up(challenge).await,
@@ -99,44 +99,47 @@ impl Attempt {
                 if let Some(used) = &self.used {
                     self.authorizer.accepted(used);
                 }
-                Ok(Verdict::Deliver)
+                Ok(ResponseAction::Deliver)
             }
         }
     }
 
-    async fn renew(&mut self, challenge: Option<Challenge>) -> Result<Verdict, Error> {
+    async fn renew(&mut self, challenge: Option<Challenge>) -> Result<ResponseAction, Error> {
         self.renewals += 1;
-        if self.renewals > RENEWALS {
-            return Err(Error::Rejected);
+        if self.renewals > MAX_RENEWALS {
+            return Err(Error::TokenRejected);
         }
-        let need = Need::Another { may_refresh: self.renewals == 1 };
-        self.authorizer.renew(self.used.as_ref(), challenge, need).await?;
-        Ok(Verdict::Again)
+        let reason = RenewalReason::TokenRejected { may_refresh: self.renewals == 1 };
+        self.authorizer.renew(self.used.as_ref(), challenge, reason).await?;
+        Ok(ResponseAction::Retry)
     }
 
-    async fn step_up(&mut self, challenge: Option<Challenge>) -> Result<Verdict, Error> {
+    async fn step_up(&mut self, challenge: Option<Challenge>) -> Result<ResponseAction, Error> {
         self.step_ups += 1;
         let wanted = challenge.as_ref().and_then(|challenge| challenge.scope.clone());
         let before = self.used.as_ref().and_then(|tokens| tokens.requested.as_ref());
-        if self.step_ups > STEP_UPS || !is_step_up(wanted.as_ref(), before) {
+        if self.step_ups > MAX_STEP_UPS || !is_step_up(wanted.as_ref(), before) {
             return Err(Error::InsufficientScope(wanted));
         }
         if let Some(used) = &self.used {
             self.authorizer.accepted(used);
         }
-        self.authorizer.renew(self.used.as_ref(), challenge, Need::MoreScopes).await?;
-        Ok(Verdict::Again)
+        self.authorizer.renew(self.used.as_ref(), challenge, RenewalReason::MoreScopes).await?;
+        Ok(ResponseAction::Retry)
     }
 }
 
 impl fmt::Debug for Attempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Attempt({} {})", self.method, crate::client::reach::shown(self.url.as_str()))
+        write!(formatter, "Attempt({} {})", self.method, crate::client::url_policy::redact_url(self.url.as_str()))
     }
 }
 
 fn sensitive(text: &str) -> Result<HeaderValue, Error> {
-    let problem = Error::Invalid { what: "token response", problem: "has a token that does not fit in a header" };
+    let problem = Error::Invalid {
+        what: "token response",
+        problem: "has a token with characters that are not allowed in a header",
+    };
     let mut value = HeaderValue::from_str(text).map_err(|_| problem)?;
     value.set_sensitive(true);
     Ok(value)

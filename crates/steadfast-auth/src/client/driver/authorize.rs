@@ -1,10 +1,10 @@
-//! An authorizer for the HTTP clients of `steadfast`.
+//! Implements the authorization of `steadfast`'s HTTP clients for [`Authorizer`].
 
 use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http as transport;
 use steadfast::transport::http::Authorizing;
 
-use super::{Attempt, Authorizer, Verdict};
+use super::{Attempt, Authorizer, ResponseAction};
 use crate::client::Error;
 
 /// ```no_run
@@ -28,7 +28,7 @@ impl transport::Authorize for Authorizer {
     }
 }
 
-/// An attempt, or why there is none.
+/// An attempt, or the error of starting one.
 struct AuthorizedAttempt(Result<Attempt, Option<Error>>);
 
 impl transport::Attempt for AuthorizedAttempt {
@@ -36,7 +36,7 @@ impl transport::Attempt for AuthorizedAttempt {
         Box::pin(async move {
             match &mut self.0 {
                 Ok(attempt) => attempt.sign(headers).await.map_err(Into::into),
-                Err(error) => Err(error.take().map_or_else(|| "it cannot be authorized".into(), Into::into)),
+                Err(error) => Err(error.take().map_or_else(|| "the request cannot be authorized".into(), Into::into)),
             }
         })
     }
@@ -44,7 +44,7 @@ impl transport::Attempt for AuthorizedAttempt {
     fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> Authorizing<'a, bool> {
         Box::pin(async move {
             let Ok(attempt) = &mut self.0 else { return Ok(false) };
-            Ok(attempt.answered(status, headers).await? != Verdict::Deliver)
+            Ok(attempt.answered(status, headers).await? != ResponseAction::Deliver)
         })
     }
 }

@@ -1,6 +1,7 @@
-//! What everybody who sends requests to one server shares: the tokens at hand, and what it takes to get others.
+//! The authorizer, shared by all requests to one server: its tokens in memory, and how to get others.
 //!
-//! Who gets them when is in `turn`, how in `refresh` and `renew`, by `drive`; `kept` is about the store, and `sign_out` the end.
+//! `renewal_permit` serializes renewals, `refresh` and `renew` perform them with `drive`, `persistence` has the store, and
+//! `sign_out` the deletion.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,18 +10,18 @@ use std::time::SystemTime;
 use http::Method;
 use url::Url;
 
-use super::kept::Unsaved;
-use super::refusals::Refusals;
+use super::denied_scopes::DeniedScopes;
+use super::persistence::PendingSave;
 use super::{AssertionSource, Attempt, UserAgent};
 use crate::HttpClient;
 use crate::client::Error;
 use crate::client::profile::Profile;
 use crate::client::random::Randomness;
-use crate::client::reach::shown;
 use crate::client::store::TokenStore;
 use crate::client::token::Tokens;
+use crate::client::url_policy::redact_url;
 
-/// Tokens for one server, shared by everybody who sends requests to it. Clones are the same authorizer.
+/// Provides the tokens for one server, shared by all requests to it. Clones share the same state.
 #[derive(Clone)]
 pub struct Authorizer(pub(super) Arc<Inner>);
 
@@ -33,36 +34,36 @@ pub(super) struct Inner {
     pub(super) user: Option<Arc<dyn UserAgent>>,
     pub(super) assertions: Option<Arc<dyn AssertionSource>>,
     pub(super) random: Arc<dyn Randomness>,
-    pub(super) held: Mutex<Held>,
-    /// Whoever has it gets or refreshes tokens; the others wait and take what came of it.
-    pub(super) turn: Arc<tokio::sync::Mutex<()>>,
+    pub(super) state: Mutex<AuthorizerState>,
+    /// Held while tokens are obtained or refreshed. Other callers wait for it and use the result.
+    pub(super) renewal_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What is known here, without asking anybody.
+/// The state in memory.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct AuthorizerState {
     pub(super) tokens: Option<Arc<Tokens>>,
-    /// The issuer that the server named the last time.
+    /// The issuer in the server's metadata the last time.
     pub(super) issuer: Option<String>,
     pub(super) loaded: bool,
-    /// The tokens are new and no server has taken them yet.
+    /// The tokens are new, and the server has not accepted them yet.
     pub(super) unproven: bool,
-    /// What the store did not take.
-    pub(super) unsaved: Option<Box<Unsaved>>,
+    /// The result whose write to the store is pending.
+    pub(super) pending_save: Option<Box<PendingSave>>,
     nonce: Option<String>,
-    /// How many flows have ended, and how the last one failed: those who waited for it fail likewise.
-    pub(super) ended: u64,
-    pub(super) failure: Option<Error>,
-    /// Which questions for more scopes came to nothing.
-    pub(super) refusals: Refusals,
+    /// How many renewals have finished, and the error of the last one: callers that waited for it return the same.
+    pub(super) finished_renewals: u64,
+    pub(super) last_failure: Option<Error>,
+    /// Requests for more scopes that failed.
+    pub(super) denied_scopes: DeniedScopes,
 }
 
 impl Authorizer {
-    /// A request to be made. It must go to the server that the tokens are for.
+    /// Starts a request. Its URL must have the origin of the server.
     pub fn attempt(&self, method: Method, url: &str) -> Result<Attempt, Error> {
-        let url = Url::parse(url).map_err(|_| Error::ForeignRequest)?;
+        let url = Url::parse(url).map_err(|_| Error::WrongOrigin)?;
         if url.origin() != self.0.server.origin() {
-            return Err(Error::ForeignRequest);
+            return Err(Error::WrongOrigin);
         }
         Ok(Attempt::new(self.clone(), method, url))
     }
@@ -72,43 +73,43 @@ impl Authorizer {
     }
 
     pub(super) fn nonce(&self) -> Option<String> {
-        self.held().nonce.clone()
+        self.state().nonce.clone()
     }
 
     pub(super) fn remember_nonce(&self, nonce: Option<String>) {
-        self.held().nonce = nonce;
+        self.state().nonce = nonce;
     }
 
-    /// A server has taken these tokens.
+    /// Records that the server accepted these tokens.
     pub(super) fn accepted(&self, used: &Arc<Tokens>) {
-        let mut held = self.held();
-        if held.tokens.as_ref().is_some_and(|tokens| Arc::ptr_eq(tokens, used)) {
-            held.unproven = false;
+        let mut state = self.state();
+        if state.tokens.as_ref().is_some_and(|tokens| Arc::ptr_eq(tokens, used)) {
+            state.unproven = false;
         }
     }
 
-    /// From now on these are the tokens.
+    /// Makes these the current tokens.
     pub(super) fn adopt(&self, tokens: Arc<Tokens>, unproven: bool) -> Arc<Tokens> {
-        let mut held = self.held();
-        held.issuer = Some(tokens.issuer.clone());
-        held.unproven = unproven;
-        held.tokens = Some(Arc::clone(&tokens));
+        let mut state = self.state();
+        state.issuer = Some(tokens.issuer.clone());
+        state.unproven = unproven;
+        state.tokens = Some(Arc::clone(&tokens));
         tokens
     }
 
-    /// Tokens that can be sent as they are.
-    pub(super) fn fresh(&self) -> Option<Arc<Tokens>> {
-        let tokens = self.held().tokens.clone();
-        tokens.filter(|tokens| !tokens.is_over(SystemTime::now()))
+    /// The current tokens, unless they have expired.
+    pub(super) fn unexpired(&self) -> Option<Arc<Tokens>> {
+        let tokens = self.state().tokens.clone();
+        tokens.filter(|tokens| !tokens.is_expired(SystemTime::now()))
     }
 
-    pub(super) fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> MutexGuard<'_, AuthorizerState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Authorizer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Authorizer({})", shown(&self.0.server_text))
+        write!(formatter, "Authorizer({})", redact_url(&self.0.server_text))
     }
 }

@@ -1,4 +1,4 @@
-//! What an authorizer is made of.
+//! Building an authorizer.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -11,48 +11,48 @@ use crate::HttpClient;
 use crate::client::Error;
 use crate::client::profile::Profile;
 use crate::client::random::{Randomness, SystemRandomness};
-use crate::client::reach::{Reach, shown};
 use crate::client::store::{MemoryStore, TokenStore};
+use crate::client::url_policy::{UrlPolicy, redact_url};
 
-/// What an [`Authorizer`] is made of.
+/// Builds an [`Authorizer`].
 pub struct AuthorizerBuilder(Inner);
 
 impl AuthorizerBuilder {
-    /// Keeps tokens here. Without this they are kept in memory.
+    /// Stores tokens here. Default: in memory.
     pub fn store(mut self, store: impl TokenStore) -> Self {
         self.0.store = Arc::new(store);
         self
     }
 
-    /// Asks the user in this way. Without this nobody is asked.
+    /// Asks the user with this user agent. Default: the user is not asked.
     pub fn user_agent(mut self, user: impl UserAgent) -> Self {
         self.0.user = Some(Arc::new(user));
         self
     }
 
-    /// Gets assertions from here, for the grants that need them.
+    /// Gets assertions from this source, for the grants that need them.
     pub fn assertions(mut self, assertions: impl AssertionSource) -> Self {
         self.0.assertions = Some(Arc::new(assertions));
         self
     }
 
-    /// Draws randomness from here instead of from the operating system.
+    /// Uses this source of randomness instead of the operating system's.
     pub fn randomness(mut self, random: impl Randomness) -> Self {
         self.0.random = Arc::new(random);
         self
     }
 
-    /// The authorizer.
+    /// Builds the authorizer.
     pub fn build(self) -> Authorizer {
         Authorizer(Arc::new(self.0))
     }
 }
 
 impl Authorizer {
-    /// An authorizer for the server at this URL, which is written as the server names itself.
+    /// An authorizer for the server at this URL, spelled as in the server's metadata.
     pub fn builder(server: &str, profile: Profile, http: impl HttpClient) -> Result<AuthorizerBuilder, Error> {
-        let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(shown(server)))?;
-        Reach::of(&url)?;
+        let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(redact_url(server)))?;
+        UrlPolicy::for_server(&url)?;
         Ok(AuthorizerBuilder(Inner {
             profile: Arc::new(profile),
             server: url,
@@ -62,14 +62,14 @@ impl Authorizer {
             user: None,
             assertions: None,
             random: Arc::new(SystemRandomness),
-            held: Mutex::default(),
-            turn: Arc::default(),
+            state: Mutex::default(),
+            renewal_lock: Arc::default(),
         }))
     }
 }
 
 impl fmt::Debug for AuthorizerBuilder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "AuthorizerBuilder({})", shown(&self.0.server_text))
+        write!(formatter, "AuthorizerBuilder({})", redact_url(&self.0.server_text))
     }
 }

@@ -1,5 +1,5 @@
-//! Doing what a flow says: requests are sent, assertions fetched, users asked, and what it brings is kept. What to do is the flow's
-//! to say; only how long it may take is decided here.
+//! Executes the commands of a flow: sends requests, fetches assertions, asks the user, stores the result. The flow decides what
+//! to do; only timeouts are decided here.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -7,68 +7,70 @@ use std::time::{Duration, SystemTime};
 use http::{Method, Request};
 use tokio::time::Instant;
 
-use super::kept::Locked;
+use super::persistence::TokenLock;
 use super::{Authorizer, Visit};
 use crate::client::Error;
-use crate::client::flow::{Command, Event, Flow, Situation};
+use crate::client::flow::{Command, Event, Flow, FlowInput};
 use crate::client::store::Key;
-use crate::{HttpError, NamedBy, Payload};
+use crate::{HttpError, Payload, ReferrerHost};
 
-/// No document or token is longer.
-pub(super) const LONGEST: usize = 256 * 1024;
-/// How long one request may take, whatever the HTTP client thinks, and all the looking for metadata: others wait for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Limit of the length of a response.
+pub(super) const MAX_BYTES: usize = 256 * 1024;
+/// Timeout of one request, and of the whole metadata discovery: other callers wait for them.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How far a flow came without the user.
-pub(super) enum Progress {
+/// How far a flow got without the user.
+pub(super) enum FlowProgress {
     Done,
     NeedsUser(Box<(Flow, Command)>),
 }
 
 impl Authorizer {
-    pub(super) fn flow(&self, situation: Situation) -> Result<Flow, Error> {
+    pub(super) fn flow(&self, input: FlowInput) -> Result<Flow, Error> {
         let (profile, random) = (Arc::clone(&self.0.profile), Arc::clone(&self.0.random));
-        Flow::new(profile, &self.0.server_text, situation, random)
+        Flow::new(profile, &self.0.server_text, input, random)
     }
 
-    /// Does what a flow says, up to its end or to the user.
+    /// Executes the commands of a flow until it ends or needs the user.
     pub(super) async fn drive(
         &self,
         mut flow: Flow,
         mut command: Command,
-        lock: &mut Option<Locked>,
-    ) -> Result<Progress, Error> {
+        lock: &mut Option<TokenLock>,
+    ) -> Result<FlowProgress, Error> {
         let begun = Instant::now();
         loop {
-            // Its debug form has nothing secret.
+            // Its `Debug` contains no secret.
             tracing::debug!(?command, "authorization");
-            self.discard(flow.forgotten()).await?;
+            self.discard(flow.take_invalidation()).await?;
             let event = match command {
                 Command::Send(mut request) => {
-                    self.say_who_named(&mut request);
-                    // Metadata may be in several places; all of them together get no more time than one would.
+                    self.add_referrer(&mut request);
+                    // Metadata may be at several URLs: one timeout for all of them.
                     let is_search = request.method() == Method::GET;
-                    let end = if is_search { begun } else { Instant::now() } + PATIENCE;
-                    match tokio::time::timeout_at(end, self.0.http.send(request, LONGEST)).await {
+                    let end = if is_search { begun } else { Instant::now() } + REQUEST_TIMEOUT;
+                    match tokio::time::timeout_at(end, self.0.http.send(request, MAX_BYTES)).await {
                         Ok(Ok(response)) => Event::Response(response),
                         Ok(Err(error)) => Event::Unreachable(error),
-                        Err(_) => Event::Unreachable(HttpError::new("no answer in time")),
+                        Err(_) => Event::Unreachable(HttpError::new("request timed out")),
                     }
                 }
-                Command::Recall { issuer } => Event::Recalled(self.load_value(&Key::Client { issuer }).await?),
-                Command::PrepareRedirect { .. } | Command::Visit(_) => {
-                    return Ok(Progress::NeedsUser(Box::new((flow, command))));
+                Command::LoadRegistration { issuer } => {
+                    Event::RegistrationLoaded(self.load_value(&Key::Client { issuer }).await?)
                 }
-                Command::Assert { issuer, resource } => {
-                    let nobody = || Error::NoAssertion(String::from("nothing gives any"));
-                    let source = self.0.assertions.as_ref().ok_or_else(nobody)?;
-                    let assertion = tokio::time::timeout(PATIENCE, source.assertion(&issuer, &resource)).await;
-                    let late = |_| Error::NoAssertion(String::from("none came in time"));
+                Command::PrepareRedirect { .. } | Command::Visit(_) => {
+                    return Ok(FlowProgress::NeedsUser(Box::new((flow, command))));
+                }
+                Command::FetchAssertion { issuer, resource } => {
+                    let unconfigured = || Error::NoAssertion(String::from("no assertion source is configured"));
+                    let source = self.0.assertions.as_ref().ok_or_else(unconfigured)?;
+                    let assertion = tokio::time::timeout(REQUEST_TIMEOUT, source.assertion(&issuer, &resource)).await;
+                    let late = |_| Error::NoAssertion(String::from("the assertion source timed out"));
                     Event::Assertion(assertion.map_err(late)??)
                 }
-                Command::Authorized(outcome) => {
-                    self.remember(*outcome, lock).await?;
-                    return Ok(Progress::Done);
+                Command::Authorized(authorization) => {
+                    self.store_authorization(*authorization, lock).await?;
+                    return Ok(FlowProgress::Done);
                 }
                 Command::Failed(error) => return Err(error),
             };
@@ -76,28 +78,28 @@ impl Authorizer {
         }
     }
 
-    /// Lets the HTTP client know that it is the server who sends us there, unless the program does.
-    pub(super) fn say_who_named(&self, request: &mut Request<Payload>) {
+    /// Marks the request as one to a URL from the server's metadata, unless the application configured its host.
+    pub(super) fn add_referrer(&self, request: &mut Request<Payload>) {
         let host = request.uri().host().unwrap_or_default();
-        if let Some(server) = self.0.server.host_str().filter(|_| !self.0.profile.names(host)) {
-            request.extensions_mut().insert(NamedBy::new(server));
+        if let Some(server) = self.0.server.host_str().filter(|_| !self.0.profile.configures_host(host)) {
+            request.extensions_mut().insert(ReferrerHost::new(server));
         }
     }
 
-    /// Does what needs the user.
+    /// Executes a command that needs the user.
     pub(super) async fn ask_user(&self, command: Command, visit: &mut Option<Box<dyn Visit>>) -> Result<Event, Error> {
         match command {
             Command::PrepareRedirect { preferred } => {
-                let nobody = || Error::NoUser(String::from("there is nobody to ask"));
-                let user = self.0.user.as_ref().ok_or_else(nobody)?;
+                let unconfigured = || Error::UserUnavailable(String::from("no user agent is configured"));
+                let user = self.0.user.as_ref().ok_or_else(unconfigured)?;
                 let ready = visit.insert(user.prepare(preferred.as_deref()).await?);
                 Ok(Event::RedirectReady(ready.redirect_uri().to_owned()))
             }
             Command::Visit(url) => {
-                let visit = visit.take().ok_or(Error::Misuse("nobody is ready for the answer"))?;
+                let visit = visit.take().ok_or(Error::Misuse("a visit needs a prepared redirect"))?;
                 Ok(Event::Redirected(visit.visit(url).await?))
             }
-            _ => Err(Error::Misuse("this needs no user")),
+            _ => Err(Error::Misuse("the command needs no user")),
         }
     }
 }

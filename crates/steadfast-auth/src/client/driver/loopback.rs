@@ -1,4 +1,4 @@
-//! The user agent that most programs want: a browser on this machine, and a listener on loopback that it comes back to.
+//! A user agent for programs on the user's machine: opens a browser, and listens on loopback for the redirect.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,70 +12,70 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use url::Url;
 
-use super::page::{Expected, serve};
-use super::{Later, UserAgent, Visit};
+use super::page::{ExpectedRedirect, serve};
+use super::{BoxFuture, UserAgent, Visit};
 use crate::client::Error;
 use crate::client::authorize::state_of;
-use crate::client::reach::shown;
+use crate::client::url_policy::redact_url;
 
-/// As many connections are looked at at once; a browser makes a few.
+/// Limit of concurrent connections; a browser opens a few.
 const CONNECTIONS: usize = 16;
 
-/// Where answers go on whatever port is free.
+/// The path of the redirect URI on an arbitrary port.
 const PATH: &str = "/callback";
 
 type Opener = dyn Fn(&Url) -> io::Result<()> + Send + Sync;
 
 #[derive(Clone)]
-struct Fixed {
+struct FixedRedirect {
     uri: String,
     port: u16,
     path: String,
 }
 
-/// Opens the user's browser and listens on loopback for its answer.
+/// Opens the user's browser and listens on loopback for the redirect.
 #[derive(Clone)]
 pub struct Loopback {
-    /// Where answers go, if that is written down somewhere.
-    fixed: Option<Fixed>,
-    patience: Duration,
+    /// The redirect URI, if a fixed one is registered.
+    fixed: Option<FixedRedirect>,
+    timeout: Duration,
     open: Arc<Opener>,
 }
 
 impl Loopback {
-    /// Listens on whatever port is free, at `/callback`, and waits five minutes for the user.
+    /// Listens on an arbitrary free port, at `/callback`, with a timeout of five minutes.
     pub fn new() -> Self {
-        Self { fixed: None, patience: Duration::from_secs(300), open: Arc::new(open_browser) }
+        Self { fixed: None, timeout: Duration::from_secs(300), open: Arc::new(open_browser) }
     }
 
-    /// Listens where this redirect URI says, for a client whose document or registration names it, such as
+    /// Listens at this redirect URI, for a client whose metadata document or registration contains it, such as
     /// `http://localhost:3000/callback`.
     pub fn at(mut self, redirect_uri: &str) -> Result<Self, Error> {
-        let unsafe_url = || Error::UnsafeUrl(shown(redirect_uri));
+        let unsafe_url = || Error::UnsafeUrl(redact_url(redirect_uri));
         let url = Url::parse(redirect_uri).map_err(|_| unsafe_url())?;
         let is_ours = url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
         let port = url.port_or_known_default().filter(|_| is_ours).ok_or_else(unsafe_url)?;
-        self.fixed = Some(Fixed { uri: redirect_uri.to_owned(), port, path: url.path().to_owned() });
+        self.fixed = Some(FixedRedirect { uri: redirect_uri.to_owned(), port, path: url.path().to_owned() });
         Ok(self)
     }
 
-    /// Waits this long for the user.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Sets how long to wait for the user.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// Shows the URL in another way. The function runs on a thread where it may block.
+    /// Shows the URL with this function instead of opening a browser. It runs on a thread where it may block.
     pub fn opener(mut self, open: impl Fn(&Url) -> io::Result<()> + Send + Sync + 'static) -> Self {
         self.open = Arc::new(open);
         self
     }
 
-    async fn listen(&self, preferred: Option<&str>) -> io::Result<Listening> {
-        if let Some(Fixed { uri, port, path }) = &self.fixed {
+    async fn listen(&self, preferred: Option<&str>) -> io::Result<LoopbackListener> {
+        if let Some(FixedRedirect { uri, port, path }) = &self.fixed {
             let first = TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await?;
-            // A browser may take `localhost` for either. Who has no such address does without; who else has it would get the
-            // answers.
+            // A browser may resolve `localhost` to either address. If there is no IPv6 loopback, IPv4 is enough; if another
+            // program listens on it, that program would get the redirect.
             let second = match TcpListener::bind((Ipv6Addr::LOCALHOST, *port)).await {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
                 second => second.ok(),
@@ -84,7 +84,7 @@ impl Loopback {
         }
         let before = preferred.and_then(|uri| Url::parse(uri).ok()).and_then(|url| url.port());
         let listener = match before {
-            // Where the authorization server expects the answer already, if nobody else is there now.
+            // The registered port, if it is free.
             Some(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.ok(),
             None => None,
         };
@@ -102,9 +102,9 @@ impl Loopback {
         second: Option<TcpListener>,
         redirect_uri: String,
         path: &str,
-    ) -> Listening {
+    ) -> LoopbackListener {
         let settings = self.clone();
-        Listening { first, second, redirect_uri, path: path.to_owned(), settings }
+        LoopbackListener { first, second, redirect_uri, path: path.to_owned(), settings }
     }
 }
 
@@ -121,16 +121,16 @@ impl fmt::Debug for Loopback {
 }
 
 impl UserAgent for Loopback {
-    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>> {
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         Box::pin(async move {
-            let failed = |error: io::Error| Error::NoUser(format!("there is no port to listen on: {error}"));
+            let failed = |error: io::Error| Error::UserUnavailable(format!("failed to listen on loopback: {error}"));
             let visit: Box<dyn Visit> = Box::new(self.listen(preferred).await.map_err(failed)?);
             Ok(visit)
         })
     }
 }
 
-struct Listening {
+struct LoopbackListener {
     first: TcpListener,
     second: Option<TcpListener>,
     redirect_uri: String,
@@ -138,7 +138,7 @@ struct Listening {
     settings: Loopback,
 }
 
-impl Listening {
+impl LoopbackListener {
     async fn accept(&self) -> io::Result<TcpStream> {
         let Some(second) = &self.second else { return Ok(self.first.accept().await?.0) };
         tokio::select! {
@@ -148,8 +148,8 @@ impl Listening {
         }
     }
 
-    /// Looks at connections until one brings the answer.
-    async fn answer(&self, expected: &Expected) -> String {
+    /// Serves connections until one brings the expected redirect.
+    async fn wait_for_redirect(&self, expected: &ExpectedRedirect) -> String {
         let mut connections = JoinSet::new();
         let mut handles: VecDeque<AbortHandle> = VecDeque::new();
         loop {
@@ -163,13 +163,13 @@ impl Listening {
                 accepted = self.accept() => {
                     match accepted {
                         Ok(stream) => {
-                            // Who has said nothing for so long gives way: anybody on this machine can connect.
+                            // The oldest connection is dropped: any program on this machine can connect.
                             if handles.len() >= CONNECTIONS && let Some(first) = handles.pop_front() {
                                 first.abort();
                             }
                             handles.push_back(connections.spawn(serve(stream, expected.clone())));
                         }
-                        // Out of descriptors, perhaps: others may give some back.
+                        // Out of file descriptors, for example: wait until some are closed.
                         Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                     }
                 }
@@ -178,50 +178,50 @@ impl Listening {
     }
 }
 
-impl Visit for Listening {
+impl Visit for LoopbackListener {
     fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>> {
+    fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             let state = state_of(url.query().unwrap_or_default()).unwrap_or_default();
-            let expected = Expected { path: self.path.clone(), state };
+            let expected = ExpectedRedirect { path: self.path.clone(), state };
             let open = Arc::clone(&self.settings.open);
             let mut opened = tokio::task::spawn_blocking(move || open(&url));
             let answered = async {
-                let answer = self.answer(&expected);
+                let answer = self.wait_for_redirect(&expected);
                 tokio::pin!(answer);
-                // Some openers stay for as long as the browser does, which may bring the answer meanwhile.
+                // Some openers run as long as the browser, so the redirect may arrive before they exit.
                 tokio::select! {
                     biased;
                     answer = &mut answer => return Ok(answer),
                     opened = &mut opened => opened
-                        .map_err(|_| Error::NoUser(String::from("showing the URL failed")))?
-                        .map_err(|error| Error::NoUser(format!("the browser did not open: {error}")))?,
+                        .map_err(|_| Error::UserUnavailable(String::from("failed to show the URL")))?
+                        .map_err(|error| Error::UserUnavailable(format!("failed to open a browser: {error}")))?,
                 }
                 Ok(answer.await)
             };
-            let answered = tokio::time::timeout(self.settings.patience, answered).await;
-            answered.map_err(|_| Error::NoUser(String::from("there was no answer in time")))?
+            let answered = tokio::time::timeout(self.settings.timeout, answered).await;
+            answered.map_err(|_| Error::UserUnavailable(String::from("the login timed out")))?
         })
     }
 }
 
-/// Opens a URL in the browser that the user likes, by the command that their system has for it.
+/// Opens a URL in the user's default browser, with the command of the operating system.
 pub fn open_browser(url: &Url) -> io::Result<()> {
     let mut child = browser(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    // Some of them stay for as long as the browser does; somebody has to see them end.
+    // Some of these commands run as long as the browser: a thread waits for them, so that they do not stay zombies.
     std::thread::Builder::new().name(String::from("browser")).spawn(move || child.wait())?;
     Ok(())
 }
 
-/// The command that opens a URL. No shell reads it.
+/// The command that opens a URL, without a shell.
 fn browser(url: &Url) -> Command {
     let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
     } else if cfg!(target_os = "windows") {
-        // Not `start`, which is read by a shell to which an ampersand means something.
+        // Not `start`, a shell command, to which an ampersand is a separator.
         ("rundll32", &["url.dll,FileProtocolHandler"])
     } else {
         ("xdg-open", &[])
@@ -315,7 +315,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_who_say_nothing_do_not_keep_the_answer_out() {
-        let agent = Loopback::new().opener(|_| Ok(())).patience(Duration::from_secs(5));
+        let agent = Loopback::new().opener(|_| Ok(())).timeout(Duration::from_secs(5));
         let visit = agent.prepare(None).await.unwrap();
         let port = Url::parse(visit.redirect_uri()).unwrap().port().unwrap();
         let mut silent = Vec::new();
@@ -355,15 +355,15 @@ mod tests {
         let Ok(other) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await else { return };
         let port = other.local_addr().unwrap().port();
         let agent = Loopback::new().at(&format!("http://localhost:{port}/callback")).unwrap();
-        assert!(matches!(agent.prepare(None).await.err(), Some(Error::NoUser(_))));
+        assert!(matches!(agent.prepare(None).await.err(), Some(Error::UserUnavailable(_))));
     }
 
     #[tokio::test]
     async fn a_user_who_does_not_answer_is_not_waited_for_for_ever() {
-        let agent = Loopback::new().opener(|_| Ok(())).patience(Duration::ZERO);
+        let agent = Loopback::new().opener(|_| Ok(())).timeout(Duration::ZERO);
         let visit = agent.prepare(None).await.unwrap();
         let error = visit.visit(Url::parse("https://auth.example.com/").unwrap()).await.unwrap_err();
-        assert_eq!(error, Error::NoUser(String::from("there was no answer in time")));
+        assert_eq!(error, Error::UserUnavailable(String::from("the login timed out")));
     }
 
     #[tokio::test]

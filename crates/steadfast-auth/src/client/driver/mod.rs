@@ -1,54 +1,54 @@
-//! The flow with tokio around it: requests sent, users asked, tokens kept and shown.
+//! The driver of the flow, with tokio: sends requests, asks the user, stores tokens and adds them to requests.
 
 mod attempt;
 #[cfg(feature = "steadfast")]
 mod authorize;
 mod authorizer;
 mod builder;
+mod denied_scopes;
 mod drive;
-mod kept;
 mod loopback;
 mod page;
+mod persistence;
 mod refresh;
-mod refusals;
 mod renew;
+mod renewal_permit;
 mod sign_out;
-mod turn;
 
-pub use attempt::{Attempt, Verdict};
+pub use attempt::{Attempt, ResponseAction};
 pub use authorizer::Authorizer;
 pub use builder::AuthorizerBuilder;
 pub use loopback::{Loopback, open_browser};
 
 use url::Url;
 
-use super::store::Later;
+use super::store::BoxFuture;
 use super::{Error, Secret};
 
 /// Asks the user. [`Loopback`] does it with a browser on this machine.
 pub trait UserAgent: Send + Sync + 'static {
-    /// Gets ready for the user's answer: best at `preferred`, where the authorization server expects it already.
-    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, Error>>;
+    /// Prepares for the redirect of the user, if possible at `preferred`, the registered redirect URI.
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>>;
 }
 
-/// A user agent that is ready. Dropping it gives up.
+/// A prepared login of the user. Dropping it cancels the login.
 pub trait Visit: Send {
-    /// Where the authorization server is to send the user afterwards.
+    /// The redirect URI for the authorization request.
     fn redirect_uri(&self) -> &str;
 
-    /// Shows the URL to the user, and waits for the query that they come back with.
-    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, Error>>;
+    /// Shows the URL to the user, and waits for the query of the redirect.
+    fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>>;
 }
 
-/// Where assertions come from: the ID token of a single sign-on, or the JWT of the platform that a program runs on.
+/// Provides assertions: the ID token of a single sign-on, or the JWT of the platform that the program runs on.
 pub trait AssertionSource: Send + Sync + 'static {
-    /// An assertion that is good now, for this authorization server and this resource.
-    fn assertion<'a>(&'a self, issuer: &'a str, resource: &'a str) -> Later<'a, Result<Secret, Error>>;
+    /// A currently valid assertion for this authorization server and this resource.
+    fn assertion<'a>(&'a self, issuer: &'a str, resource: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
 }
 
-/// The same assertion each time, for those that live long enough.
+/// The same assertion each time, for assertions with a long lifetime.
 impl AssertionSource for Secret {
-    fn assertion<'a>(&'a self, _: &'a str, _: &'a str) -> Later<'a, Result<Secret, Error>> {
+    fn assertion<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Secret, Error>> {
         Box::pin(std::future::ready(Ok(self.clone())))
     }
 }

@@ -1,48 +1,51 @@
-//! What a browser is told when it brings an answer, and how little is read to find out whether it does.
+//! The HTTP endpoint of the loopback listener: reads a request of the browser and answers with a small page.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::super::authorize::state_of;
+use crate::client::authorize::state_of;
 
-/// More than an authorization response needs, and less than would hurt.
-const LONGEST: usize = 16 * 1024;
-/// Browsers open connections that they never use.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Limit of the request head: more than an authorization response needs.
+const MAX_BYTES: usize = 16 * 1024;
+/// Timeout of a connection: browsers open some that they never use.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The answer that is waited for.
+/// The redirect that is awaited.
 #[derive(Clone)]
-pub(super) struct Expected {
+pub(super) struct ExpectedRedirect {
     pub(super) path: String,
     pub(super) state: String,
 }
 
-/// Answers one request, and gives back its query if it is the one that is waited for.
-pub(super) async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, expected: Expected) -> Option<String> {
-    let target = tokio::time::timeout(PATIENCE, read_target(&mut stream)).await.ok()??;
+/// Answers one request. Returns its query if it is the expected redirect.
+pub(super) async fn serve(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    expected: ExpectedRedirect,
+) -> Option<String> {
+    let target = tokio::time::timeout(REQUEST_TIMEOUT, read_target(&mut stream)).await.ok()??;
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let found = (path == expected.path).then(|| query.to_owned());
     let ours = found.filter(|query| state_of(query).as_deref() == Some(expected.state.as_str()));
     let page = match &ours {
         Some(_) => page("200 OK", "You can close this window and go back to the application."),
-        None => page("404 Not Found", "There is nothing here."),
+        None => page("404 Not Discovery", "There is nothing here."),
     };
-    // Whether the page arrives matters less than the answer.
+    // A failure to send the page does not matter: the redirect has arrived.
     let written = async {
         stream.write_all(page.as_bytes()).await?;
         stream.shutdown().await
     };
-    let _ = tokio::time::timeout(PATIENCE, written).await;
+    let _ = tokio::time::timeout(REQUEST_TIMEOUT, written).await;
     ours
 }
 
-/// The target of a GET, once its whole head was read.
+/// The target of a GET, after its whole head was read.
 async fn read_target(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let (mut head, mut buffer) = (Vec::new(), [0; 2048]);
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
         let length = stream.read(&mut buffer).await.ok()?;
-        if length == 0 || head.len() + length > LONGEST {
+        if length == 0 || head.len() + length > MAX_BYTES {
             return None;
         }
         head.extend_from_slice(buffer.get(..length)?);
@@ -53,7 +56,7 @@ async fn read_target(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     (method == "GET").then(|| target.to_owned())
 }
 
-/// A page that loads nothing, is not kept, and tells nobody where it came from.
+/// A page that loads nothing, is not cached, and sends no referrer.
 fn page(status: &str, text: &str) -> String {
     let body = format!("<!doctype html><meta charset=\"utf-8\"><title>Authorization</title><p>{text}</p>");
     format!(
@@ -70,7 +73,7 @@ mod tests {
     async fn asked(request: &str) -> (Option<String>, String) {
         let (mut browser, stream) = tokio::io::duplex(64 * 1024);
         browser.write_all(request.as_bytes()).await.unwrap();
-        let expected = Expected { path: String::from("/callback"), state: String::from("s1") };
+        let expected = ExpectedRedirect { path: String::from("/callback"), state: String::from("s1") };
         let found = serve(stream, expected).await;
         let mut answer = String::new();
         let _ = browser.read_to_string(&mut answer).await;
@@ -103,7 +106,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_browser_that_says_nothing_is_left_alone() {
         let (_browser, stream) = tokio::io::duplex(64);
-        let expected = Expected { path: String::from("/callback"), state: String::from("s1") };
+        let expected = ExpectedRedirect { path: String::from("/callback"), state: String::from("s1") };
         assert!(serve(stream, expected).await.is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! Other tokens than those that a server refused: those that somebody else got meanwhile, or those that a flow brings, by a refresh
-//! or from the user.
+//! Replacing tokens that a server rejected: with those that another caller or process obtained meanwhile, or with the result of a
+//! flow, by a refresh or from the user.
 //!
-//! A server that wants more scopes is a question to the user, and one that came to nothing is not put again at once (`refusals`).
+//! If the server requires more scopes the user is asked. If that fails, the same is not requested again at once (`denied_scopes`).
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -9,140 +9,141 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::Authorizer;
-use super::drive::Progress;
-use super::kept::key;
-use super::turn::{Turn, apart};
+use super::drive::FlowProgress;
+use super::persistence::key;
+use super::renewal_permit::{RenewalPermit, run_detached};
 use crate::Scopes;
 use crate::client::Error;
 use crate::client::challenge::Challenge;
-use crate::client::flow::{Command, Situation};
+use crate::client::flow::{Command, FlowInput};
 use crate::client::scope::is_step_up;
 use crate::client::token::Tokens;
 
-/// Why other tokens are needed.
+/// Why new tokens are needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
-    /// The server does not take the token. Refreshing it may help, unless that was tried.
-    Another { may_refresh: bool },
-    /// The server wants more scopes, which refreshing would not bring.
+pub(super) enum RenewalReason {
+    /// The server rejected the token. A refresh may help, unless it was tried.
+    TokenRejected { may_refresh: bool },
+    /// The server requires more scopes, which a refresh would not grant.
     MoreScopes,
 }
 
-/// What is to be done about a refusal.
+/// What to do about a rejected token.
 enum Plan {
-    /// Nothing: somebody else was faster.
-    TryAgain,
-    /// Asking for tokens. For more scopes this is the question.
-    Ask { question: Option<Scopes> },
+    /// Retry with the current tokens: another caller has replaced them.
+    UseCurrent,
+    /// Request new tokens. With the scopes if the server requires more.
+    RequestTokens { scopes: Option<Scopes> },
 }
 
-/// How a flow ended.
-struct Ended {
-    turn: Turn,
+/// The result of a flow.
+struct FlowResult {
+    permit: RenewalPermit,
     user_was_asked: bool,
     result: Result<(), Error>,
 }
 
 impl Authorizer {
-    /// Other tokens than these, which the server did not take.
+    /// Replaces the tokens that the server rejected.
     pub(super) async fn renew(
         &self,
         used: Option<&Arc<Tokens>>,
         challenge: Option<Challenge>,
-        need: Need,
+        reason: RenewalReason,
     ) -> Result<(), Error> {
-        let turn = self.turn().await;
+        let permit = self.acquire_renewal_permit().await;
         self.load().await?;
-        self.failed_meanwhile(&turn)?;
-        if need == Need::MoreScopes {
-            // The user may have granted them elsewhere, and what they granted there is not to be lost.
-            self.catch_up().await?;
+        self.check_concurrent_failure(&permit)?;
+        if reason == RenewalReason::MoreScopes {
+            // The user may have granted them in another process.
+            self.adopt_stored().await?;
         }
         let wanted = challenge.as_ref().and_then(|challenge| challenge.scope.as_ref());
-        let question = match self.plan(used, wanted, need, &turn)? {
-            Plan::TryAgain => return Ok(()),
-            Plan::Ask { question } => question,
+        let scopes = match self.plan(used, wanted, reason, &permit)? {
+            Plan::UseCurrent => return Ok(()),
+            Plan::RequestTokens { scopes } => scopes,
         };
-        let may_refresh = need == Need::Another { may_refresh: true };
-        let Ended { turn, user_was_asked, result } = self.ask_for_tokens(turn, challenge, may_refresh).await?;
-        if let (Some(question), Err(error)) = (question, &result)
+        let may_refresh = reason == RenewalReason::TokenRejected { may_refresh: true };
+        let FlowResult { permit, user_was_asked, result } = self.run_flow(permit, challenge, may_refresh).await?;
+        if let (Some(scopes), Err(error)) = (scopes, &result)
             && (user_was_asked || is_refusal(error))
         {
-            self.held().refusals.note(question, error.clone(), Instant::now());
+            self.state().denied_scopes.insert(scopes, error.clone(), Instant::now());
         }
-        self.ended(result.as_ref().err(), turn);
+        self.finish(result.as_ref().err(), permit);
         result
     }
 
-    /// What to do, from what is known here.
+    /// Decides what to do, from the state in memory.
     fn plan(
         &self,
         used: Option<&Arc<Tokens>>,
         wanted: Option<&Scopes>,
-        need: Need,
-        turn: &Turn,
+        reason: RenewalReason,
+        permit: &RenewalPermit,
     ) -> Result<Plan, Error> {
-        let others = self.others_ended(turn);
-        let held = self.held();
-        let same = match (held.tokens.as_ref(), used) {
+        let others = self.others_finished(permit);
+        let state = self.state();
+        let same = match (state.tokens.as_ref(), used) {
             (Some(tokens), Some(used)) => tokens.access_token == used.access_token,
             (None, _) => true,
-            (Some(tokens), None) => tokens.is_over(SystemTime::now()) && !tokens.is_refreshable(),
+            (Some(tokens), None) => tokens.is_expired(SystemTime::now()) && !tokens.is_refreshable(),
         };
-        let requested = held.tokens.as_ref().and_then(|tokens| tokens.requested.as_ref());
+        let requested = state.tokens.as_ref().and_then(|tokens| tokens.requested.as_ref());
         if (others || !same) && !is_step_up(wanted, requested) {
-            return Ok(Plan::TryAgain);
+            return Ok(Plan::UseCurrent);
         }
-        if same && held.unproven && used.is_some() {
-            return Err(Error::Rejected);
+        if same && state.unproven && used.is_some() {
+            return Err(Error::TokenRejected);
         }
-        let question = wanted.filter(|_| need == Need::MoreScopes).cloned();
-        let question = question.map(|wanted| wanted.union(requested.cloned().unwrap_or_default()));
-        let answer = question.as_ref().and_then(|question| held.refusals.answer(question, Instant::now()));
-        answer.map_or(Ok(Plan::Ask { question }), Err)
+        let scopes = wanted.filter(|_| reason == RenewalReason::MoreScopes).cloned();
+        let scopes = scopes.map(|wanted| wanted.union(requested.cloned().unwrap_or_default()));
+        let error = scopes.as_ref().and_then(|scopes| state.denied_scopes.error_for(scopes, Instant::now()));
+        error.map_or(Ok(Plan::RequestTokens { scopes }), Err)
     }
 
-    /// A whole flow, with the user if it needs them.
-    async fn ask_for_tokens(
+    /// Runs a whole flow, with the user if necessary.
+    async fn run_flow(
         &self,
-        turn: Turn,
+        permit: RenewalPermit,
         challenge: Option<Challenge>,
         may_refresh: bool,
-    ) -> Result<Ended, Error> {
+    ) -> Result<FlowResult, Error> {
         let this = self.clone();
-        let begun = async move { this.without_user(challenge, may_refresh).await };
-        let (mut turn, mut progress) = apart(turn, begun).await?;
+        let begun = async move { this.run_without_user(challenge, may_refresh).await };
+        let (mut permit, mut progress) = run_detached(permit, begun).await?;
         let (mut visit, mut user_was_asked) = (None, false);
         let result = loop {
             let (mut flow, command) = match progress {
-                Ok(Progress::NeedsUser(paused)) => *paused,
-                Ok(Progress::Done) => break Ok(()),
+                Ok(FlowProgress::NeedsUser(paused)) => *paused,
+                Ok(FlowProgress::Done) => break Ok(()),
                 Err(error) => break Err(error),
             };
             user_was_asked |= matches!(command, Command::Visit(_));
-            // With the user it is the caller's own time: dropping the caller closes the listener.
+            // Not detached: dropping the caller cancels the login and closes the listener.
             let event = match self.ask_user(command, &mut visit).await {
                 Ok(event) => event,
                 Err(error) => {
-                    flow.unanswered();
-                    break self.discard(flow.forgotten()).await.and(Err(error));
+                    flow.visit_failed();
+                    break self.discard(flow.take_invalidation()).await.and(Err(error));
                 }
             };
             let command = flow.handle(event, SystemTime::now());
             let this = self.clone();
-            (turn, progress) = apart(turn, async move { this.drive(flow, command, &mut None).await }).await?;
+            (permit, progress) =
+                run_detached(permit, async move { this.drive(flow, command, &mut None).await }).await?;
         };
-        Ok(Ended { turn, user_was_asked, result })
+        Ok(FlowResult { permit, user_was_asked, result })
     }
 
-    /// All of a flow that needs no user, with refreshing kept from others.
-    async fn without_user(&self, challenge: Option<Challenge>, may_refresh: bool) -> Result<Progress, Error> {
-        let mut old = self.held().tokens.clone();
+    /// Runs the part of a flow that needs no user, under the lock of the tokens if it may refresh them.
+    async fn run_without_user(&self, challenge: Option<Challenge>, may_refresh: bool) -> Result<FlowProgress, Error> {
+        let mut old = self.state().tokens.clone();
         let mut lock = None;
         if may_refresh {
             self.save(&mut None).await?;
             let (mut stored, _) = self.stored().await?;
-            // Those in the store count: another process may have got or refreshed them since.
+            // The stored tokens count: another process may have replaced them.
             let newest = stored.as_ref().or(old.as_deref());
             if let Some(newest) = newest.filter(|tokens| tokens.is_refreshable()) {
                 lock = Some(self.lock(key(newest)).await?);
@@ -151,22 +152,22 @@ impl Authorizer {
             let is_other = |stored: &Tokens| old.as_ref().is_none_or(|old| stored.access_token != old.access_token);
             if let Some(stored) = stored {
                 let stored = Arc::new(stored);
-                if is_other(&stored) && !stored.is_over(SystemTime::now()) {
+                if is_other(&stored) && !stored.is_expired(SystemTime::now()) {
                     self.adopt(stored, false);
-                    return Ok(Progress::Done);
+                    return Ok(FlowProgress::Done);
                 }
                 old = Some(stored);
             }
         }
-        let issuer = self.held().issuer.clone();
+        let issuer = self.state().issuer.clone();
         let tokens = old.map(|tokens| (*tokens).clone());
-        let mut flow = self.flow(Situation { challenge, tokens, may_refresh, issuer })?;
+        let mut flow = self.flow(FlowInput { challenge, tokens, may_refresh, issuer })?;
         let first = flow.begin();
         self.drive(flow, first, &mut lock).await
     }
 }
 
-/// Whether an authorization server said no, and not only nothing.
+/// Whether the authorization server refused, as opposed to being unreachable.
 fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Denied(_) | Error::TokenRefused(_) | Error::RegistrationRefused(_))
 }

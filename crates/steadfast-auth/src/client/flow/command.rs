@@ -1,96 +1,96 @@
-//! What a flow says and what it is told.
+//! The commands and events of a flow.
 
 use std::fmt;
 
 use http::{Request, Response};
 use url::Url;
 
-use super::super::challenge::Challenge;
-use super::super::reach::shown;
-use super::super::registration::Registration;
-use super::super::token::Tokens;
-use super::super::{Error, Secret};
+use crate::client::challenge::Challenge;
+use crate::client::registration::Registration;
+use crate::client::token::Tokens;
+use crate::client::url_policy::redact_url;
+use crate::client::{Error, Secret};
 use crate::{HttpError, Payload};
 
-/// What to do next.
+/// What to do next; the result is passed to [`Flow::handle`](super::Flow::handle) as an [`Event`].
 #[non_exhaustive]
 pub enum Command {
-    /// Send this, follow no redirect, and come back with [`Event::Response`] or [`Event::Unreachable`].
+    /// Send this request without following redirects. Result: [`Event::Response`] or [`Event::Unreachable`].
     Send(Request<Payload>),
-    /// Look up what the client is called at this authorization server, and come back with [`Event::Recalled`].
-    Recall {
+    /// Load the registration at this authorization server from the store. Result: [`Event::RegistrationLoaded`].
+    LoadRegistration {
         /// The authorization server.
         issuer: String,
     },
-    /// Get ready for the user's answer, best at the address that is registered already, and come back with
+    /// Prepare for the redirect of the user, if possible at the URI that is registered already. Result:
     /// [`Event::RedirectReady`].
     PrepareRedirect {
-        /// Where answers went before.
+        /// The registered redirect URI.
         preferred: Option<String>,
     },
-    /// Show this to the user, and come back with [`Event::Redirected`].
+    /// Show this URL to the user. Result: [`Event::Redirected`].
     Visit(Url),
-    /// Get the assertion that stands for the user or the workload, and come back with [`Event::Assertion`].
-    Assert {
-        /// The authorization server that it will be shown to.
+    /// Get the assertion for the user or the workload. Result: [`Event::Assertion`].
+    FetchAssertion {
+        /// The authorization server that it is sent to.
         issuer: String,
-        /// What a token is wanted for.
+        /// The resource that the token is for.
         resource: String,
     },
-    /// There is a token.
-    Authorized(Box<Outcome>),
-    /// There is none.
+    /// The flow succeeded.
+    Authorized(Box<Authorization>),
+    /// The flow failed.
     Failed(Error),
 }
 
-/// What came of a flow.
+/// The result of a successful flow.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct Authorization {
     /// The tokens.
     pub tokens: Tokens,
-    /// What the client is called at their issuer from now on, if it registered.
+    /// The registration at their issuer, if the client registered itself.
     pub registration: Option<Registration>,
-    /// Whether they came by refreshing others. If not, they are the best that there is.
+    /// Whether they are the result of a refresh. If not, they are newly granted.
     pub refreshed: bool,
 }
 
-/// What an authorization server does not know any more.
+/// What an authorization server does not accept any more.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Forgotten {
+pub struct Invalidation {
     /// The tokens whose refresh token was refused.
     pub refresh_token_of: Option<Box<Tokens>>,
-    /// An issuer, and what the client was called there.
+    /// An issuer, and the client id that it does not know any more.
     pub client: Option<(String, String)>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[non_exhaustive]
 pub enum Event {
-    /// An answer, whatever its status.
+    /// A response, whatever its status.
     Response(Response<Payload>),
-    /// No answer.
+    /// The request got no response.
     Unreachable(HttpError),
-    /// What the client is called.
-    Recalled(Option<Registration>),
-    /// Where answers go.
+    /// The stored registration, if any.
+    RegistrationLoaded(Option<Registration>),
+    /// The redirect URI.
     RedirectReady(String),
-    /// The query that the user came back with.
+    /// The query of the redirect.
     Redirected(String),
-    /// An assertion.
+    /// The assertion.
     Assertion(Secret),
 }
 
-/// What is known when a flow begins.
+/// What is known when a flow starts.
 #[derive(Clone, Debug, Default)]
-pub struct Situation {
-    /// What the server asks for.
+pub struct FlowInput {
+    /// The challenge of the server.
     pub challenge: Option<Challenge>,
-    /// The tokens until now.
+    /// The current tokens.
     pub tokens: Option<Tokens>,
-    /// Whether refreshing them would help. It does not when the server wants more scopes.
+    /// Whether to try a refresh first. It does not help when the server requires more scopes.
     pub may_refresh: bool,
-    /// The issuer that this server named the last time.
+    /// The issuer in this server's metadata the last time.
     pub issuer: Option<String>,
 }
 
@@ -98,25 +98,27 @@ impl fmt::Debug for Command {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Send(request) => {
-                write!(formatter, "Send({} {})", request.method(), shown(&request.uri().to_string()))
+                write!(formatter, "Send({} {})", request.method(), redact_url(&request.uri().to_string()))
             }
-            Self::Recall { issuer } => write!(formatter, "Recall({issuer:?})"),
+            Self::LoadRegistration { issuer } => write!(formatter, "LoadRegistration({issuer:?})"),
             Self::PrepareRedirect { preferred } => write!(formatter, "PrepareRedirect({preferred:?})"),
-            Self::Visit(url) => write!(formatter, "Visit({})", shown(url.as_str())),
-            Self::Assert { issuer, resource } => write!(formatter, "Assert({issuer:?}, {:?})", shown(resource)),
+            Self::Visit(url) => write!(formatter, "Visit({})", redact_url(url.as_str())),
+            Self::FetchAssertion { issuer, resource } => {
+                write!(formatter, "FetchAssertion({issuer:?}, {:?})", redact_url(resource))
+            }
             Self::Authorized(outcome) => write!(formatter, "Authorized({outcome:?})"),
             Self::Failed(error) => write!(formatter, "Failed({error:?})"),
         }
     }
 }
 
-/// Without what came in, which may be secret.
+/// Without the contents, which may be secret.
 impl fmt::Debug for Event {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Response(_) => "Response",
             Self::Unreachable(_) => "Unreachable",
-            Self::Recalled(_) => "Recalled",
+            Self::RegistrationLoaded(_) => "RegistrationLoaded",
             Self::RedirectReady(_) => "RedirectReady",
             Self::Redirected(_) => "Redirected",
             Self::Assertion(_) => "Assertion",

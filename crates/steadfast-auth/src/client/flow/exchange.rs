@@ -1,28 +1,28 @@
-//! The last step of a flow: what goes to a token endpoint, for each grant, and what is made of the answer.
+//! The last step of a flow: the token request of each grant, and the tokens from its response.
 
 use std::time::SystemTime;
 
 use http::Response;
 use url::Url;
 
-use super::super::authorize::Code;
-use super::super::credentials::{Client, Credential, Method};
-use super::super::dpop::{ProofKey, seconds};
-use super::super::profile::{Grant, IdentityProvider};
-use super::super::reach::shown;
-use super::super::registration::Registration;
-use super::super::token::{Answer, Granted, TokenCall, Tokens};
-use super::super::{Error, Secret};
-use super::{Command, Flow, Found, Outcome, State, Step};
+use super::{Authorization, Command, Discovery, Flow, State, Step};
+use crate::client::authorize::AuthorizationCode;
+use crate::client::credentials::{Client, Credential, Method};
+use crate::client::dpop::{ProofKey, seconds};
+use crate::client::profile::{Grant, IdentityProvider};
+use crate::client::registration::Registration;
+use crate::client::token::{GrantedTokens, TokenRequest, TokenResponse, Tokens};
+use crate::client::url_policy::redact_url;
+use crate::client::{Error, Secret};
 use crate::{Payload, Scopes};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// A token request under way, and what the tokens will be.
+/// A token request in flight, and what is known of the tokens.
 pub(super) struct Exchange {
-    call: TokenCall,
+    call: TokenRequest,
     revocation_endpoint: Option<String>,
     resource: String,
     requested: Option<Scopes>,
@@ -32,18 +32,18 @@ pub(super) struct Exchange {
 }
 
 enum Purpose {
-    /// The tokens that were asked for.
+    /// To get new tokens.
     Tokens,
-    /// New ones in place of these.
-    Refresh { old: Box<Tokens>, otherwise: Option<(Box<Found>, Option<Registration>)> },
-    /// An assertion for the authorization server, from the identity provider.
-    Assertion { found: Box<Found>, client: Client },
+    /// To refresh these tokens. `otherwise` is how to continue if that is refused.
+    Refresh { old: Box<Tokens>, otherwise: Option<(Box<Discovery>, Option<Registration>)> },
+    /// To get an assertion for the authorization server from the identity provider.
+    Assertion { found: Box<Discovery>, client: Client },
 }
 
 impl Exchange {
-    fn new(found: &Found, client: Client, parameters: Vec<(&'static str, Secret)>) -> Self {
+    fn new(found: &Discovery, client: Client, parameters: Vec<(&'static str, Secret)>) -> Self {
         Self {
-            call: TokenCall {
+            call: TokenRequest {
                 endpoint: found.server.token_endpoint.clone(),
                 issuer: found.server.issuer.clone(),
                 client,
@@ -61,8 +61,8 @@ impl Exchange {
         }
     }
 
-    /// A code for tokens.
-    pub(super) fn code(found: &Found, client: Client, code: Code, redirect_uri: &str) -> Self {
+    /// The authorization code grant.
+    pub(super) fn code(found: &Discovery, client: Client, code: AuthorizationCode, redirect_uri: &str) -> Self {
         let parameters = vec![
             ("grant_type", Secret::new("authorization_code")),
             ("code", code.code),
@@ -73,19 +73,19 @@ impl Exchange {
         Self::new(found, client, parameters)
     }
 
-    /// The client for itself.
-    pub(super) fn client_credentials(found: &Found, client: Client) -> Self {
+    /// The client credentials grant.
+    pub(super) fn client_credentials(found: &Discovery, client: Client) -> Self {
         Self::new(found, client, with_scope(found, vec![("grant_type", Secret::new("client_credentials"))]))
     }
 
-    /// An assertion for tokens.
-    fn jwt_bearer(found: &Found, client: Client, assertion: Secret) -> Self {
+    /// The JWT bearer grant.
+    fn jwt_bearer(found: &Discovery, client: Client, assertion: Secret) -> Self {
         let parameters = vec![("grant_type", Secret::new(JWT_BEARER)), ("assertion", assertion)];
         Self::new(found, client, with_scope(found, parameters))
     }
 
-    /// A user's identity for an assertion.
-    fn identity(found: Box<Found>, client: Client, provider: &IdentityProvider, subject: &Secret) -> Self {
+    /// The token exchange at the identity provider: the user's identity for an assertion.
+    fn identity(found: Box<Discovery>, client: Client, provider: &IdentityProvider, subject: &Secret) -> Self {
         let parameters = vec![
             ("grant_type", Secret::new(TOKEN_EXCHANGE)),
             ("requested_token_type", Secret::new(ID_JAG)),
@@ -106,9 +106,9 @@ impl Exchange {
         exchange
     }
 
-    /// Old tokens for new ones.
+    /// The refresh token grant.
     pub(super) fn refresh(tokens: &Tokens, client: Client, endpoint: Url) -> Result<Self, Error> {
-        let token = tokens.refresh_token.clone().ok_or(Error::Misuse("there is nothing to refresh"))?;
+        let token = tokens.refresh_token.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
         let parameters = vec![
             ("grant_type", Secret::new("refresh_token")),
             ("refresh_token", token),
@@ -117,7 +117,7 @@ impl Exchange {
         let key = tokens.key.as_ref().map(ProofKey::import).transpose()?;
         let must_be_bound = key.is_some();
         Ok(Self {
-            call: TokenCall {
+            call: TokenRequest {
                 endpoint,
                 issuer: tokens.issuer.clone(),
                 client,
@@ -135,22 +135,22 @@ impl Exchange {
         })
     }
 
-    /// What to do when the tokens cannot be refreshed any more.
-    pub(super) fn instead_of(mut self, found: Box<Found>, registration: Option<Registration>) -> Self {
+    /// How to continue if the refresh is refused.
+    pub(super) fn or_else_request(mut self, found: Box<Discovery>, registration: Option<Registration>) -> Self {
         if let Purpose::Refresh { otherwise, .. } = &mut self.purpose {
             *otherwise = Some((found, registration));
         }
         self
     }
 
-    /// What the client is called, if that has to be remembered.
-    pub(super) fn registered(mut self, registration: Option<Registration>) -> Self {
+    /// The registration to store with the tokens.
+    pub(super) fn with_registration(mut self, registration: Option<Registration>) -> Self {
         self.registration = registration;
         self
     }
 
-    /// The tokens, from the answer.
-    fn finish(self, granted: Granted, now: SystemTime) -> Result<Outcome, Error> {
+    /// The tokens from the response.
+    fn finish(self, granted: GrantedTokens, now: SystemTime) -> Result<Authorization, Error> {
         let scheme = granted.scheme(self.call.key.as_ref(), self.must_be_bound)?;
         let old = match self.purpose {
             Purpose::Refresh { old, .. } => Some(old),
@@ -160,9 +160,9 @@ impl Exchange {
         let issued_at = seconds(now);
         let bound = self.call.key.filter(|_| scheme == super::Scheme::Dpop);
         let written = granted.scope.map(|text| Scopes::lenient(text.split(' ')));
-        // A server that does not rotate leaves the old one in force.
+        // A server that does not rotate refresh tokens leaves the old one valid.
         let refresh_token = granted.refresh_token.or_else(|| old.as_ref().and_then(|old| old.refresh_token.clone()));
-        // Tokens that are over when they come, and stay so, would never be sent: then the server is left to judge.
+        // A token that is expired when issued and cannot be refreshed would never be sent: ignore its lifetime then.
         let lifetime = granted.expires_in.filter(|lifetime| *lifetime > 0 || refresh_token.is_some());
         let tokens = Tokens {
             issuer: self.call.issuer,
@@ -180,12 +180,12 @@ impl Exchange {
             requested: self.requested,
             key: bound.map(|key| key.export()),
         };
-        Ok(Outcome { tokens, registration: self.registration, refreshed })
+        Ok(Authorization { tokens, registration: self.registration, refreshed })
     }
 }
 
-/// What every request for a token says: what it is for and how much.
-fn with_scope(found: &Found, mut parameters: Vec<(&'static str, Secret)>) -> Vec<(&'static str, Secret)> {
+/// Adds the resource and the scopes.
+fn with_scope(found: &Discovery, mut parameters: Vec<(&'static str, Secret)>) -> Vec<(&'static str, Secret)> {
     parameters.push(("resource", Secret::new(found.resource.resource.as_str())));
     if let Some(scopes) = &found.scopes {
         parameters.push(("scope", Secret::new(scopes.to_string())));
@@ -195,14 +195,14 @@ fn with_scope(found: &Found, mut parameters: Vec<(&'static str, Secret)>) -> Vec
 
 impl Flow {
     pub(super) fn refresh_only(&mut self, registration: Option<&Registration>, now: SystemTime) -> Step {
-        let tokens = self.situation.tokens.clone().ok_or(Error::Misuse("there is nothing to refresh"))?;
+        let tokens = self.input.tokens.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
         let client = self.client_of(&tokens, registration);
-        let client = client.ok_or_else(|| Error::NoClient { issuer: shown(&tokens.issuer) })?;
-        let endpoint = self.reach.check(&tokens.token_endpoint)?;
+        let client = client.ok_or_else(|| Error::NoClient { issuer: redact_url(&tokens.issuer) })?;
+        let endpoint = self.url_policy.check(&tokens.token_endpoint)?;
         self.exchange(Exchange::refresh(&tokens, client, endpoint)?, now)
     }
 
-    /// The client that tokens were issued to, if it is still the same.
+    /// The client that the tokens were issued to, if its credentials are still known.
     pub(super) fn client_of(&self, tokens: &Tokens, registration: Option<&Registration>) -> Option<Client> {
         let given = self.profile.registered.as_ref();
         let given = given.filter(|given| given.issuer.as_ref().is_none_or(|issuer| *issuer == tokens.issuer));
@@ -222,36 +222,47 @@ impl Flow {
         Ok(Command::Send(request))
     }
 
-    pub(super) fn exchanged(&mut self, mut exchange: Exchange, response: &Response<Payload>, now: SystemTime) -> Step {
+    pub(super) fn handle_token_response(
+        &mut self,
+        mut exchange: Exchange,
+        response: &Response<Payload>,
+        now: SystemTime,
+    ) -> Step {
         match exchange.call.read(response)? {
-            Answer::Again => self.exchange(exchange, now),
-            Answer::Granted(granted) => match exchange.purpose {
+            TokenResponse::RetryWithNonce => self.exchange(exchange, now),
+            TokenResponse::Granted(granted) => match exchange.purpose {
                 Purpose::Assertion { found, client } => {
                     if granted.issued_token_type.as_deref() != Some(ID_JAG) {
-                        let problem = "is not about the assertion that was asked for";
+                        let problem = "has another token type than the requested assertion";
                         return Err(Error::Invalid { what: "token response", problem });
                     }
                     self.exchange(Exchange::jwt_bearer(&found, client, granted.access_token), now)
                 }
                 _ => exchange.finish(granted, now).map(|outcome| Command::Authorized(Box::new(outcome))),
             },
-            Answer::Refused(refusal) => {
+            TokenResponse::Refused(refusal) => {
                 let is_unknown = refusal.code == "invalid_client";
                 if is_unknown && !matches!(exchange.purpose, Purpose::Assertion { .. }) {
-                    self.forgotten.client = Some((exchange.call.issuer, exchange.call.client.id));
+                    self.invalidation.client = Some((exchange.call.issuer, exchange.call.client.id));
                 }
                 let Purpose::Refresh { old, otherwise } = exchange.purpose else {
                     return Err(Error::TokenRefused(refusal));
                 };
-                self.forgotten.refresh_token_of = Some(old);
-                // A refresh token ends some day; then the user is asked again.
+                self.invalidation.refresh_token_of = Some(old);
+                // The refresh token has expired or was revoked: request new tokens.
                 let (found, registration) = otherwise.ok_or(Error::TokenRefused(refusal))?;
-                self.ask(found, registration.filter(|_| !is_unknown), now)
+                self.request_tokens(found, registration.filter(|_| !is_unknown), now)
             }
         }
     }
 
-    pub(super) fn asserted(&mut self, found: Box<Found>, client: Client, assertion: &Secret, now: SystemTime) -> Step {
+    pub(super) fn handle_assertion(
+        &mut self,
+        found: Box<Discovery>,
+        client: Client,
+        assertion: &Secret,
+        now: SystemTime,
+    ) -> Step {
         let exchange = match &self.profile.grant {
             Grant::EnterpriseManaged(provider) => Exchange::identity(found, client, provider, assertion),
             _ => Exchange::jwt_bearer(&found, client, assertion.clone()),

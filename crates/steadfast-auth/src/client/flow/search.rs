@@ -1,4 +1,4 @@
-//! Looking for a metadata document: one URL after the other, and within an origin where an answer points.
+//! Looking for a metadata document at several URLs in order, with redirects within an origin.
 
 use std::collections::VecDeque;
 
@@ -6,57 +6,58 @@ use http::header::{ACCEPT, LOCATION};
 use http::{Request, Response, StatusCode};
 use url::Url;
 
-use super::super::Error;
-use super::super::reach::shown;
 use super::Command;
 use crate::Payload;
+use crate::client::Error;
+use crate::client::url_policy::redact_url;
 
-/// How many redirects within an origin a metadata document may take.
-const HOPS: u8 = 3;
+/// Limit of redirects within an origin.
+const MAX_REDIRECTS: u8 = 3;
 
-/// A document that is looked for.
+/// The search for a document.
 pub(super) struct Search {
     pub(super) what: &'static str,
-    asked: Url,
+    current: Url,
     next: VecDeque<Url>,
-    hops: u8,
+    redirects: u8,
 }
 
 impl Search {
-    /// Asks for the first of these URLs.
+    /// Requests the first URL.
     pub(super) fn begin(what: &'static str, mut urls: VecDeque<Url>) -> Option<Result<(Self, Command), Error>> {
-        let asked = urls.pop_front()?;
-        let command = fetch(&asked);
-        Some(command.map(|command| (Self { what, asked, next: urls, hops: 0 }, command)))
+        let current = urls.pop_front()?;
+        let command = fetch(&current);
+        Some(command.map(|command| (Self { what, current, next: urls, redirects: 0 }, command)))
     }
 
-    /// Asks for what an answer points at, or for the next URL, after an answer that was not the document.
-    pub(super) fn go_on(&mut self, response: &Response<Payload>) -> Result<Option<Command>, Error> {
+    /// After a response that was not the document: requests the target of its redirect, or the next URL.
+    pub(super) fn next_request(&mut self, response: &Response<Payload>) -> Result<Option<Command>, Error> {
         let status = response.status();
         if status.is_server_error() {
             return Err(Error::Unavailable { what: self.what, status: status.as_u16() });
         }
-        let location = response.headers().get(LOCATION).filter(|_| status.is_redirection() && self.hops < HOPS);
-        let target = location.and_then(|location| location.to_str().ok()).and_then(|text| self.asked.join(text).ok());
-        // Another origin would be somebody who was not asked.
-        if let Some(target) = target.filter(|target| target.origin() == self.asked.origin()) {
-            self.hops += 1;
-            self.asked = target;
-            return fetch(&self.asked).map(Some);
+        let location =
+            response.headers().get(LOCATION).filter(|_| status.is_redirection() && self.redirects < MAX_REDIRECTS);
+        let target = location.and_then(|location| location.to_str().ok()).and_then(|text| self.current.join(text).ok());
+        // A redirect to another origin is not followed.
+        if let Some(target) = target.filter(|target| target.origin() == self.current.origin()) {
+            self.redirects += 1;
+            self.current = target;
+            return fetch(&self.current).map(Some);
         }
         let Some(next) = self.next.pop_front() else { return Ok(None) };
-        self.hops = 0;
-        self.asked = next;
-        fetch(&self.asked).map(Some)
+        self.redirects = 0;
+        self.current = next;
+        fetch(&self.current).map(Some)
     }
 }
 
 fn fetch(url: &Url) -> Result<Command, Error> {
     let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(Payload::default());
-    request.map(Command::Send).map_err(|_| Error::UnsafeUrl(shown(url.as_str())))
+    request.map(Command::Send).map_err(|_| Error::UnsafeUrl(redact_url(url.as_str())))
 }
 
-/// The body of an answer that may be a document.
+/// The body of a response with status 200.
 pub(super) fn document(response: &Response<Payload>) -> Option<&[u8]> {
     (response.status() == StatusCode::OK).then(|| response.body().as_bytes())
 }

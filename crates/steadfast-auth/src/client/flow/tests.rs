@@ -7,12 +7,12 @@ use http::header::LOCATION;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
-use super::super::Secret;
-use super::super::challenge::Challenge;
-use super::super::credentials::{ClientKey, Credential};
-use super::super::profile::{IdentityProvider, PreRegistered};
-use super::super::random::Counted;
 use super::*;
+use crate::client::Secret;
+use crate::client::challenge::Challenge;
+use crate::client::credentials::{ClientKey, Credential};
+use crate::client::profile::{IdentityProvider, PreRegistered};
+use crate::client::random::CountingRandomness;
 
 const SERVER: &str = "https://mcp.example.com/mcp";
 const CALLBACK: &str = "http://127.0.0.1:7/callback";
@@ -20,7 +20,7 @@ const CALLBACK: &str = "http://127.0.0.1:7/callback";
 /// A flow, and the servers that it talks to: a path on any host, and its answer.
 struct World {
     profile: Profile,
-    situation: Situation,
+    input: FlowInput,
     answers: Vec<(&'static str, u16, Value)>,
     registration: Option<Registration>,
     /// What the authorization server sends back besides the code and the state.
@@ -33,7 +33,7 @@ struct World {
 fn world() -> World {
     World {
         profile: Profile::new("Test"),
-        situation: Situation::default(),
+        input: FlowInput::default(),
         answers: vec![
             ("mcp.example.com/.well-known/oauth-protected-resource/mcp", 200, resource(SERVER)),
             ("auth.example.com/.well-known/oauth-authorization-server", 200, metadata(json!({}))),
@@ -85,28 +85,28 @@ impl World {
     }
 
     fn flow(&self) -> Flow {
-        let random = Arc::new(Counted::default());
-        Flow::new(Arc::new(self.profile.clone()), SERVER, self.situation.clone(), random).unwrap()
+        let random = Arc::new(CountingRandomness::default());
+        Flow::new(Arc::new(self.profile.clone()), SERVER, self.input.clone(), random).unwrap()
     }
 
-    fn run(&mut self) -> Result<Outcome, Error> {
+    fn run(&mut self) -> Result<Authorization, Error> {
         let mut flow = self.flow();
         let first = flow.begin();
         self.drive(flow, first)
     }
 
-    fn drive(&mut self, mut flow: Flow, mut command: Command) -> Result<Outcome, Error> {
+    fn drive(&mut self, mut flow: Flow, mut command: Command) -> Result<Authorization, Error> {
         for _ in 0..20 {
             let event = match command {
                 Command::Send(request) => Event::Response(self.answer(&request)),
-                Command::Recall { .. } => Event::Recalled(self.registration.clone()),
+                Command::LoadRegistration { .. } => Event::RegistrationLoaded(self.registration.clone()),
                 Command::PrepareRedirect { .. } => Event::RedirectReady(CALLBACK.to_owned()),
                 Command::Visit(url) => {
                     let state = url.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
                     self.visited.push(url);
                     Event::Redirected(format!("code=the-code&state={state}{}", self.redirect))
                 }
-                Command::Assert { .. } => Event::Assertion(Secret::new("the-assertion")),
+                Command::FetchAssertion { .. } => Event::Assertion(Secret::new("the-assertion")),
                 Command::Authorized(outcome) => return Ok(*outcome),
                 Command::Failed(error) => return Err(error),
             };
@@ -209,7 +209,7 @@ fn a_server_that_publishes_nothing_has_default_endpoints_if_that_is_understood()
         vec![("mcp.example.com/register", 201, json!({"client_id": "c"})), ("mcp.example.com/token", 200, tokens())];
     world.run().unwrap();
     assert_eq!(world.visited[0].path(), "/authorize");
-    world.profile = world.profile.before_metadata(false);
+    world.profile = world.profile.legacy_discovery(false);
     assert_eq!(world.run().unwrap_err(), Error::NoResourceMetadata);
 }
 
@@ -231,12 +231,12 @@ fn metadata_is_followed_within_its_origin_only() {
         )
         .set("auth.example.com/evil", 200, resource(SERVER))
         .set("mcp.example.com/.well-known/oauth-protected-resource/mcp", 302, away);
-    world.profile = world.profile.before_metadata(false);
+    world.profile = world.profile.legacy_discovery(false);
     assert_eq!(world.run().unwrap_err(), Error::NoResourceMetadata);
     assert!(!world.paths().iter().any(|path| path.contains("evil")));
     let endless = json!({"location": "/.well-known/oauth-protected-resource/mcp"});
     let mut world = super::tests::world().set("mcp.example.com/.well-known/oauth-protected-resource/mcp", 302, endless);
-    world.profile = world.profile.before_metadata(false);
+    world.profile = world.profile.legacy_discovery(false);
     assert_eq!(world.run().unwrap_err(), Error::NoResourceMetadata);
 }
 
@@ -264,7 +264,7 @@ fn no_code_is_sent_when_the_issuer_of_the_redirect_is_wrong_or_missing() {
     ] {
         let mut world = world().metadata(json!({"authorization_response_iss_parameter_supported": advertised}));
         world.redirect = redirect;
-        assert!(matches!(world.run(), Err(Error::ForeignRedirect(_))), "{advertised} {redirect}");
+        assert!(matches!(world.run(), Err(Error::InvalidRedirect(_))), "{advertised} {redirect}");
         assert!(!world.paths().iter().any(|path| path.contains("token")));
     }
 }
@@ -299,7 +299,7 @@ fn a_client_that_wants_more_than_it_registered_for_registers_again() {
     let mut world = world();
     world.registration = world.run().unwrap().registration;
     world.seen.clear();
-    world.situation.challenge = Some(Challenge { scope: "a".parse().ok(), ..Challenge::default() });
+    world.input.challenge = Some(Challenge { scope: "a".parse().ok(), ..Challenge::default() });
     world.run().unwrap();
     let registered: Value = serde_json::from_str(&world.seen[2].1).unwrap();
     assert_eq!(registered["scope"], "a");
@@ -309,10 +309,10 @@ fn a_client_that_wants_more_than_it_registered_for_registers_again() {
 fn a_step_up_asks_for_the_union_and_does_not_refresh() {
     let mut world = world();
     let challenge = |scope: &str| Some(Challenge { scope: scope.parse().ok(), ..Challenge::default() });
-    world.situation.challenge = challenge("basic");
+    world.input.challenge = challenge("basic");
     let first = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic"));
-    world.situation = Situation { challenge: challenge("write"), tokens: Some(first.tokens), ..Situation::default() };
+    world.input = FlowInput { challenge: challenge("write"), tokens: Some(first.tokens), ..FlowInput::default() };
     let second = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic write"));
     assert_eq!(second.tokens.requested, "basic write".parse().ok());
@@ -324,7 +324,7 @@ fn what_was_asked_from_another_issuer_is_not_asked_from_this_one() {
     let mut before = world.run().unwrap().tokens;
     before.issuer = String::from("https://old.example.com");
     before.requested = "old".parse().ok();
-    world.situation = Situation { tokens: Some(before), may_refresh: true, ..Situation::default() };
+    world.input = FlowInput { tokens: Some(before), may_refresh: true, ..FlowInput::default() };
     world.run().unwrap();
     assert_eq!(world.asked("scope"), None);
     assert_eq!(world.token_form("grant_type").as_deref(), Some("authorization_code"), "nor is the old token shown");
@@ -337,7 +337,7 @@ fn tokens_are_refreshed_before_the_user_is_asked() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.situation = Situation { tokens: Some(first.tokens), may_refresh: true, ..Situation::default() };
+    world.input = FlowInput { tokens: Some(first.tokens), may_refresh: true, ..FlowInput::default() };
     let mut answer = tokens();
     answer["refresh_token"] = Value::Null;
     answer["access_token"] = json!("second");
@@ -356,7 +356,7 @@ fn a_refresh_token_that_is_over_leads_to_the_user() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.situation = Situation { tokens: Some(first.tokens), may_refresh: true, ..Situation::default() };
+    world.input = FlowInput { tokens: Some(first.tokens), may_refresh: true, ..FlowInput::default() };
     let mut world = world.set("auth.example.com/token", 400, json!({"error": "invalid_grant"}));
     assert!(matches!(world.run(), Err(Error::TokenRefused(_))));
     assert_eq!(world.visited.len(), 1);
@@ -376,7 +376,7 @@ fn an_authorization_server_that_gives_no_refresh_token_is_done_without() {
     let first = world.run().unwrap();
     assert!(!first.tokens.is_refreshable());
     world.registration = first.registration;
-    world.situation = Situation { tokens: Some(first.tokens), may_refresh: true, ..Situation::default() };
+    world.input = FlowInput { tokens: Some(first.tokens), may_refresh: true, ..FlowInput::default() };
     world.run().unwrap();
     assert_eq!((world.visited.len(), world.token_form("grant_type").as_deref()), (2, Some("authorization_code")));
 }
@@ -391,18 +391,18 @@ fn a_client_that_the_authorization_server_does_not_know_is_not_kept() {
         let state = loop {
             let event = match command {
                 Command::Send(request) => Event::Response(world.answer(&request)),
-                Command::Recall { .. } => Event::Recalled(world.registration.clone()),
+                Command::LoadRegistration { .. } => Event::RegistrationLoaded(world.registration.clone()),
                 Command::PrepareRedirect { .. } => Event::RedirectReady(CALLBACK.to_owned()),
                 Command::Visit(url) => break super::super::authorize::state_of(url.query().unwrap()).unwrap(),
                 other => panic!("{other:?}"),
             };
             command = flow.handle(event, now());
         };
-        assert!(flow.forgotten().client.is_none());
+        assert!(flow.take_invalidation().client.is_none());
         let answer = Event::Redirected(format!("error={code}&state={state}"));
         assert!(matches!(flow.handle(answer, now()), Command::Failed(Error::Denied(_))));
         let known = (String::from("https://auth.example.com"), String::from("registered"));
-        assert_eq!(flow.forgotten().client, Some(known));
+        assert_eq!(flow.take_invalidation().client, Some(known));
     }
 }
 
@@ -410,7 +410,7 @@ fn a_client_that_the_authorization_server_does_not_know_is_not_kept() {
 fn a_client_for_itself_shows_its_secret() {
     let mut world = world().metadata(json!({"token_endpoint_auth_methods_supported": ["client_secret_post"]}));
     world.profile = world.profile.grant(Grant::ClientCredentials).registered(("me", "s3cr3t").into());
-    world.situation.challenge = Some(Challenge { scope: "a".parse().ok(), ..Challenge::default() });
+    world.input.challenge = Some(Challenge { scope: "a".parse().ok(), ..Challenge::default() });
     world.run().unwrap();
     assert_eq!(world.token_form("grant_type").as_deref(), Some("client_credentials"));
     assert_eq!(world.token_form("client_secret").as_deref(), Some("s3cr3t"));
@@ -476,7 +476,7 @@ fn tokens_are_bound_to_a_key_when_the_server_takes_no_others() {
     let mut bound = tokens();
     bound["token_type"] = json!("DPoP");
     let mut world = world().set("auth.example.com/token", 200, bound);
-    world.situation.challenge = Some(Challenge { scheme: Scheme::Dpop, ..Challenge::default() });
+    world.input.challenge = Some(Challenge { scheme: Scheme::Dpop, ..Challenge::default() });
     let outcome = world.run().unwrap();
     assert!(outcome.tokens.key.is_some() && outcome.tokens.scheme == Scheme::Dpop);
     assert!(world.asked("dpop_jkt").is_some());
@@ -505,6 +505,6 @@ fn nothing_secret_is_in_a_debug_form() {
 fn an_event_out_of_turn_ends_the_flow() {
     let mut flow = world().flow();
     let _ = flow.begin();
-    assert!(matches!(flow.handle(Event::Recalled(None), now()), Command::Failed(Error::Misuse(_))));
+    assert!(matches!(flow.handle(Event::RegistrationLoaded(None), now()), Command::Failed(Error::Misuse(_))));
     assert!(matches!(flow.begin(), Command::Failed(Error::Misuse(_))));
 }

@@ -1,8 +1,7 @@
 //! A store in files that only their owner can read.
 //!
-//! One file per key, so that nobody has to read what belongs to another, and nobody writes over it. Each is written beside its
-//! place and moved there, so that a reader never sees half of one, and next to it is the file whose lock orders those who
-//! refresh, in this process and in others.
+//! One file per key, so that writers of different keys do not interfere. A file is written under a temporary name and renamed, so
+//! that a reader never sees a partial one. Next to it is a lock file, which serializes refreshes in this process and in others.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,24 +10,24 @@ use std::time::Duration;
 
 use fs4::fs_std::FileExt as _;
 
-use super::{Key, Later, Lock, StoreError, TokenStore};
+use super::{BoxFuture, Key, Lock, StoreError, TokenStore};
 use crate::client::Secret;
 use crate::client::pkce::digest;
 
-/// How often a lock that somebody has is tried again. Asking and not waiting keeps no thread, and can be given up.
+/// Interval of polling for a lock. Polling blocks no thread, and can be cancelled.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
-/// How long a lock is waited for: longer than it takes to find an authorization server and to ask it for a token.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// More is not a token, and not read.
-const LONGEST: u64 = 1024 * 1024;
+/// Timeout of waiting for a lock: longer than a discovery and a token request take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+/// Limit of the length of a file.
+const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Keeps secrets in a directory of its own.
+/// Stores secrets in a directory.
 #[derive(Clone, Debug)]
 pub struct FileStore(PathBuf);
 
 impl FileStore {
-    /// The store in this directory, which is made if it is not there. On Unix it must belong to nobody else: its rights are
-    /// set to those of its owner alone.
+    /// Opens the store in this directory, which is created if necessary. On Unix the directory must belong to the user, and its
+    /// permissions are set to 0700.
     pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
         make_private(&directory)?;
@@ -36,7 +35,7 @@ impl FileStore {
     }
 
     fn path(&self, key: &Key, extension: &str) -> PathBuf {
-        // A name that fits every file system, whatever is in a URL.
+        // A hash, since a URL may have characters that file systems do not allow.
         let name = digest(&key.to_string());
         self.0.join(format!("{name}.{extension}"))
     }
@@ -52,17 +51,17 @@ impl FileStore {
 }
 
 impl TokenStore for FileStore {
-    fn load<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Option<Secret>, StoreError>> {
+    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>> {
         let path = self.path(key, "secret");
         Box::pin(Self::blocking(move || read(&path)))
     }
 
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> Later<'a, Result<(), StoreError>> {
+    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>> {
         let (path, value) = (self.path(key, "secret"), value.clone());
         Box::pin(Self::blocking(move || write(&path, &value)))
     }
 
-    fn remove<'a>(&'a self, key: &'a Key) -> Later<'a, Result<(), StoreError>> {
+    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>> {
         let path = self.path(key, "secret");
         Box::pin(Self::blocking(move || match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -70,21 +69,21 @@ impl TokenStore for FileStore {
         }))
     }
 
-    fn lock<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Lock, StoreError>> {
+    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>> {
         let path = self.path(key, "lock");
         Box::pin(async move {
             let file = Self::blocking(move || private().read(true).append(true).create(true).open(path)).await?;
-            let end = tokio::time::Instant::now() + PATIENCE;
+            let end = tokio::time::Instant::now() + REQUEST_TIMEOUT;
             loop {
-                // It asks and does not wait, so it does not block.
+                // `try_lock` does not block.
                 match file.try_lock_exclusive() {
-                    // The lock ends with the file, and the file with the process.
+                    // Closing the file, at the latest at process exit, releases the lock.
                     Ok(true) => return Ok(Lock::new(file)),
                     Ok(false) => {}
                     Err(error) => return Err(StoreError::new(error.to_string())),
                 }
                 if tokio::time::Instant::now() >= end {
-                    return Err(StoreError::new("somebody else has had the lock for too long"));
+                    return Err(StoreError::new("timed out waiting for the lock of another process"));
                 }
                 tokio::time::sleep(TRY_AGAIN).await;
             }
@@ -101,8 +100,8 @@ fn read(path: &Path) -> io::Result<Option<Secret>> {
         Err(error) => return Err(error),
     };
     let mut text = zeroize::Zeroizing::new(String::new());
-    match file.take(LONGEST).read_to_string(&mut text) {
-        // It is damaged, and will be written over.
+    match file.take(MAX_BYTES).read_to_string(&mut text) {
+        // The file is damaged, and will be overwritten.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
         read => read.map(|_| Some(Secret::new(std::mem::take(&mut *text)))),
     }
@@ -110,12 +109,13 @@ fn read(path: &Path) -> io::Result<Option<Secret>> {
 
 fn write(path: &Path, value: &Secret) -> io::Result<()> {
     let mut number = [0; 8];
-    getrandom::fill(&mut number).map_err(|_| io::Error::other("there is no randomness to be had"))?;
-    let beside = path.with_extension(format!("{:016x}.new", u64::from_ne_bytes(number)));
-    let written = write_new(&beside, value).and_then(|()| fs::rename(&beside, path)).and_then(|()| settle(path));
+    getrandom::fill(&mut number).map_err(|_| io::Error::other("the source of randomness failed"))?;
+    let temporary = path.with_extension(format!("{:016x}.new", u64::from_ne_bytes(number)));
+    let written =
+        write_new(&temporary, value).and_then(|()| fs::rename(&temporary, path)).and_then(|()| sync_directory(path));
     if written.is_err() {
-        // What is left of it is in the way of nobody, but it is a secret.
-        let _ = fs::remove_file(&beside);
+        // A leftover file would contain a secret.
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
@@ -123,23 +123,23 @@ fn write(path: &Path, value: &Secret) -> io::Result<()> {
 fn write_new(path: &Path, value: &Secret) -> io::Result<()> {
     let mut file = private().write(true).create_new(true).open(path)?;
     file.write_all(value.expose().as_bytes())?;
-    // A refresh token that was used up is worth nothing, so its successor must survive a crash.
+    // The previous refresh token is used up, so its successor must survive a crash.
     file.sync_all()
 }
 
-/// Where a file is has to survive a crash as well as what is in it.
+/// Syncs the directory, so that the rename survives a crash too.
 #[cfg(unix)]
-fn settle(path: &Path) -> io::Result<()> {
+fn sync_directory(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
 }
 
-/// Elsewhere directories cannot be opened for it.
+/// Other systems cannot open directories to sync them.
 #[cfg(not(unix))]
-fn settle(_: &Path) -> io::Result<()> {
+fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Files that only their owner may read or write.
+/// Options for files that only their owner may read or write.
 #[cfg(unix)]
 fn private() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -149,7 +149,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Elsewhere the directory of a user is closed to others by what it inherits.
+/// On other systems the permissions are inherited from the user's directory.
 #[cfg(not(unix))]
 fn private() -> OpenOptions {
     OpenOptions::new()
@@ -160,7 +160,7 @@ fn make_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    // Fails for the directory of somebody else, as it should.
+    // Fails for the directory of another user, as it should.
     fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
 }
 
@@ -205,7 +205,7 @@ mod tests {
         other.remove(&key()).await.unwrap();
         other.remove(&key()).await.unwrap();
         assert!(store.load(&key()).await.unwrap().is_none());
-        assert_eq!(fs::read_dir(scratch.0.join("deep")).unwrap().count(), 0, "nothing is left beside");
+        assert_eq!(fs::read_dir(scratch.0.join("deep")).unwrap().count(), 0, "nothing is left temporary");
     }
 
     #[cfg(unix)]
@@ -256,7 +256,7 @@ mod tests {
         let (one, other) = (FileStore::open(&scratch.0).unwrap(), FileStore::open(&scratch.0).unwrap());
         let held = one.lock(&key()).await.unwrap();
         let refused = other.lock(&key()).await.unwrap_err();
-        assert_eq!(refused.to_string(), "somebody else has had the lock for too long");
+        assert_eq!(refused.to_string(), "timed out waiting for the lock of another process");
         drop(held);
         other.lock(&key()).await.unwrap();
     }

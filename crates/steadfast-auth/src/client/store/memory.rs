@@ -1,18 +1,18 @@
-//! A store that forgets everything with the process.
+//! A store in memory, which ends with the process.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Key, Later, Lock, StoreError, TokenStore};
+use super::{BoxFuture, Key, Lock, StoreError, TokenStore};
 use crate::client::Secret;
 
-/// Keeps secrets in memory. Clones share what they keep.
+/// Stores secrets in memory. Clones share their entries.
 #[derive(Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<Kept>>);
+pub struct MemoryStore(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
-struct Kept {
+struct Entries {
     values: HashMap<Key, Secret>,
     locks: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
 }
@@ -23,39 +23,39 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn with<T>(&self, action: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, action: impl FnOnce(&mut Entries) -> T) -> T {
         action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MemoryStore({} values)", self.with(|kept| kept.values.len()))
+        write!(formatter, "MemoryStore({} values)", self.with(|entries| entries.values.len()))
     }
 }
 
 impl TokenStore for MemoryStore {
-    fn load<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Option<Secret>, StoreError>> {
-        Box::pin(async move { Ok(self.with(|kept| kept.values.get(key).cloned())) })
+    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>> {
+        Box::pin(async move { Ok(self.with(|entries| entries.values.get(key).cloned())) })
     }
 
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> Later<'a, Result<(), StoreError>> {
+    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.with(|kept| kept.values.insert(key.clone(), value.clone()));
+            self.with(|entries| entries.values.insert(key.clone(), value.clone()));
             Ok(())
         })
     }
 
-    fn remove<'a>(&'a self, key: &'a Key) -> Later<'a, Result<(), StoreError>> {
+    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.with(|kept| kept.values.remove(key));
+            self.with(|entries| entries.values.remove(key));
             Ok(())
         })
     }
 
-    fn lock<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Lock, StoreError>> {
+    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>> {
         Box::pin(async move {
-            let lock = self.with(|kept| Arc::clone(kept.locks.entry(key.clone()).or_default()));
+            let lock = self.with(|entries| Arc::clone(entries.locks.entry(key.clone()).or_default()));
             Ok(Lock::new(lock.lock_owned().await))
         })
     }
@@ -92,7 +92,7 @@ mod tests {
         second.await.unwrap();
     }
 
-    async fn futures_pending<T>(future: &mut Later<'_, T>) -> bool {
+    async fn futures_pending<T>(future: &mut BoxFuture<'_, T>) -> bool {
         std::future::poll_fn(|context| std::task::Poll::Ready(future.as_mut().poll(context).is_pending())).await
     }
 }

@@ -1,7 +1,7 @@
-//! Where tokens are kept between runs, and how those who share them take turns.
+//! Stores for tokens, and their locks.
 //!
-//! A store knows nothing of OAuth: it keeps secret texts under [`Key`]s, and lends one lock per key. What is in the texts is
-//! this crate's business.
+//! A store knows nothing of OAuth: it maps [`Key`]s to secret texts, and has a lock per key. The contents of the texts are
+//! private to this crate.
 
 mod file;
 mod memory;
@@ -15,49 +15,49 @@ pub use file::FileStore;
 pub use memory::MemoryStore;
 
 use super::Secret;
-use super::reach::shown;
+use super::url_policy::redact_url;
 
-/// What a store brings back, later.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// The future type of the traits of this module.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What is kept. Names are compared as text, byte by byte.
+/// The key of an entry. Keys are compared byte by byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Key {
-    /// Which issuer and resource a server named the last time.
+    /// The issuer and resource in the metadata of a server the last time.
     Server {
         /// The URL of the server.
         url: String,
     },
-    /// What the client is called at an authorization server.
+    /// The client registration at an authorization server.
     Client {
         /// The authorization server.
         issuer: String,
     },
     /// Tokens.
     Tokens {
-        /// Who issued them.
+        /// Their issuer.
         issuer: String,
-        /// What they are for.
+        /// The resource that they are for.
         resource: String,
     },
 }
 
-/// Without the queries of URLs: some put keys there.
+/// Without the queries of URLs, which may contain keys.
 impl fmt::Debug for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Server { url } => write!(formatter, "Server({:?})", shown(url)),
-            Self::Client { issuer } => write!(formatter, "Client({:?})", shown(issuer)),
+            Self::Server { url } => write!(formatter, "Server({:?})", redact_url(url)),
+            Self::Client { issuer } => write!(formatter, "Client({:?})", redact_url(issuer)),
             Self::Tokens { issuer, resource } => {
-                write!(formatter, "Tokens({:?}, {:?})", shown(issuer), shown(resource))
+                write!(formatter, "Tokens({:?}, {:?})", redact_url(issuer), redact_url(resource))
             }
         }
     }
 }
 
 impl fmt::Display for Key {
-    /// One line, different for different keys, with all that is in them.
+    /// One line that is unique for each key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server { url } => write!(formatter, "server {url:?}"),
@@ -67,11 +67,11 @@ impl fmt::Display for Key {
     }
 }
 
-/// The right to change what is under a key. Dropping it gives it back.
+/// The lock of a key. Dropping it releases the lock.
 pub struct Lock(#[allow(dead_code, reason = "it is held, not used")] Box<dyn Any + Send>);
 
 impl Lock {
-    /// A lock that is given back when this value is dropped.
+    /// A lock that is released when `guard` is dropped.
     pub fn new(guard: impl Any + Send) -> Self {
         Self(Box::new(guard))
     }
@@ -83,30 +83,30 @@ impl fmt::Debug for Lock {
     }
 }
 
-/// Keeps secrets, for one process or for several.
+/// Stores secrets, for one process or for several.
 ///
-/// Whoever can read a store can act as its user, so an implementation keeps others out, and logs no value.
+/// A reader of the store can act as the user, so an implementation must restrict access to it and log no value.
 pub trait TokenStore: Send + Sync + 'static {
-    /// What is under a key.
-    fn load<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Option<Secret>, StoreError>>;
+    /// Loads the value of a key.
+    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>>;
 
-    /// Puts something under a key. Whoever reads meanwhile sees the old or the new, never a part.
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> Later<'a, Result<(), StoreError>>;
+    /// Saves the value of a key atomically: a concurrent reader sees the old value or the new one.
+    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Takes away what is under a key, if there is anything.
-    fn remove<'a>(&'a self, key: &'a Key) -> Later<'a, Result<(), StoreError>>;
+    /// Removes the value of a key, if there is one.
+    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Waits until nobody else who shares the store has the lock of this key, and takes it. It is held for as long as a
-    /// request takes, so that a refresh token is used by one only.
-    fn lock<'a>(&'a self, key: &'a Key) -> Later<'a, Result<Lock, StoreError>>;
+    /// Waits for the lock of this key, which is exclusive among all processes that share the store. It is held for the duration of
+    /// a request, so that a refresh token is used only once.
+    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>>;
 }
 
-/// Why a store failed. It holds nothing of what is stored.
+/// Why a store failed. Contains no stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError(String);
 
 impl StoreError {
-    /// An error that says this.
+    /// An error with this message.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

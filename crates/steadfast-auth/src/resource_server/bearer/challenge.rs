@@ -1,4 +1,4 @@
-//! What a refused client is told: the status, and the `WWW-Authenticate` header.
+//! The response to an unauthorized request: its status and its `WWW-Authenticate` header.
 
 use std::fmt::Write as _;
 
@@ -7,22 +7,22 @@ use http::{Response, StatusCode};
 
 use crate::resource_server::{Rejection, Scopes};
 
-/// Why a request goes no further.
+/// Why a request is denied.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum RequestDenial {
     /// There is no token.
     NoToken,
-    /// The token is where it must not be.
+    /// The token is in a place where it must not be.
     Misplaced(&'static str),
-    /// There is a token, and it is not good.
+    /// The token was rejected.
     Rejected(Rejection),
 }
 
-/// How long a client should wait when nobody can say whether its token is good, in seconds.
+/// How long a client should wait when tokens cannot be verified, in seconds.
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
-impl Refusal {
-    /// The whole answer. `needed` are the scopes of this request.
+impl RequestDenial {
+    /// The whole response. `needed` are the scopes that this request requires.
     pub(super) fn response<R: Default>(&self, metadata_url: &str, needed: &Scopes) -> Response<R> {
         let mut response = Response::new(R::default());
         *response.status_mut() = self.status();
@@ -44,7 +44,7 @@ impl Refusal {
         }
     }
 
-    /// The header, unless a token would not help. A client that sent no token is not told of an error: it made none.
+    /// The header, unless a token would not help. Without a token there is no error code (RFC 6750, section 3.1).
     fn challenge(&self, metadata_url: &str, needed: &Scopes) -> Option<HeaderValue> {
         let (error, scopes) = match self {
             Self::NoToken => (None, needed),
@@ -57,7 +57,7 @@ impl Refusal {
         };
         let mut text = String::from("Bearer ");
         if let Some((error, reason)) = error {
-            // The name of an error, and a reason without what would end its quotes.
+            // An error code, and a reason without quotes.
             let _ = write!(text, "error=\"{error}\", error_description=\"{}\", ", plain(reason));
         }
         let scopes = crate::scope::requestable(scopes.clone());
@@ -80,7 +80,7 @@ mod tests {
 
     const URL: &str = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
 
-    fn refused(refusal: Refusal, needed: &str) -> (u16, String) {
+    fn refused(refusal: RequestDenial, needed: &str) -> (u16, String) {
         let response: Response<()> = refusal.response(URL, &needed.parse().unwrap());
         let challenge = response.headers().get(WWW_AUTHENTICATE).map(|value| value.to_str().unwrap().to_owned());
         (response.status().as_u16(), challenge.unwrap_or_default())
@@ -88,21 +88,21 @@ mod tests {
 
     #[test]
     fn without_a_token_the_challenge_names_no_error() {
-        let (status, challenge) = refused(Refusal::NoToken, "files:read");
+        let (status, challenge) = refused(RequestDenial::NoToken, "files:read");
         assert_eq!(status, 401);
         assert_eq!(challenge, format!("Bearer scope=\"files:read\", resource_metadata=\"{URL}\""));
     }
 
     #[test]
     fn without_scopes_the_challenge_has_no_scope() {
-        assert_eq!(refused(Refusal::NoToken, "").1, format!("Bearer resource_metadata=\"{URL}\""));
+        assert_eq!(refused(RequestDenial::NoToken, "").1, format!("Bearer resource_metadata=\"{URL}\""));
     }
 
     #[test]
     fn a_bad_token_is_called_invalid() {
         for rejection in [Rejection::Invalid("no"), Rejection::Expired, Rejection::WrongAudience] {
             let reason = rejection.reason();
-            let (status, challenge) = refused(Refusal::Rejected(rejection), "a");
+            let (status, challenge) = refused(RequestDenial::Rejected(rejection), "a");
             assert_eq!(status, 401);
             assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
             assert!(challenge.contains(&format!("error_description=\"{reason}\"")), "{challenge}");
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn too_little_scope_is_forbidden_and_names_all_that_is_needed() {
         let needed: Scopes = "b a".parse().unwrap();
-        let (status, challenge) = refused(Refusal::Rejected(Rejection::InsufficientScope(needed)), "");
+        let (status, challenge) = refused(RequestDenial::Rejected(Rejection::InsufficientScope(needed)), "");
         assert_eq!(status, 403);
         assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
         assert!(challenge.contains("scope=\"a b\"") && challenge.contains(URL), "{challenge}");
@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn when_nobody_can_say_there_is_no_challenge_but_a_time_to_come_back() {
-        let response: Response<()> = Refusal::Rejected(Rejection::Unavailable("down")).response(URL, &Scopes::none());
+        let response: Response<()> =
+            RequestDenial::Rejected(Rejection::Unavailable("down")).response(URL, &Scopes::none());
         assert_eq!(response.status(), 503);
         assert!(!response.headers().contains_key(WWW_AUTHENTICATE));
         assert!(response.headers().contains_key(RETRY_AFTER));
@@ -129,12 +130,12 @@ mod tests {
 
     #[test]
     fn a_reason_cannot_end_its_quotes() {
-        let (_, challenge) = refused(Refusal::Rejected(Rejection::Invalid("a\", scope=\"all\\\n")), "");
+        let (_, challenge) = refused(RequestDenial::Rejected(Rejection::Invalid("a\", scope=\"all\\\n")), "");
         assert!(challenge.contains("error_description=\"a, scope=all\""), "{challenge}");
     }
 
     #[test]
     fn offline_access_is_not_asked_for() {
-        assert!(refused(Refusal::NoToken, "a offline_access").1.contains("scope=\"a\""));
+        assert!(refused(RequestDenial::NoToken, "a offline_access").1.contains("scope=\"a\""));
     }
 }

@@ -1,25 +1,25 @@
-//! The token of a request: where it may be, and what is refused at once.
+//! Extracts the token of a request, and rejects malformed requests.
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
 use crate::resource_server::Token;
 
-/// What a request brings to show who it is from.
+/// The credentials of a request.
 #[derive(Debug)]
 pub(super) enum Credentials {
-    /// Nothing that counts: no header, or a scheme that is not ours.
+    /// No `Authorization` header, or one of another scheme.
     Absent,
     /// One well-formed bearer token.
     Bearer(Token),
-    /// A bearer header whose contents cannot be a token.
+    /// A bearer header without a well-formed token.
     Malformed,
-    /// Tokens in more than one place, or where they must not be.
+    /// More than one token, or a token in a place where it must not be.
     Misplaced(&'static str),
 }
 
-/// Takes the credentials out of a request. Whatever it finds, no `Authorization` header is left, so nothing behind this
-/// layer can pass a token on or log it.
+/// Removes the credentials from a request. In any case no `Authorization` header is left, so no inner service can pass a token
+/// on or log it.
 pub(super) fn take(parts: &mut Parts) -> Credentials {
     let credentials = read(parts);
     parts.headers.remove(AUTHORIZATION);
@@ -46,7 +46,7 @@ fn read(parts: &Parts) -> Credentials {
     }
 }
 
-/// A query ends up in logs and histories, so a token there is refused even if there is a good one in the header.
+/// Queries end up in logs and histories, so a token there is rejected even if the header has a valid one.
 fn has_token_in_query(parts: &Parts) -> bool {
     let query = parts.uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "access_token")

@@ -1,4 +1,4 @@
-//! The layer that lets only requests with a good token through.
+//! The layer that rejects requests without a valid token.
 
 mod challenge;
 mod credentials;
@@ -18,20 +18,20 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::{Principal, Rejection, ResourceMetadata, Scopes, Verifier};
-use challenge::Refusal;
+use challenge::RequestDenial;
 use credentials::Credentials;
 pub use requirement::MethodScopes;
 use requirement::Requirement;
 
-/// A tower layer that lets a request through if it has one good bearer token.
+/// A tower layer that passes on only requests with exactly one valid bearer token.
 ///
-/// What goes through has a [`Principal`] in its extensions and no `Authorization` header. What does not is answered with
-/// an empty body and
+/// A request that is passed on has a [`Principal`] in its extensions and no `Authorization` header. Any other gets a response
+/// with an empty body and
 ///
-/// - 401 and a challenge when there is no token, or one that is not good;
+/// - 401 and a challenge when there is no token, or an invalid one;
 /// - 403 and a challenge when the token's scopes are not enough;
 /// - 400 when a token is in the query, or there is more than one `Authorization` header;
-/// - 503 when the verifier cannot say.
+/// - 503 when the verifier is not available.
 ///
 /// A browser's CORS preflight has no token: put the layer that answers it outside of this one.
 #[derive(Clone)]
@@ -47,28 +47,28 @@ struct Shared {
 }
 
 impl RequireBearer {
-    /// A layer that asks this verifier, and sends clients without a good token to the metadata of this resource.
+    /// A layer with this verifier. Its challenges refer clients to the metadata of this resource.
     pub fn new(verifier: impl Verifier, metadata: &ResourceMetadata) -> Self {
         let verifier = Arc::new(verifier);
         let (metadata_url, requirement) = (metadata.url(), Requirement::default());
         Self { shared: Arc::new(Shared { verifier, metadata_url, requirement }) }
     }
 
-    /// Every request needs these scopes.
+    /// Requires these scopes for every request.
     pub fn scopes(mut self, scopes: Scopes) -> Self {
         self.requirement().always = scopes;
         self
     }
 
-    /// A request needs these scopes as well, by what is known of it before its body is read. See [`MethodScopes`] for one
-    /// that goes by the MCP method.
+    /// Requires additional scopes depending on the head of the request. [`MethodScopes`] provides such a function by the MCP
+    /// method.
     pub fn scopes_by(mut self, scopes: impl Fn(&Parts) -> Scopes + Send + Sync + 'static) -> Self {
         self.requirement().by_request = Some(Arc::new(scopes));
         self
     }
 
-    /// Whether a scope that was granted, the first argument, implies one that is needed, the second. Without it a scope
-    /// implies only itself.
+    /// Sets whether a granted scope, the first argument, implies a required one, the second. By default a scope implies only
+    /// itself.
     pub fn implied_by(mut self, broader: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
         self.requirement().broader = Some(Arc::new(broader));
         self
@@ -97,7 +97,7 @@ impl<S> Layer<S> for RequireBearer {
     }
 }
 
-/// The service that [`RequireBearer`] makes.
+/// The service that [`RequireBearer`] produces.
 #[derive(Clone)]
 pub struct Bearer<S> {
     shared: Arc<Shared>,
@@ -127,43 +127,45 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let shared = self.shared.clone();
-        // The one that was ready takes the request; its clone has to become ready itself.
+        // The service that is ready takes the request; the clone has to be polled for readiness itself.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             let credentials = credentials::take(&mut parts);
             let needed = shared.requirement.of(&parts);
-            match shared.admit(credentials, &needed).await {
+            match shared.authorize(credentials, &needed).await {
                 Ok(principal) => {
                     parts.extensions.insert(principal);
                     inner.call(Request::from_parts(parts, body)).await
                 }
-                Err(refusal) => Ok(refusal.response(&shared.metadata_url, &needed)),
+                Err(denial) => Ok(denial.response(&shared.metadata_url, &needed)),
             }
         })
     }
 }
 
 impl Shared {
-    async fn admit(&self, credentials: Credentials, needed: &Scopes) -> Result<Principal, Refusal> {
+    async fn authorize(&self, credentials: Credentials, needed: &Scopes) -> Result<Principal, RequestDenial> {
         let token = match credentials {
-            Credentials::Absent => return Err(Refusal::NoToken),
-            Credentials::Malformed => return Err(Refusal::Rejected(Rejection::Invalid("the token is malformed"))),
-            Credentials::Misplaced(reason) => return Err(Refusal::Misplaced(reason)),
+            Credentials::Absent => return Err(RequestDenial::NoToken),
+            Credentials::Malformed => {
+                return Err(RequestDenial::Rejected(Rejection::Invalid("the token is malformed")));
+            }
+            Credentials::Misplaced(reason) => return Err(RequestDenial::Misplaced(reason)),
             Credentials::Bearer(token) => token,
         };
         let principal = self.verifier.verify(&token).await.map_err(|rejection| {
             match &rejection {
-                Rejection::Unavailable(reason) => tracing::warn!(reason, "no token can be verified"),
-                other => tracing::debug!(reason = other.reason(), "a token was refused"),
+                Rejection::Unavailable(reason) => tracing::warn!(reason, "token verification is unavailable"),
+                other => tracing::debug!(reason = other.reason(), "token rejected"),
             }
-            Refusal::Rejected(rejection)
+            RequestDenial::Rejected(rejection)
         })?;
         if self.requirement.is_met(principal.scopes(), needed) {
             Ok(principal)
         } else {
-            Err(Refusal::Rejected(Rejection::InsufficientScope(needed.clone())))
+            Err(RequestDenial::Rejected(Rejection::InsufficientScope(needed.clone())))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which scopes a request needs, and whether a token's scopes are enough.
+//! Which scopes a request requires, and whether a token's scopes are sufficient.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::resource_server::{InvalidScope, Scopes};
 type ForRequest = Arc<dyn Fn(&Parts) -> Scopes + Send + Sync>;
 type Broader = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// Which scopes requests need.
+/// The scopes that requests require.
 #[derive(Clone, Default)]
 pub(super) struct Requirement {
     pub(super) always: Scopes,
@@ -20,7 +20,7 @@ pub(super) struct Requirement {
 }
 
 impl Requirement {
-    /// All the scopes that this request needs, so that one challenge names them all.
+    /// All scopes that this request requires, so that one challenge lists them all.
     pub(super) fn of(&self, parts: &Parts) -> Scopes {
         match &self.by_request {
             Some(by_request) => by_request(parts).union(self.always.clone()),
@@ -28,7 +28,7 @@ impl Requirement {
         }
     }
 
-    /// Whether these scopes are enough: each that is needed is there, or one that implies it.
+    /// Whether the granted scopes include or imply each required one.
     pub(super) fn is_met(&self, granted: &Scopes, needed: &Scopes) -> bool {
         let implied =
             |scope: &str| self.broader.as_ref().is_some_and(|broader| granted.iter().any(|g| broader(g, scope)));
@@ -49,10 +49,10 @@ impl fmt::Debug for Requirement {
 
 /// Scopes by the method of a request, for [`RequireBearer::scopes_by`](super::RequireBearer::scopes_by).
 ///
-/// The method is only known before the body is read if the `Mcp-Method` header can be believed, which is so since
-/// revision 2026-07-28, where the transport refuses a request whose header says something else than its body. Requests of
-/// older clients, requests without the header or with two, and methods that are not in the table need the scopes of
-/// [`MethodScopes::new`], which should thus be those of the most powerful method.
+/// The method is known before the body is read only from the `Mcp-Method` header, which can be trusted since revision
+/// 2026-07-28: there the transport rejects a request whose header differs from its body. Requests of older clients, requests
+/// without the header or with two, and methods that are not in the table require the scopes of [`MethodScopes::new`], which
+/// should thus be those of the most powerful method.
 ///
 /// ```
 /// use steadfast_auth::resource_server::MethodScopes;
@@ -68,34 +68,34 @@ pub struct MethodScopes {
 }
 
 impl MethodScopes {
-    /// A table that asks for these scopes unless a request's method is known and in the table.
+    /// A table that requires these scopes unless the method is known and in the table.
     pub fn new(otherwise: &str) -> Result<Self, InvalidScope> {
         Ok(Self { otherwise: otherwise.parse()?, methods: Vec::new() })
     }
 
-    /// Requests of this method need these scopes instead.
+    /// Requires these scopes for this method instead.
     pub fn method(mut self, method: &str, scopes: &str) -> Result<Self, InvalidScope> {
         self.methods.push((method.into(), scopes.parse()?));
         Ok(self)
     }
 
-    /// The scopes that this request needs.
+    /// The scopes that this request requires.
     pub fn of(&self, parts: &Parts) -> Scopes {
-        let believed = single(parts, "mcp-protocol-version").is_some_and(is_checked);
-        let method = single(parts, "mcp-method").filter(|_| believed);
+        let is_trusted = single(parts, "mcp-protocol-version").is_some_and(is_checked);
+        let method = single(parts, "mcp-method").filter(|_| is_trusted);
         let found = method.and_then(|method| self.methods.iter().find(|(name, _)| **name == *method));
         found.map_or(&self.otherwise, |(_, scopes)| scopes).clone()
     }
 }
 
-/// The value of a header that is there exactly once.
+/// The value of a header that occurs exactly once.
 fn single<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
     let mut values = parts.headers.get_all(name).iter();
     let (value, more) = (values.next()?, values.next());
     value.to_str().ok().filter(|_| more.is_none())
 }
 
-/// Since 2026-07-28 the transport compares the header with the body. One that it does not know, it does not go by.
+/// Since 2026-07-28 the transport compares the header with the body. It does not for unknown revisions.
 fn is_checked(revision: &str) -> bool {
     Revision::parse(revision).is_some_and(Revision::is_stateless)
 }

@@ -2,10 +2,10 @@
 
 use jsonwebtoken::Algorithm as Library;
 
-/// A way to sign a token with a private key that the server does not have.
+/// An asymmetric signature algorithm.
 ///
-/// There is no `none` and no `HS256`: the first is no signature, and with the second who can check tokens can make them, so
-/// that a public key taken for a secret would let anybody in.
+/// There is no `none` and no `HS256`: the first is no signature, and the second is symmetric, so that an attacker could sign
+/// tokens with a public key that is mistaken for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -77,7 +77,7 @@ impl Algorithm {
         }
     }
 
-    /// The type and the curve of the keys that it is for.
+    /// The key type and curve that it needs.
     pub(super) fn key_kind(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Es256 => ("EC", Some("P-256")),

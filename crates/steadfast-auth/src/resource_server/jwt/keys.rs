@@ -14,20 +14,20 @@ use serde_json::Value;
 
 use super::Algorithm;
 
-/// Keys beyond this many are not looked at.
+/// Limit of the keys in a set. Further ones are ignored.
 const MOST_KEYS: usize = 100;
-/// How many keys are tried for a token that does not name its key.
+/// How many keys are tried for a token without a key id.
 const MOST_TRIED: usize = 8;
-/// RFC 7518 (section 3.3) wants 2048 bits. Beyond 8192 a check is slow enough to be an attack.
+/// RFC 7518 (section 3.3) requires 2048 bits. Beyond 8192, verification is slow enough for a denial of service.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
-/// The keys that a [`KeySource`] has, later.
+/// The future of a key set, returned by [`KeySource::keys`].
 pub type Keys<'a> = Pin<Box<dyn Future<Output = Result<Arc<KeySet>, KeysUnavailable>> + Send + 'a>>;
 
-/// Where the public keys of an authorization server come from.
+/// Provides the public keys of an authorization server.
 pub trait KeySource: Send + Sync + 'static {
-    /// The keys, for a token that names this key. A source that does not have it may look for newer keys first; it answers
-    /// with what it has then.
+    /// The keys, for a token with this key id. A source without that key may fetch newer keys first; it returns what it has
+    /// then.
     fn keys<'a>(&'a self, wanted: Option<&'a str>) -> Keys<'a>;
 }
 
@@ -44,13 +44,13 @@ impl KeySource for KeySet {
     }
 }
 
-/// There are no keys at the moment.
+/// The keys are not available at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeysUnavailable;
 
 impl fmt::Display for KeysUnavailable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the keys of the authorization server are not known")
+        formatter.write_str("the keys of the authorization server are not available")
     }
 }
 
@@ -63,16 +63,16 @@ pub struct KeySet(Arc<[Key]>);
 #[derive(Clone, Debug)]
 struct Key {
     id: Option<String>,
-    /// The algorithm, if the key is for one alone.
+    /// The algorithm, if the key is restricted to one.
     algorithm: Option<String>,
     kind: String,
     curve: Option<String>,
     decoding: DecodingKey,
 }
 
-/// A key as it is written. What this crate does not know of is ignored, as the RFC says.
+/// A JWK. Unknown members are ignored, as the RFC requires.
 #[derive(Deserialize)]
-struct Written {
+struct Jwk {
     kty: String,
     kid: Option<String>,
     alg: Option<String>,
@@ -86,7 +86,7 @@ struct Written {
 }
 
 impl KeySet {
-    /// Reads a JWK Set. Keys that are not for checking signatures, or of a kind that is not known, are left out.
+    /// Parses a JWK Set. Keys that are not for verifying signatures, or of an unknown type, are skipped.
     pub fn from_json(json: &[u8]) -> Result<Self, InvalidKeySet> {
         #[derive(Deserialize)]
         struct Document {
@@ -95,20 +95,20 @@ impl KeySet {
 
         let document: Document = serde_json::from_slice(json).map_err(|_| InvalidKeySet)?;
         let written = document.keys.into_iter().take(MOST_KEYS).filter_map(|key| serde_json::from_value(key).ok());
-        Ok(Self(written.filter_map(Written::read).collect()))
+        Ok(Self(written.filter_map(Jwk::into_key).collect()))
     }
 
-    /// How many keys it has.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it has none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it has what a token that names this key needs.
+    /// Whether it has the key with this id, or any key if there is no id.
     pub(super) fn has(&self, wanted: Option<&str>) -> bool {
         match wanted {
             Some(id) => self.0.iter().any(|key| key.id.as_deref() == Some(id)),
@@ -116,7 +116,7 @@ impl KeySet {
         }
     }
 
-    /// Whether one of the keys made this signature. `None` if there is no key to check it with.
+    /// Whether one of the keys verifies the signature. `None` if there is no matching key.
     pub(super) fn verify(
         &self,
         id: Option<&str>,
@@ -124,7 +124,7 @@ impl KeySet {
         message: &[u8],
         signature: &[u8],
     ) -> Option<bool> {
-        let fits = |key: &&Key| key.fits(algorithm) && id.is_none_or(|id| key.id.as_deref() == Some(id));
+        let fits = |key: &&Key| key.allows(algorithm) && id.is_none_or(|id| key.id.as_deref() == Some(id));
         let mut candidates = self.0.iter().filter(fits).take(MOST_TRIED).peekable();
         candidates.peek()?;
         Some(candidates.any(|key| key.verify(algorithm, message, signature)))
@@ -132,22 +132,22 @@ impl KeySet {
 }
 
 impl Key {
-    /// The token's header says which algorithm it wants; the key has the last word.
-    fn fits(&self, algorithm: Algorithm) -> bool {
+    /// Whether the key may be used with the algorithm in the token's header.
+    fn allows(&self, algorithm: Algorithm) -> bool {
         let (kind, curve) = algorithm.key_kind();
         let only = self.algorithm.as_deref();
         self.kind == kind && self.curve.as_deref() == curve && only.is_none_or(|only| only == algorithm.name())
     }
 
     fn verify(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
-        // Named here and not taken from the process, where another crate may have installed something else, or nothing.
+        // An explicit crypto provider: the process default may be another one, or none.
         (DEFAULT_PROVIDER.verifier_factory)(&algorithm.library(), &self.decoding)
             .is_ok_and(|verifier| verifier.verify(message, &signature.to_vec()).is_ok())
     }
 }
 
-impl Written {
-    fn read(self) -> Option<Key> {
+impl Jwk {
+    fn into_key(self) -> Option<Key> {
         let is_for_signatures = self.r#use.as_deref().is_none_or(|purpose| purpose == "sig")
             && self.key_ops.as_ref().is_none_or(|operations| operations.iter().any(|one| one == "verify"));
         if !is_for_signatures {
@@ -157,7 +157,7 @@ impl Written {
             "EC" => DecodingKey::from_ec_components(self.x.as_deref()?, self.y.as_deref()?).ok()?,
             "OKP" => DecodingKey::from_ed_components(self.x.as_deref()?).ok()?,
             "RSA" => self.rsa()?,
-            // A shared secret among public keys is a mistake that must not become a way in.
+            // A symmetric key must never be used to verify tokens.
             _ => return None,
         };
         let curve = if self.kty == "RSA" { None } else { self.crv };
@@ -172,7 +172,7 @@ impl Written {
     }
 }
 
-/// A document that is no JWK Set.
+/// The document is not a JWK Set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidKeySet;
 

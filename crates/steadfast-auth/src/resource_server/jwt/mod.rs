@@ -1,7 +1,7 @@
-//! Tokens that are signed: JSON Web Tokens, checked with the public keys of their issuer.
+//! Verification of JSON Web Tokens with the public keys of their issuer.
 
 mod algorithm;
-mod fetched;
+mod fetched_keys;
 mod keys;
 #[cfg(test)]
 mod tests;
@@ -15,15 +15,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::claims::{Clock, Expectations};
-use super::{Principal, Rejection, Token, Verdict, Verifier};
+use super::{Principal, Rejection, Token, Verifier, VerifyFuture};
 pub use algorithm::Algorithm;
-pub use fetched::FetchedKeys;
+pub use fetched_keys::FetchedKeys;
 pub use keys::{InvalidKeySet, KeySet, KeySource, Keys, KeysUnavailable};
 
-/// Checks tokens that are JWTs.
+/// Verifies tokens that are JWTs.
 ///
-/// A token is good if one of the issuer's keys signed it, with an algorithm that is allowed; if it names the issuer
-/// (`iss`) and this resource (`aud`), both exactly; if it has an expiry (`exp`) that is not past, and did begin (`nbf`).
+/// A token is valid if it is signed with one of the issuer's keys and an allowed algorithm, if its issuer (`iss`) and audience
+/// (`aud`) match exactly, if it has an expiry (`exp`) in the future, and if its start (`nbf`) is not in the future.
 ///
 /// ```
 /// use steadfast_auth::resource_server::{Algorithm, FetchedKeys, HttpClient, InsecureEndpoint, JwtVerifier};
@@ -44,7 +44,7 @@ pub struct JwtVerifier {
 impl JwtVerifier {
     /// A verifier for tokens of this issuer, for this resource, signed with these keys.
     ///
-    /// The resource is what clients ask a token for: the same string as in
+    /// The resource is what clients request tokens for: the same string as in
     /// [`ResourceMetadata::new`](super::ResourceMetadata::new).
     pub fn new(issuer: impl Into<String>, resource: impl Into<String>, keys: impl KeySource) -> Self {
         let expectations = Expectations {
@@ -58,39 +58,39 @@ impl JwtVerifier {
         Self { keys: Box::new(keys), algorithms: Algorithm::ALL.to_vec(), expectations }
     }
 
-    /// Only these algorithms are allowed. Without it all that this crate knows are.
+    /// Allows only these algorithms. Default: all that this crate supports.
     pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
         self.algorithms = algorithms.into_iter().collect();
         self
     }
 
-    /// Another name of this resource that tokens may be issued for.
+    /// Adds another identifier of this resource that tokens may be issued for.
     pub fn also_known_as(mut self, audience: impl Into<String>) -> Self {
         self.expectations.audiences.push(audience.into());
         self
     }
 
-    /// How far the clocks of issuer and server may differ. 30 seconds without it.
+    /// Sets how far the clocks of issuer and server may differ. Default: 30 seconds.
     pub fn leeway(mut self, leeway: Duration) -> Self {
         self.expectations.leeway = leeway;
         self
     }
 
-    /// What time it is, for tests and for machines whose clock is elsewhere.
+    /// Sets the clock, for tests and for machines without one of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.expectations.clock = Clock::new(now);
         self
     }
 
     async fn check(&self, token: &Token) -> Result<Principal, Rejection> {
-        let signed = Signed::read(token.expose()).ok_or(Rejection::Invalid("the token is not a JWT"))?;
+        let signed = CompactJwt::parse(token.expose()).ok_or(Rejection::Invalid("the token is not a JWT"))?;
         let header = signed.header()?;
         let algorithm = Algorithm::named(&header.alg)
             .filter(|algorithm| self.algorithms.contains(algorithm))
             .ok_or(Rejection::Invalid("the token is signed with an algorithm that is not allowed"))?;
         let id = header.kid.as_deref();
         let keys =
-            self.keys.keys(id).await.map_err(|_| Rejection::Unavailable("there are no keys to check tokens with"))?;
+            self.keys.keys(id).await.map_err(|_| Rejection::Unavailable("the keys of the issuer are not available"))?;
         match keys.verify(id, algorithm, signed.message.as_bytes(), &signed.signature) {
             None => Err(Rejection::Invalid("the token is signed with an unknown key")),
             Some(false) => Err(Rejection::Invalid("the signature of the token is wrong")),
@@ -100,7 +100,7 @@ impl JwtVerifier {
 }
 
 impl Verifier for JwtVerifier {
-    fn verify<'a>(&'a self, token: &'a Token) -> Verdict<'a> {
+    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
         Box::pin(self.check(token))
     }
 }
@@ -116,15 +116,15 @@ impl fmt::Debug for JwtVerifier {
 }
 
 /// The parts of a JWT in its compact form.
-struct Signed<'a> {
+struct CompactJwt<'a> {
     message: &'a str,
     header: &'a str,
     payload: &'a str,
     signature: Vec<u8>,
 }
 
-/// What is read of a header before the signature is checked. Keys that the token brings itself (`jwk`, `jku`, `x5u`) are
-/// not.
+/// The members of a header that are read before the signature is verified. Keys in the token itself (`jwk`, `jku`, `x5u`) are
+/// ignored.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -133,8 +133,8 @@ struct Header {
     crit: Option<Value>,
 }
 
-impl<'a> Signed<'a> {
-    fn read(token: &'a str) -> Option<Self> {
+impl<'a> CompactJwt<'a> {
+    fn parse(token: &'a str) -> Option<Self> {
         let (message, signature) = token.rsplit_once('.')?;
         let (header, payload) = message.split_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -146,7 +146,7 @@ impl<'a> Signed<'a> {
         if header.crit.is_some() {
             return Err(Rejection::Invalid("the token has critical extensions that are not known"));
         }
-        // A signed text of the same issuer that is for something else must not pass for an access token.
+        // Another kind of JWT from the same issuer must not be accepted as an access token.
         let typ = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
         if !matches!(typ.trim_start_matches("application/"), "jwt" | "at+jwt") {
             return Err(Rejection::Invalid("the token is not an access token"));

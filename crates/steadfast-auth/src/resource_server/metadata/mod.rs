@@ -1,4 +1,4 @@
-//! What a client is told about a protected server: where its authorization servers are (RFC 9728).
+//! The protected resource metadata of a server (RFC 9728), which refers clients to its authorization servers.
 
 mod serve;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Scopes;
 pub use serve::{ServeMetadata, WithMetadata};
 
-/// Where the metadata of a resource is, in front of the resource's own path.
+/// The prefix of the metadata's path, before the path of the resource.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// The protected resource metadata of a server.
@@ -43,7 +43,7 @@ pub struct ResourceMetadata {
     location: Location,
 }
 
-/// The parts of the resource's URL that its metadata's URL is made of.
+/// The parts of the resource's URL that make up the URL of its metadata.
 #[derive(Clone, Debug, PartialEq)]
 struct Location {
     origin: String,
@@ -52,10 +52,10 @@ struct Location {
 }
 
 impl ResourceMetadata {
-    /// The metadata of the resource at this URL, whose tokens come from these issuers.
+    /// The metadata of the resource at this URL, whose tokens are issued by these issuers.
     ///
-    /// The resource is the URL of the MCP endpoint as clients see it: absolute, without a fragment. It is kept as the
-    /// string that it is, since clients compare it so, and tokens name it as their audience.
+    /// The resource is the URL of the MCP endpoint as clients see it: absolute, without a fragment. It is not normalized, since
+    /// clients compare it as a string, and it is the audience of tokens.
     pub fn new<I>(resource: impl Into<String>, issuers: I) -> Result<Self, InvalidMetadata>
     where
         I: IntoIterator,
@@ -65,7 +65,7 @@ impl ResourceMetadata {
         let location = Location::of(&resource)?;
         let authorization_servers: Vec<String> = issuers.into_iter().map(Into::into).collect();
         if authorization_servers.is_empty() {
-            return Err(InvalidMetadata("there must be an authorization server"));
+            return Err(InvalidMetadata("at least one authorization server is required"));
         }
         for issuer in &authorization_servers {
             Location::of(issuer)?;
@@ -82,25 +82,25 @@ impl ResourceMetadata {
         })
     }
 
-    /// The scopes that clients should ask for at first: few, since more can be asked for when they are needed.
+    /// Sets the scopes that clients should request at first: few, since more can be requested when they are needed.
     pub fn scopes(mut self, scopes: Scopes) -> Self {
         self.scopes_supported = crate::scope::requestable(scopes);
         self
     }
 
-    /// A name for people.
+    /// Sets the display name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.resource_name = Some(name.into());
         self
     }
 
-    /// Where developers read about it.
+    /// Sets the URL of the documentation for developers.
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.resource_documentation = Some(url.into());
         self
     }
 
-    /// Another member of the document. One that this type writes itself is not replaced.
+    /// Adds a member to the document. Members that this type writes itself are not replaced.
     pub fn member(mut self, name: &str, value: impl Into<Value>) -> Self {
         const OWN: [&str; 6] = [
             "resource",
@@ -121,7 +121,7 @@ impl ResourceMetadata {
         &self.resource
     }
 
-    /// The path that the document is served at: the well-known one, with the resource's own path behind it.
+    /// The path of the document: the well-known prefix, followed by the path of the resource.
     pub fn well_known_path(&self) -> String {
         format!("{WELL_KNOWN}{}", self.location.path)
     }
@@ -137,11 +137,11 @@ impl ResourceMetadata {
 
     /// The document.
     pub fn json(&self) -> Bytes {
-        // A map with text for its keys can always be written.
+        // A map with string keys can always be serialized.
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 
-    /// A layer that serves the document, and lets all other requests through.
+    /// A layer that serves the document, and passes all other requests on.
     pub fn layer(&self) -> ServeMetadata {
         ServeMetadata::new(self)
     }
@@ -150,19 +150,19 @@ impl ResourceMetadata {
 impl Location {
     fn of(url: &str) -> Result<Self, InvalidMetadata> {
         if url.contains('#') {
-            return Err(InvalidMetadata("a URL of a resource or an issuer has no fragment"));
+            return Err(InvalidMetadata("the URL of a resource or an issuer must not have a fragment"));
         }
-        // It is quoted in a header.
+        // The URL is quoted in a header.
         if url.contains(['"', '\\']) || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(InvalidMetadata("a URL of a resource or an issuer is plain ASCII"));
+            return Err(InvalidMetadata("the URL of a resource or an issuer must be printable ASCII without quotes"));
         }
         let uri: Uri = url.parse().map_err(|_| InvalidMetadata("not a URL"))?;
         let is_web = uri.scheme_str().is_some_and(|scheme| scheme == "https" || scheme == "http");
         let (true, Some(scheme), Some(authority)) = (is_web, uri.scheme_str(), uri.authority()) else {
-            return Err(InvalidMetadata("a URL of a resource or an issuer begins with https://"));
+            return Err(InvalidMetadata("the URL of a resource or an issuer must begin with https://"));
         };
         if authority.as_str().contains('@') {
-            return Err(InvalidMetadata("a URL of a resource or an issuer has no user in it"));
+            return Err(InvalidMetadata("the URL of a resource or an issuer must not have a user name"));
         }
         let path = if uri.path() == "/" { "" } else { uri.path() };
         Ok(Self {
@@ -173,7 +173,7 @@ impl Location {
     }
 }
 
-/// What cannot be published as metadata.
+/// Why metadata is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidMetadata(&'static str);
 

@@ -19,8 +19,8 @@ use super::{ResourceMetadata, WELL_KNOWN};
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
-/// A tower layer that answers requests for the metadata document, and lets all others through. It belongs outside of
-/// [`RequireBearer`](crate::resource_server::RequireBearer): who reads the document has no token yet.
+/// A tower layer that serves the metadata document, and passes all other requests on. Apply it after (outside of)
+/// [`RequireBearer`](crate::resource_server::RequireBearer), since readers of the document have no token yet.
 #[derive(Clone, Debug)]
 pub struct ServeMetadata(Arc<Document>);
 
@@ -36,8 +36,8 @@ impl ServeMetadata {
         Self(Arc::new(Document { path: metadata.well_known_path(), at_root: false, json: metadata.json() }))
     }
 
-    /// Serves it at the well-known path alone as well, for clients that look only there. Not for a host with several
-    /// resources.
+    /// Also serves it at the well-known prefix without the path of the resource, for clients that look only there. Not for a host
+    /// with several resources.
     pub fn at_root(mut self) -> Self {
         Arc::make_mut(&mut self.0).at_root = true;
         self
@@ -52,7 +52,7 @@ impl<S> Layer<S> for ServeMetadata {
     }
 }
 
-/// The service that [`ServeMetadata`] makes.
+/// The service that [`ServeMetadata`] produces.
 #[derive(Clone, Debug)]
 pub struct WithMetadata<S> {
     document: Arc<Document>,

@@ -8,7 +8,7 @@ use clap::Args;
 use steadfast::{Error, Outcome};
 use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
-    Authorizer, AuthorizerBuilder, Credential, Error as AuthError, FileStore, Grant, Key, Later, Loopback,
+    Authorizer, AuthorizerBuilder, Credential, Error as AuthError, FileStore, Grant, Key, BoxFuture, Loopback,
     PreRegistered, Profile, Secret, TokenStore as _, Url, UserAgent, Visit, open_browser,
 };
 use tokio::runtime::Handle;
@@ -200,7 +200,7 @@ struct TerminalUserAgent {
 }
 
 impl UserAgent for TerminalUserAgent {
-    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> Later<'a, Result<Box<dyn Visit>, AuthError>> {
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
         Box::pin(async move {
             let question = BrowserQuestion::default();
             let shown = question.clone();
@@ -228,7 +228,7 @@ impl Visit for PreparedLogin {
         self.visit.redirect_uri()
     }
 
-    fn visit(self: Box<Self>, url: Url) -> Later<'static, Result<String, AuthError>> {
+    fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
         let Self { visit, question, logging_in } = *self;
         Box::pin(async move {
             logging_in.send_replace(true);

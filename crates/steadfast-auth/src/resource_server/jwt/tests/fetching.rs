@@ -5,7 +5,7 @@ use http::{Request, Response};
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::resource_server::{HttpClient, HttpError, Payload, Reply};
+use crate::resource_server::{HttpClient, HttpError, Payload, ResponseFuture};
 
 /// An authorization server: what it publishes, how often it was asked, and whether it answers.
 struct Server {
@@ -35,7 +35,7 @@ impl Server {
 }
 
 impl HttpClient for Server {
-    fn send(&self, request: Request<Payload>, _: usize) -> Reply<'_> {
+    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         assert_eq!(request.uri(), "https://auth.example.com/jwks");
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
@@ -63,7 +63,7 @@ async fn pass(time: Duration) {
     tokio::time::advance(time).await;
 }
 
-const UNAVAILABLE: Rejection = Rejection::Unavailable("there are no keys to check tokens with");
+const UNAVAILABLE: Rejection = Rejection::Unavailable("the keys of the issuer are not available");
 const UNKNOWN: Rejection = Rejection::Invalid("the token is signed with an unknown key");
 
 #[tokio::test(start_paused = true)]
@@ -198,7 +198,7 @@ async fn a_client_that_panics_leaves_nobody_waiting() {
     struct Panics;
 
     impl HttpClient for Panics {
-        fn send(&self, _: Request<Payload>, _: usize) -> Reply<'_> {
+        fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
             panic!("a client that is not well")
         }
     }

@@ -1,15 +1,15 @@
-//! Keys that are fetched from the authorization server, and again when they change.
+//! Keys fetched from the authorization server, and fetched again when they change.
 //!
-//! What happens when a token asks for a key:
+//! What happens when the key of a token is needed:
 //!
 //! ```text
 //! key known, set fresh ........ used
-//! key known, set old .......... used, and fetched anew behind it
-//! key unknown ................. fetched, if the last fetch is long enough ago; all who ask meanwhile wait for that one
-//! fetching fails .............. the old set goes on being used, until it is too old
+//! key known, set old .......... used, and fetched again in the background
+//! key unknown ................. fetched, if the last fetch is long enough ago; concurrent callers wait for that fetch
+//! fetch failed ................ the old set is used until it is too old
 //! ```
 //!
-//! A fetch is a task of its own: a client that hangs up does not end it, so nobody can keep the keys from arriving.
+//! A fetch is a task of its own, so that a client that disconnects does not cancel it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use tokio::time::Instant;
 
 use super::keys::{KeySet, KeySource, Keys, KeysUnavailable};
 use crate::http_client::endpoint;
+use crate::redact::redact_url;
 use crate::resource_server::{HttpClient, InsecureEndpoint, Payload};
-use crate::shown::shown;
 
-/// The longest document that is read.
-const LONGEST: usize = 256 * 1024;
-/// The longest that one fetch may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Limit of the length of the document.
+const MAX_BYTES: usize = 256 * 1024;
+/// Timeout of a fetch.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Public keys at a URL (`jwks_uri`), fetched when they are needed and kept.
+/// Public keys at a URL (`jwks_uri`), fetched when they are needed and cached.
 #[derive(Clone)]
 pub struct FetchedKeys(Arc<Shared>);
 
@@ -43,18 +43,18 @@ struct Shared {
 
 #[derive(Clone, Debug)]
 struct Times {
-    /// How long a set is as good as new.
+    /// Age up to which a set is used without fetching a new one.
     fresh: Duration,
-    /// How long a set is used when there is no newer one to be had.
+    /// Age up to which a set is used if it cannot be fetched again.
     usable: Duration,
-    /// How long there is between two fetches.
+    /// Minimum time between two fetches.
     pause: Duration,
 }
 
 #[derive(Clone, Debug, Default)]
 struct State {
     keys: Option<(Arc<KeySet>, Instant)>,
-    /// When the last fetch began.
+    /// When the last fetch started.
     begun: Option<Instant>,
     fetching: bool,
 }
@@ -69,7 +69,7 @@ enum Decision {
 }
 
 impl FetchedKeys {
-    /// The keys at this URL.
+    /// Fetches keys from this URL.
     pub fn new(client: impl HttpClient, url: &str) -> Result<Self, InsecureEndpoint> {
         let times = Times {
             fresh: Duration::from_secs(60 * 60),
@@ -80,19 +80,19 @@ impl FetchedKeys {
         Ok(Self(Arc::new(Shared { client: Arc::new(client), uri: endpoint(url)?, times, state })))
     }
 
-    /// How long keys are used before they are fetched again. An hour without it.
+    /// Sets the age up to which keys are used without fetching them again. Default: one hour.
     pub fn fresh_for(mut self, time: Duration) -> Self {
         self.times().fresh = time;
         self
     }
 
-    /// How long keys are used when they cannot be fetched again: a revoked key may live that long. A day without it.
+    /// Sets the age up to which keys are used if they cannot be fetched again: a revoked key may be accepted that long. Default: one day.
     pub fn usable_for(mut self, time: Duration) -> Self {
         self.times().usable = time;
         self
     }
 
-    /// How long there is at least between two fetches, whatever keys tokens ask for. 30 seconds without it.
+    /// Sets the minimum time between two fetches, whatever key ids tokens have. Default: 30 seconds.
     pub fn pause(mut self, time: Duration) -> Self {
         self.times().pause = time;
         self
@@ -113,7 +113,7 @@ impl fmt::Debug for FetchedKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("FetchedKeys")
-            .field("uri", &shown(&self.0.uri.to_string()))
+            .field("uri", &redact_url(&self.0.uri.to_string()))
             .field("times", &self.0.times)
             .finish_non_exhaustive()
     }
@@ -125,19 +125,19 @@ impl Shared {
         match self.decide(wanted) {
             Decision::Use(keys) => return Ok(keys),
             Decision::UseAndFetch(keys) => {
-                self.begin();
+                self.start_fetch();
                 return Ok(keys);
             }
-            Decision::Fetch => self.begin(),
+            Decision::Fetch => self.start_fetch(),
             Decision::Wait => {}
             Decision::Unavailable => return Err(KeysUnavailable),
         }
-        // One fetch is all that a token is worth: what it brought is the answer.
+        // At most one fetch per token: its result decides.
         let state = changes.wait_for(|state| !state.fetching).await.map_err(|_| KeysUnavailable)?;
-        state.kept(&self.times, Instant::now()).map(|(keys, _)| keys.clone()).ok_or(KeysUnavailable)
+        state.usable_keys(&self.times, Instant::now()).map(|(keys, _)| keys.clone()).ok_or(KeysUnavailable)
     }
 
-    /// Decides, and notes a fetch that is about to begin in the same step, so that two do not.
+    /// Decides, and records in the same step that a fetch starts, so that only one does.
     fn decide(&self, wanted: Option<&str>) -> Decision {
         let mut decision = Decision::Unavailable;
         let now = Instant::now();
@@ -152,17 +152,19 @@ impl Shared {
         decision
     }
 
-    fn begin(self: &Arc<Self>) {
-        let ending = Ending(self.clone());
+    fn start_fetch(self: &Arc<Self>) {
+        let guard = FetchGuard(self.clone());
         tokio::spawn(async move {
-            let fetched = tokio::time::timeout(PATIENCE, ending.0.fetch()).await;
-            match fetched.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
+            let fetched = tokio::time::timeout(REQUEST_TIMEOUT, guard.0.fetch()).await;
+            match fetched.unwrap_or_else(|_| Err("request timed out".to_owned())) {
                 Ok(keys) => {
-                    tracing::debug!(uri = shown(&ending.0.uri.to_string()), keys = keys.len(), "keys fetched");
+                    tracing::debug!(uri = redact_url(&guard.0.uri.to_string()), keys = keys.len(), "keys fetched");
                     let keys = Some((Arc::new(keys), Instant::now()));
-                    ending.0.state.send_modify(|state| state.keys = keys);
+                    guard.0.state.send_modify(|state| state.keys = keys);
                 }
-                Err(reason) => tracing::warn!(uri = shown(&ending.0.uri.to_string()), reason, "keys cannot be fetched"),
+                Err(reason) => {
+                    tracing::warn!(uri = redact_url(&guard.0.uri.to_string()), reason, "failed to fetch keys")
+                }
             }
         });
     }
@@ -171,12 +173,12 @@ impl Shared {
         let mut request = Request::new(Payload::default());
         *request.uri_mut() = self.uri.clone();
         request.headers_mut().insert(http::header::ACCEPT, http::HeaderValue::from_static("application/json"));
-        let response = self.client.send(request, LONGEST).await.map_err(|error| error.to_string())?;
+        let response = self.client.send(request, MAX_BYTES).await.map_err(|error| error.to_string())?;
         if response.status() != StatusCode::OK {
-            return Err(format!("the answer was {}", response.status()));
+            return Err(format!("the response status was {}", response.status()));
         }
         let body = response.body().as_bytes();
-        if body.len() > LONGEST {
+        if body.len() > MAX_BYTES {
             return Err("the document is too long".to_owned());
         }
         let keys = KeySet::from_json(body).map_err(|error| error.to_string())?;
@@ -184,10 +186,10 @@ impl Shared {
     }
 }
 
-/// However a fetch ends, by itself, with a panic of the client or with the runtime, nobody waits for it afterwards.
-struct Ending(Arc<Shared>);
+/// Marks the fetch as finished when it is dropped: also if the client panics or the runtime shuts down.
+struct FetchGuard(Arc<Shared>);
 
-impl Drop for Ending {
+impl Drop for FetchGuard {
     fn drop(&mut self) {
         self.0.state.send_modify(|state| state.fetching = false);
     }
@@ -195,13 +197,13 @@ impl Drop for Ending {
 
 impl State {
     /// The keys, unless they are too old to be used.
-    fn kept(&self, times: &Times, now: Instant) -> Option<&(Arc<KeySet>, Instant)> {
+    fn usable_keys(&self, times: &Times, now: Instant) -> Option<&(Arc<KeySet>, Instant)> {
         self.keys.as_ref().filter(|(_, fetched)| now.duration_since(*fetched) < times.usable)
     }
 
     fn decide(&self, times: &Times, now: Instant, wanted: Option<&str>) -> Decision {
         let may_fetch = !self.fetching && self.begun.is_none_or(|begun| now.duration_since(begun) >= times.pause);
-        match self.kept(times, now) {
+        match self.usable_keys(times, now) {
             Some((keys, fetched)) if keys.has(wanted) => {
                 if now.duration_since(*fetched) >= times.fresh && may_fetch {
                     Decision::UseAndFetch(keys.clone())

@@ -1,10 +1,10 @@
-//! Where names may lead: no further inside than the server is that named them.
+//! Protection against server-side request forgery by DNS: the addresses of a host name are checked before a request is sent.
 //!
-//! A server out on the internet may write a name into its metadata that leads into a private network. What a URL says by itself
-//! is checked before; here it is what its name is looked up to. The addresses that were checked are the ones that are
-//! connected to, so that a name which leads elsewhere a moment later leads nowhere.
+//! A server on the internet may put a URL into its metadata whose host name resolves to a private address. The URL itself is
+//! checked elsewhere (`url_policy`); this module checks the addresses. The connection is then made to exactly the checked
+//! addresses, so that a second lookup with another result (DNS rebinding) has no effect.
 //!
-//! Behind a proxy it is the proxy that looks names up, and nothing is known here.
+//! With a proxy, the proxy resolves names, and nothing can be checked here.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -16,31 +16,31 @@ use std::time::Duration;
 
 use http::Request;
 
-use crate::place::Place;
-use crate::{HttpError, NamedBy, Payload};
+use crate::network_zone::NetworkZone;
+use crate::{HttpError, Payload, ReferrerHost};
 
-/// How long it may take to look a name up.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of a DNS lookup.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Looked = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Looks names up, and knows where servers are.
-pub(crate) struct Names {
-    look_up: Box<dyn Fn(String) -> Looked + Send + Sync>,
-    /// The most outside that each server was seen to be: one that moves inside later does not get further by it.
-    servers: Mutex<HashMap<String, Place>>,
+/// Resolves host names, checks their zones, and remembers the zones of servers.
+pub(crate) struct PinningResolver {
+    look_up: Box<dyn Fn(String) -> LookupFuture + Send + Sync>,
+    /// The most public zone in which each server was seen: a server whose name later resolves to a private address gains nothing.
+    servers: Mutex<HashMap<String, NetworkZone>>,
 }
 
-/// A name, and the only addresses that it may be connected to.
-pub(crate) struct Pinned {
+/// A host name and the only addresses to connect to.
+pub(crate) struct PinnedHost {
     pub(crate) name: String,
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
-impl Names {
-    /// With the names of the operating system.
+impl PinningResolver {
+    /// With the resolver of the operating system.
     pub(crate) fn new() -> Arc<Self> {
-        Self::looked_up(|name| {
+        Self::with_lookup(|name| {
             Box::pin(async move {
                 let found = tokio::net::lookup_host((name, 0)).await?;
                 Ok(found.map(|address| address.ip()).collect())
@@ -48,47 +48,47 @@ impl Names {
         })
     }
 
-    pub(crate) fn looked_up(look_up: impl Fn(String) -> Looked + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) fn with_lookup(look_up: impl Fn(String) -> LookupFuture + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { look_up: Box::new(look_up), servers: Mutex::default() })
     }
 
-    /// Which addresses a request may go to, if that is not left to its name alone.
-    pub(crate) async fn pin(&self, request: &Request<Payload>) -> Result<Option<Pinned>, HttpError> {
-        let Some(server) = request.extensions().get::<NamedBy>().map(NamedBy::host) else { return Ok(None) };
+    /// The addresses that a request may connect to; `None` if there is no restriction.
+    pub(crate) async fn pin(&self, request: &Request<Payload>) -> Result<Option<PinnedHost>, HttpError> {
+        let Some(server) = request.extensions().get::<ReferrerHost>().map(ReferrerHost::host) else { return Ok(None) };
         let name = request.uri().host().unwrap_or_default();
-        // An address was checked already, and the server itself is where it is.
+        // A literal address was checked already, and the server may always refer to itself.
         if address(name).is_some() || name.eq_ignore_ascii_case(server) {
             return Ok(None);
         }
-        let most = self.place(server).await;
-        if most == Place::ThisMachine {
+        let max_zone = self.zone(server).await;
+        if max_zone == NetworkZone::Loopback {
             return Ok(None);
         }
         let found = self.addresses(name).await;
-        let allowed: Vec<_> = found.iter().filter(|found| Place::of(**found) <= most).collect();
+        let allowed: Vec<_> = found.iter().filter(|found| NetworkZone::of(**found) <= max_zone).collect();
         if allowed.is_empty() && !found.is_empty() {
-            let text = format!("{name} leads further inside than {server}, which named it");
+            let text = format!("{name} resolves to a more private network than {server}, which referred to it");
             return Err(HttpError::new(text));
         }
-        // If there are none it can be reached only through a proxy, which knows more.
+        // Without an address the host is reachable only through a proxy, which resolves it.
         let addresses = allowed.into_iter().map(|address| SocketAddr::new(*address, 0)).collect();
-        Ok(Some(Pinned { name: name.to_owned(), addresses }))
+        Ok(Some(PinnedHost { name: name.to_owned(), addresses }))
     }
 
-    /// Where a server is. If nobody knows, it is outside.
-    async fn place(&self, server: &str) -> Place {
+    /// The zone of a server: public if it cannot be resolved.
+    async fn zone(&self, server: &str) -> NetworkZone {
         if let Some(address) = address(server) {
-            return Place::of(address);
+            return NetworkZone::of(address);
         }
-        if Place::of_name(server) == Place::ThisMachine {
-            return Place::ThisMachine;
+        if NetworkZone::of_name(server) == NetworkZone::Loopback {
+            return NetworkZone::Loopback;
         }
         let known = self.servers(|servers| servers.get(&server.to_ascii_lowercase()).copied());
-        if known == Some(Place::Outside) {
-            return Place::Outside;
+        if known == Some(NetworkZone::Public) {
+            return NetworkZone::Public;
         }
         let found = self.addresses(server).await;
-        let found = found.into_iter().map(Place::of).min().unwrap_or(Place::Outside);
+        let found = found.into_iter().map(NetworkZone::of).min().unwrap_or(NetworkZone::Public);
         self.servers(|servers| {
             let known = servers.entry(server.to_ascii_lowercase()).or_insert(found);
             *known = found.min(*known);
@@ -96,17 +96,17 @@ impl Names {
         })
     }
 
-    fn servers<T>(&self, action: impl FnOnce(&mut HashMap<String, Place>) -> T) -> T {
+    fn servers<T>(&self, action: impl FnOnce(&mut HashMap<String, NetworkZone>) -> T) -> T {
         action(&mut self.servers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     async fn addresses(&self, name: &str) -> Vec<IpAddr> {
-        let found = tokio::time::timeout(PATIENCE, (self.look_up)(name.to_owned())).await;
+        let found = tokio::time::timeout(LOOKUP_TIMEOUT, (self.look_up)(name.to_owned())).await;
         found.ok().and_then(Result::ok).unwrap_or_default()
     }
 }
 
-/// A host that is an address.
+/// The address, if the host is one.
 fn address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
@@ -115,17 +115,17 @@ fn address(host: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// Names that lead to these addresses, one after the other at each look, and the last one from then on.
-    fn names(table: &'static [(&'static str, &'static [&'static str])]) -> Arc<Names> {
+    /// A resolver with this table: each lookup of a name returns its next entry, and the last one from then on.
+    fn names(table: &'static [(&'static str, &'static [&'static str])]) -> Arc<PinningResolver> {
         let looks = Mutex::new(HashMap::<String, usize>::new());
-        Names::looked_up(move |name| {
+        PinningResolver::with_lookup(move |name| {
             let mut looks = looks.lock().unwrap();
             let look = looks.entry(name.clone()).or_default();
             let answers = table.iter().find(|(known, _)| *known == name).map(|(_, answers)| *answers);
             let answer = answers.map(|answers| answers[(*look).min(answers.len() - 1)]);
             *look += 1;
             Box::pin(async move {
-                let answer = answer.ok_or_else(|| io::Error::other("nobody knows it"))?;
+                let answer = answer.ok_or_else(|| io::Error::other("unknown host"))?;
                 Ok(answer.split(' ').map(|address| address.parse().unwrap()).collect())
             })
         })
@@ -140,9 +140,9 @@ mod tests {
         ("moving.example", &["192.0.2.3", "10.0.0.3"]),
     ];
 
-    async fn pin(names: &Names, server: &str, url: &str) -> Result<Option<String>, HttpError> {
+    async fn pin(names: &PinningResolver, server: &str, url: &str) -> Result<Option<String>, HttpError> {
         let mut request = Request::get(url).body(Payload::default()).unwrap();
-        request.extensions_mut().insert(NamedBy::new(server));
+        request.extensions_mut().insert(ReferrerHost::new(server));
         let pinned = names.pin(&request).await?;
         let shown = |address: &SocketAddr| address.ip().to_string();
         Ok(pinned.map(|pinned| pinned.addresses.iter().map(shown).collect::<Vec<_>>().join(" ")))

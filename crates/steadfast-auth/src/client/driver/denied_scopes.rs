@@ -1,0 +1,65 @@
+//! Requests for more scopes that failed, so that a user who denied them is not asked again by the next request.
+//!
+//! An entry is the whole set of requested scopes, with the error. The same set is not requested again until the user logs in
+//! again, or until the entry expires; meanwhile the error is returned. Entries belong to one authorizer: they are not stored, and
+//! a new process may ask again.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::Scopes;
+use crate::client::Error;
+
+/// Lifetime of an entry. The user may have denied by mistake.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// Limit of entries. A server with more distinct challenges causes a few requests to the user per call.
+const MAX_ENTRIES: usize = 16;
+
+/// Requests for scopes that failed.
+#[derive(Default)]
+pub(super) struct DeniedScopes(VecDeque<DeniedRequest>);
+
+struct DeniedRequest {
+    scopes: Scopes,
+    error: Error,
+    at: Instant,
+}
+
+impl DeniedScopes {
+    /// The error of the last request for these scopes, if it is recent.
+    pub(super) fn error_for(&self, scopes: &Scopes, now: Instant) -> Option<Error> {
+        let is_same = |denied: &&DeniedRequest| denied.scopes == *scopes;
+        let denied = self.0.iter().rev().find(is_same)?;
+        (now.duration_since(denied.at) < LIFETIME).then(|| denied.error.clone())
+    }
+
+    pub(super) fn insert(&mut self, scopes: Scopes, error: Error, now: Instant) {
+        self.0.retain(|denied| denied.scopes != scopes);
+        if self.0.len() >= MAX_ENTRIES {
+            self.0.pop_front();
+        }
+        self.0.push_back(DeniedRequest { scopes, error, at: now });
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_few_questions_are_remembered() {
+        let (mut denied_scopes, now) = (DeniedScopes::default(), Instant::now());
+        let scopes = |number: usize| Scopes::lenient([format!("s{number}").as_str()]);
+        for number in 0..=MAX_ENTRIES {
+            denied_scopes.insert(scopes(number), Error::TokenRejected, now);
+        }
+        let remembered = (0..=MAX_ENTRIES).filter(|number| denied_scopes.error_for(&scopes(*number), now).is_some());
+        assert_eq!(remembered.collect::<Vec<_>>(), (1..=MAX_ENTRIES).collect::<Vec<_>>());
+    }
+}

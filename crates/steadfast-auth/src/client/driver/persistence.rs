@@ -1,0 +1,175 @@
+//! Reading and writing the token store. Tokens are written under their lock, so that processes that share a store do not
+//! overwrite each other's tokens. If a write fails, the tokens stay in memory and the write is retried.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Authorizer;
+use crate::client::flow::{Authorization, Invalidation};
+use crate::client::registration::Registration;
+use crate::client::store::{Key, Lock};
+use crate::client::token::Tokens;
+use crate::client::{Error, Secret};
+
+/// Issuer and resource in the metadata of a server the last time.
+#[derive(Serialize, Deserialize)]
+struct Binding {
+    issuer: String,
+    resource: String,
+}
+
+/// The result of a flow that is not in the store yet.
+#[derive(Clone)]
+pub(super) struct PendingSave {
+    authorization: Authorization,
+    /// The key of the tokens that these replace, if it is another one.
+    replaced: Option<Key>,
+}
+
+/// The lock of tokens in the store. A process holds at most one: waiting for one while holding another could deadlock.
+pub(super) struct TokenLock {
+    pub(super) key: Key,
+    _lock: Lock,
+}
+
+impl Authorizer {
+    /// Reads the store once.
+    pub(super) async fn load(&self) -> Result<(), Error> {
+        if self.state().loaded {
+            return Ok(());
+        }
+        let (tokens, issuer) = self.stored().await?;
+        let mut state = self.state();
+        state.loaded = true;
+        state.tokens = tokens.map(Arc::new);
+        state.issuer = issuer;
+        Ok(())
+    }
+
+    /// Adopts the tokens in the store if another process stored newer ones.
+    pub(super) async fn adopt_stored(&self) -> Result<(), Error> {
+        self.save(&mut None).await?;
+        let (Some(stored), _) = self.stored().await? else { return Ok(()) };
+        let is_same = self.state().tokens.as_ref().is_some_and(|state| state.access_token == stored.access_token);
+        if !is_same {
+            self.adopt(Arc::new(stored), false);
+        }
+        Ok(())
+    }
+
+    /// The tokens of this server in the store, and the issuer in its metadata the last time.
+    pub(super) async fn stored(&self) -> Result<(Option<Tokens>, Option<String>), Error> {
+        let Some(Binding { issuer, resource }) = self.load_value(&self.server_key()).await? else {
+            return Ok((None, None));
+        };
+        let tokens = self.load_value(&Key::Tokens { issuer: issuer.clone(), resource }).await?;
+        Ok((tokens, Some(issuer)))
+    }
+
+    pub(super) async fn load_value<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<T>, Error> {
+        let text = self.0.store.load(key).await?;
+        // A value that cannot be parsed, for example of another version, is ignored.
+        Ok(text.and_then(|text| serde_json::from_str(text.expose()).ok()))
+    }
+
+    async fn save_value<T: Serialize>(&self, key: &Key, value: &T) -> Result<(), Error> {
+        let text = serde_json::to_string(value).map_err(|_| Error::Misuse("a value could not be serialized"))?;
+        Ok(self.0.store.save(key, &Secret::new(text)).await?)
+    }
+
+    pub(super) fn server_key(&self) -> Key {
+        Key::Server { url: self.0.server_text.clone() }
+    }
+
+    /// Stores the result of a flow. In memory first: a used refresh token is invalid, so its successor must not be lost.
+    pub(super) async fn store_authorization(
+        &self,
+        authorization: Authorization,
+        lock: &mut Option<TokenLock>,
+    ) -> Result<(), Error> {
+        let tokens = Arc::new(authorization.tokens.clone());
+        let before = self.state().tokens.as_deref().map(key);
+        let replaced = before.filter(|before| *before != key(&tokens));
+        self.adopt(tokens, !authorization.refreshed);
+        if !authorization.refreshed {
+            self.state().denied_scopes.clear();
+        }
+        self.state().pending_save = Some(Box::new(PendingSave { authorization, replaced }));
+        self.save(lock).await
+    }
+
+    /// Writes the pending result to the store under the lock of the tokens, so that a concurrent refresh in another process does
+    /// not overwrite it.
+    pub(super) async fn save(&self, lock: &mut Option<TokenLock>) -> Result<(), Error> {
+        let Some(pending_save) = self.state().pending_save.clone() else { return Ok(()) };
+        let tokens = &pending_save.authorization.tokens;
+        let key = key(tokens);
+        if lock.as_ref().is_none_or(|locked| locked.key != key) {
+            *lock = None;
+            *lock = Some(self.lock(key.clone()).await?);
+        }
+        if let Some(better) = self.better_than(tokens, &key).await? {
+            self.adopt(Arc::new(better), false);
+            self.state().pending_save = None;
+            return Ok(());
+        }
+        self.save_value(&key, tokens).await?;
+        if let Some(registration) = &pending_save.authorization.registration {
+            self.save_value(&Key::Client { issuer: tokens.issuer.clone() }, registration).await?;
+        }
+        let binding = Binding { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
+        self.save_value(&self.server_key(), &binding).await?;
+        if let Some(before) = &pending_save.replaced {
+            // The server does not accept these any more.
+            self.0.store.remove(before).await?;
+        }
+        self.state().pending_save = None;
+        Ok(())
+    }
+
+    /// The tokens in the store, if they were requested with more scopes than these and can be refreshed by this client.
+    async fn better_than(&self, tokens: &Tokens, key: &Key) -> Result<Option<Tokens>, Error> {
+        let stored: Option<Tokens> = self.load_value(key).await?;
+        let is_better = |stored: &Tokens| stored.requests_more_than(tokens) && !stored.is_expired(SystemTime::now());
+        let Some(stored) = stored.filter(is_better) else { return Ok(None) };
+        let known: Option<Registration> = self.load_value(&Key::Client { issuer: stored.issuer.clone() }).await?;
+        let is_known = known.is_some_and(|known| known.client_id == stored.client_id);
+        Ok(Some(stored).filter(|stored| is_known || stored.client_id == tokens.client_id))
+    }
+
+    pub(super) async fn lock(&self, key: Key) -> Result<TokenLock, Error> {
+        let lock = self.0.store.lock(&key).await?;
+        Ok(TokenLock { key, _lock: lock })
+    }
+
+    /// Removes what an authorization server does not accept any more.
+    pub(super) async fn discard(&self, invalidation: Invalidation) -> Result<(), Error> {
+        if let Some(tokens) = invalidation.refresh_token_of {
+            self.remove_refresh_token(*tokens).await?;
+        }
+        if let Some((issuer, client)) = invalidation.client {
+            let key = Key::Client { issuer };
+            let known: Option<Registration> = self.load_value(&key).await?;
+            if known.is_some_and(|known| known.client_id == client) {
+                self.0.store.remove(&key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the invalid refresh token. The requested scopes are kept, to request the same again.
+    async fn remove_refresh_token(&self, tokens: Tokens) -> Result<(), Error> {
+        let tokens = Tokens { refresh_token: None, ..tokens };
+        self.save_value(&key(&tokens), &tokens).await?;
+        self.adopt(Arc::new(tokens), false);
+        Ok(())
+    }
+}
+
+/// The key of tokens in the store.
+pub(super) fn key(tokens: &Tokens) -> Key {
+    Key::Tokens { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() }
+}
