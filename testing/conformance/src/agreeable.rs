@@ -1,4 +1,4 @@
-//! A user who agrees to everything, and a model that always answers: whatever is asked for is made up from its schema.
+//! A user who accepts everything, and a model that always responds: every value is made up from its schema.
 
 use serde_json::{Value, json};
 use steadfast::{

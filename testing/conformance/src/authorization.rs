@@ -1,4 +1,4 @@
-//! How the client gets in: what it is, what it was given beforehand, and a user who agrees without a browser.
+//! Authorization of the client: its metadata, its credentials, and a user who agrees without a browser.
 
 use http::Request;
 use http::header::LOCATION;
@@ -9,10 +9,10 @@ use steadfast_auth::client::{
 };
 use steadfast_auth::{HttpClient as _, Payload, ReqwestClient};
 
-/// Where the application says what it is. The suite knows the address, and nobody fetches it.
+/// The URL of the application's client metadata. The suite knows the address, and it is never fetched.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// Where the user would come back to. Nobody listens there: the way back is read from the response.
+/// The redirect URI. There is no listener: the redirect is read from the response.
 const REDIRECT: &str = "http://localhost:3000/callback";
 
 /// What the client was given beforehand.

@@ -1,4 +1,4 @@
-//! What the suite asks for.
+//! The scenario that the suite asks for.
 
 use serde::Deserialize;
 use serde_json::json;

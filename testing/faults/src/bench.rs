@@ -1,4 +1,4 @@
-//! What one run of a check is given: the program, the era, seeded choices, a folder of its own, and a place for notes.
+//! What one run of a check gets: the program, the era, seeded choices, a folder of its own, and its notes.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::process::launch::Launch;
 use crate::process::memory::mebibytes;
 use crate::process::output::Transcript;
 use crate::process::server::{Ending, Server};
-use crate::process::standard_error::{self, Errors};
+use crate::process::standard_error::{self, StderrReader};
 use crate::program::Programs;
 use crate::random::Random;
 
@@ -39,7 +39,7 @@ pub(crate) struct Bench {
     shown: VecDeque<Traces>,
 }
 
-/// What a server left behind: its lines, and its standard error. Of a client only the latter.
+/// The output of a server after its end: its lines, and its standard error. Of a client only the latter.
 type Traces = (Option<Arc<Transcript>>, Arc<Mutex<Vec<u8>>>);
 
 impl Bench {
@@ -91,7 +91,7 @@ impl Bench {
         Ok(client)
     }
 
-    /// A server to which nobody has spoken.
+    /// A server to which nothing has been sent.
     pub(crate) fn start(&mut self, launch: &Launch) -> Verdict<Client> {
         let client = Client::start(launch, self.era)?;
         self.show(&client.server);
@@ -104,7 +104,7 @@ impl Bench {
     }
 
     /// The same for a client.
-    pub(crate) fn show_errors(&mut self, errors: &Errors) {
+    pub(crate) fn show_errors(&mut self, errors: &StderrReader) {
         self.show_traces((None, errors.kept()));
     }
 
@@ -151,7 +151,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What the last servers said, for a failure.
+    /// The last output of the servers, for a failure.
     pub(crate) fn last_words(&self) -> String {
         let mut words = String::new();
         for (transcript, kept) in &self.shown {
@@ -175,7 +175,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // A folder that stays behind in the temporary directory harms nobody.
+        // A folder that remains in the temporary directory does no harm.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,4 +1,4 @@
-//! Why a check failed, in words for a person. Never a type to branch on: a check that fails is over.
+//! Why a check failed, as text. Never a type to branch on: a check that fails is over.
 
 use std::fmt;
 

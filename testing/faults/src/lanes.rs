@@ -1,4 +1,4 @@
-//! How many checks run side by side.
+//! How many checks run at the same time.
 //!
 //! Most checks wait more than they work, and what they measure (memory, descriptors, what came on the wire) is measured of their
 //! own processes, so several run at a time. A check that asks how soon something comes while it keeps the machine busy, or that

@@ -16,7 +16,7 @@ pub const ENDING_ACCEPTED: Duration = Duration::from_secs(4);
 /// below the time for which the handlers block.
 pub const PROMPT: Duration = Duration::from_secs(2);
 
-/// For how long the blocking tools block when the check shows that nobody waits for them.
+/// For how long the blocking tools block when the check shows that no other request waits for them.
 pub const BLOCK_MS: u64 = 30_000;
 
 /// A call that never ends by itself within a check.
@@ -37,12 +37,12 @@ pub const FRAME_LIMIT: usize = 16 * 1024 * 1024;
 /// How many requests may be in flight by default.
 pub const IN_FLIGHT_LIMIT: usize = 16_384;
 
-/// Blob answers that are due while nobody reads. 2,000 times 64 KiB are 125 MiB: a server that computes and keeps them
-/// all is past this bound, one that keeps its 16 MiB of encoded answers, the same again as text on its way there, and an
+/// Blob results that are due while the output is not read. 2,000 times 64 KiB are 125 MiB: a server that computes and holds them
+/// all is past this bound, one that holds its 16 MiB of encoded responses, the same again as text on its way there, and an
 /// allocator's slack is far below it.
 pub const UNREAD_BLOBS_KIB: u64 = 64 * 1024;
 
-/// A flood that nobody reads: 16 MiB of encoded answers, and at most 16,384 requests in flight with a task, their
+/// A flood of unread output: 16 MiB of encoded responses, and at most 16,384 requests in flight with a task, their
 /// arguments (1 KiB each) and a table entry: about 3 KiB each. Twice the sum of both.
 pub const FLOOD_KIB: u64 = 128 * 1024;
 
@@ -62,7 +62,7 @@ pub const SLEEPERS_AFTER_KIB: u64 = 24 * 1024;
 /// each of them.
 pub const SLEEPERS_GROWTH_KIB: u64 = 3 * 1024;
 
-/// A line of 64 MiB where 16 MiB are allowed: the part that was kept until the limit was seen, doubled by the growth of
+/// A line of 64 MiB where 16 MiB are allowed: the part that was read until the limit was noticed, doubled by the growth of
 /// a buffer, and slack.
 pub const LONG_LINE_KIB: u64 = 40 * 1024;
 
@@ -77,12 +77,12 @@ pub const CLIENT_DEADLINE_MS: u64 = 60_000;
 /// made meanwhile, which no check depends on.
 pub const CLIENT_SHORT_MS: u64 = 400;
 
-/// How many descriptors and threads a client may hold more than it did once it had done everything once: a pool that kept one
-/// more, a thread that is on its way out. Checks open many more connections than that, and each that was left would show.
+/// How many descriptors and threads a client may hold more than after doing everything once: one more pooled connection,
+/// a thread that is about to exit. Checks open many more connections than that, and each that leaks would show.
 pub const CLIENT_SPARE: usize = 3;
 
-/// What a client may grow by in all of a check: pages that its allocator keeps for each of its threads, and of what was large once.
-/// Less than what is lost if the two rounds of large calls that pile up were never let go.
+/// How much a client may grow in all of a check: pages that its allocator holds for its threads, and for what was large once.
+/// Less than what is lost if the two rounds of large calls were never freed.
 pub const CLIENT_GROWTH_KIB: u64 = 48 * 1024;
 
 /// What a client may hold while megabytes come that it does not want: one message of the longest kind, doubled by the growth of

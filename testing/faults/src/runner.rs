@@ -32,7 +32,7 @@ pub struct Options {
     pub lanes: usize,
     /// From which all random choices follow.
     pub seed: u64,
-    /// A program that plays a client, a server or a process left behind, when its first argument says so.
+    /// A program that plays a client, a server or a process that outlives it, when its first argument says so.
     pub client_program: PathBuf,
 }
 

@@ -92,8 +92,8 @@ impl Installed {
         self.folder.join(name)
     }
 
-    /// What its scripts run with. They keep settings at home, and nobody's settings are to be read or changed. What was
-    /// compiled once is kept: most of the time goes into starting them.
+    /// The environment of its scripts. They store settings in the home folder, and those of the user must not be read or changed.
+    /// Compiled code is cached: most of the time goes into starting them.
     pub(crate) fn variables(&self) -> [(&'static str, PathBuf); 2] {
         [("HOME", self.home.clone()), ("NODE_COMPILE_CACHE", self.home.join("node"))]
     }
@@ -169,7 +169,7 @@ fn pip(folder: &Path, wanted: &[&str]) -> Result {
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     finish(Command::new(python).args(["-m", "venv", "."]).current_dir(folder), INSTALLING, folder)?;
     let mut command = Command::new(python_of(folder));
-    // Few of the modules that are installed are ever imported: those are compiled then, and kept.
+    // Few of the installed modules are ever imported: those are compiled then, and cached.
     command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]);
     command.args(wanted).current_dir(folder);
     finish(&mut command, INSTALLING, folder).map(drop)
@@ -183,7 +183,7 @@ fn npm(folder: &Path, wanted: &[&str], node: Option<&Node>) -> Result {
     let mut command = Command::new("npm");
     command.args(["install", "--no-audit", "--no-fund"]).args(wanted).current_dir(folder);
     if let Some(node) = node {
-        // Packages look at the version of whoever installs them.
+        // Packages check the version of the tool that installs them.
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(node.bin.clone()).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders).map_err(|error| error.to_string())?);

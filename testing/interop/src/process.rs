@@ -1,4 +1,4 @@
-//! Programs with a time limit, that leave nothing of their group behind.
+//! Programs with a time limit, whose process group is killed at the end.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -59,7 +59,7 @@ pub(crate) fn is_gone_within(limit: Duration, pid: i32) -> bool {
     true
 }
 
-/// A process that has ended and that nobody waited for has no command line left.
+/// A zombie has no command line left.
 fn is_alive(pid: Pid) -> bool {
     match fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())) {
         Ok(line) => !line.is_empty(),

@@ -42,7 +42,7 @@ impl Verdict {
 pub(crate) enum Cell {
     /// There is nothing to check, for this reason.
     Missing(&'static str),
-    /// Left out by whoever asked.
+    /// Left out by the command line.
     NotAsked,
     Done(Verdict),
 }
@@ -73,7 +73,7 @@ impl Row {
         })
     }
 
-    /// What is said of it when it is done.
+    /// The text about the row when it is done.
     pub(crate) fn summary(&self) -> String {
         let (all, failed) = (self.verdicts().count(), self.verdicts().filter(|verdict| verdict.is_failed()).count());
         match failed {

@@ -1,4 +1,4 @@
-//! Judges the manifest: what is named exists, what is demanded is accounted for, and the other way round.
+//! Checks the manifest: every named test exists, every demand has an entry, and every entry a demand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub fn complaints(manifests: &[Manifest], tests: &BTreeSet<String>) -> Vec<Strin
     complaints
 }
 
-/// What can be said of an entry alone.
+/// What can be checked for an entry alone.
 fn entry(requirement: &Requirement, tests: &BTreeSet<String>, complain: &mut dyn FnMut(String)) {
     let is_name = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
     if requirement.id.is_empty() || !requirement.id.chars().all(is_name) {

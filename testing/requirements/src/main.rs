@@ -69,7 +69,7 @@ fn recount(manifests: &[Manifest], checkout: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the revisions behind an older one say as it does: entries stand for it there. The two newest are covered whole.
+/// The lines that later revisions share with an older one: entries of those cover them. The two newest are covered whole.
 fn later_lines(checkout: &Path, revision: Revision) -> BTreeSet<String> {
     if revision >= Revision::LATEST_STATEFUL {
         return BTreeSet::new();

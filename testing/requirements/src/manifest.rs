@@ -166,7 +166,7 @@ pub enum Standing {
 }
 
 impl Requirement {
-    /// What there is to say for a party; `None` if nothing is demanded of it, or nothing is said.
+    /// The case for a party; `None` if nothing is demanded of it, or the manifest has no case for it.
     pub fn case_of(&self, party: Party) -> Option<Case> {
         match (self.side, party) {
             (Side::Server | Side::Both, Party::Server) | (Side::Client, Party::Client) => Some(self.case()),
@@ -175,12 +175,12 @@ impl Requirement {
         }
     }
 
-    /// What is said first: for the side that it is demanded of, or for the server if for both.
+    /// The first case: for the side that the requirement is for, or for the server if for both.
     pub fn case(&self) -> Case {
         Case { tests: self.tests.clone(), open: self.open.clone(), beyond: self.beyond.clone() }
     }
 
-    /// What is said for the client apart.
+    /// The separate case for the client.
     pub fn client_apart(&self) -> Option<Case> {
         self.client.clone()
     }

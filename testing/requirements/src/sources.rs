@@ -68,7 +68,7 @@ fn tests_of(text: &str, module: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The name behind a keyword, whatever stands before it on the line.
+/// The name after a keyword, whatever stands before it on the line.
 fn named<'a>(code: &'a str, keyword: &str) -> Option<&'a str> {
     let qualifiers = ["pub ", "pub(crate) ", "pub(super) ", "async "];
     let mut code = code;

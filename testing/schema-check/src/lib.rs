@@ -98,7 +98,7 @@ pub fn accepted<Theirs: DeserializeOwned, Ours: Encode>(ours: &Ours) {
     }
 }
 
-/// Checks that a value cannot be written for the revision, and that nothing is left behind by the attempt.
+/// Checks that a value cannot be encoded for the revision, and that the attempt writes nothing.
 pub fn refused<Ours: Encode>(ours: &Ours) {
     let mut out = b"kept".to_vec();
     assert!(era::write(REVISION, ours, &mut out).is_err(), "{REVISION} should not have a form for this");

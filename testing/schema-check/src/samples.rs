@@ -514,7 +514,7 @@ pub fn detailed_tasks() -> Vec<DetailedTask> {
     TASK_STATUSES.into_iter().map(|status| DetailedTask::new(task(status)).with_meta(meta())).collect()
 }
 
-/// A task that was given up.
+/// A task that was cancelled.
 pub fn cancel_task_result() -> CancelTaskResult {
     CancelTaskResult::new(task(TaskStatus::Cancelled)).with_meta(meta())
 }
@@ -525,7 +525,7 @@ pub fn list_tasks_result() -> ListTasksResult {
     ListTasksResult::new(tasks).with_next_cursor("page-2").with_meta(meta())
 }
 
-/// What a client wants to be told of.
+/// What a client subscribes to.
 pub fn subscription_params() -> SubscriptionParams {
     SubscriptionParams::new(
         SubscriptionFilter::new()

@@ -4,7 +4,7 @@
 //!   five stages), and each effect: events, refusals, and how connections, calls and requests end. All of these are known, so
 //!   one that was never reached is there with a zero.
 //! - `event`: each kind of line in the record of a world on the executor. The world `cores` has none.
-//! - `ending`: how calls, readings, openings and responses ended, as the program was told.
+//! - `ending`: how calls, readings, openings and responses ended, as the program saw it.
 //!
 //! Events and endings are there once they were seen; how many there could be is not known.
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Law {
     /// Every accepted request ends exactly once.
     OneEnding,
-    /// While the connection lives and nobody cancels, a request is answered.
+    /// While the connection lives and the request is not cancelled, it is answered.
     Answer,
     /// Nothing about a request goes on the wire once its cancellation was taken in.
     Silence,
@@ -17,7 +17,7 @@ pub enum Law {
     Closing,
     /// What one request or one bad message does is not felt by others.
     Isolation,
-    /// Limits are kept.
+    /// Limits hold.
     Bounded,
     /// Ids are never confused.
     Identity,

@@ -1,5 +1,5 @@
 //! The stories that started this: orders of events in which other implementations lost their process, hung or answered
-//! twice. Each is told to a real connection, with every checker watching.
+//! twice. Each is replayed with a real connection, with every checker watching.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ pub struct Story {
     pub law: Law,
     /// The fault that takes the guard away: a name of `steadfast_proto::mutant::Mutant`.
     pub guard: &'static str,
-    tell: fn(&mut Told),
+    tell: fn(&mut StoryRun),
 }
 
 impl Story {
     /// Tells the story. Returns the laws that were broken.
     pub fn tell(&self) -> Vec<Violation> {
         let mut told =
-            Told { end: server_of(Revision::V2025_11_25, limits())(), trace: Trace::off(), violations: Vec::new() };
+            StoryRun { end: server_of(Revision::V2025_11_25, limits())(), trace: Trace::off(), violations: Vec::new() };
         (self.tell)(&mut told);
         told.violations.append(&mut told.end.violations());
         told.violations
@@ -65,13 +65,13 @@ pub const STORIES: &[Story] = &[
 ];
 
 /// A server in the middle of a story.
-struct Told {
+struct StoryRun {
     end: End,
     trace: Trace,
     violations: Vec<Violation>,
 }
 
-impl Told {
+impl StoryRun {
     fn hear(&mut self, message: &serde_json::Value) {
         self.end.receive(&mut self.trace, Message::read(message.to_string().as_bytes()));
     }
@@ -106,7 +106,7 @@ impl Told {
 }
 
 /// The client closes, the drain passes its deadline, and only then the handler gives its answer.
-fn close_then_answer(told: &mut Told) {
+fn close_then_answer(told: &mut StoryRun) {
     told.hear(&request(json!(1), None));
     told.end.end_input(&mut told.trace);
     told.wait(Duration::from_secs(1));
@@ -119,7 +119,7 @@ fn close_then_answer(told: &mut Told) {
 }
 
 /// A line of bytes that are no text arrives between two calls; both are answered, and so is the line.
-fn bad_bytes(told: &mut Told) {
+fn bad_bytes(told: &mut StoryRun) {
     told.hear(&request(json!(1), None));
     told.end.receive(&mut told.trace, Message::read(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"\xff\xfe\"}"));
     told.hear(&request(json!(2), None));
@@ -134,7 +134,7 @@ fn bad_bytes(told: &mut Told) {
 }
 
 /// The handler is done and its answer is on its way to the connection when the cancellation is taken in.
-fn cancel_between(told: &mut Told) {
+fn cancel_between(told: &mut StoryRun) {
     told.hear(&request(json!(1), Some("t")));
     told.end.progress(&mut told.trace, 0, 1.0);
     told.hear(&cancel(json!(1)));
@@ -146,7 +146,7 @@ fn cancel_between(told: &mut Told) {
 }
 
 /// Two handlers have asked the client something and wait; the client goes away.
-fn two_waiters(told: &mut Told) {
+fn two_waiters(told: &mut StoryRun) {
     for id in 0..2 {
         told.hear(&request(json!(id), None));
         told.end.call(&mut told.trace, Call::new(Method::ListRoots, None), Some(id));
@@ -165,7 +165,7 @@ fn two_waiters(told: &mut Told) {
 }
 
 /// The peer stops writing and stops reading, one after the other, while a handler runs that does not stop.
-fn either_order(told: &mut Told) {
+fn either_order(told: &mut StoryRun) {
     let begin = told.end.clone();
     for input_first in [true, false] {
         told.violations.append(&mut told.end.violations());
@@ -188,7 +188,7 @@ fn either_order(told: &mut Told) {
     }
 }
 
-/// Stories are told by name in reports.
+/// Reports name stories.
 impl std::fmt::Debug for Story {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter

@@ -31,7 +31,7 @@ pub const COMMIT: &str = match option_env!("SIM_COMMIT") {
 /// How many seeds a worker takes at once.
 const CHUNK: u64 = 250;
 
-/// How many findings of a sweep are shrunk: the first ones. Of the others only the seed and the message are kept.
+/// How many findings of a sweep are shrunk: the first ones. Of the others only the seed and the message are recorded.
 const MOST_SHRUNK: usize = 200;
 
 /// What to run.

@@ -1,4 +1,4 @@
-//! What an answer has to look like, by era.
+//! What a response has to look like, by era.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! One line that the server wrote, read without any type of the library.
 //!
-//! Ids are kept as the text that stood on the wire: `7` and `"7"` differ, and 2^64 is not a float.
+//! Ids are stored as their text on the wire: `7` and `"7"` differ, and 2^64 is not a float.
 
 use std::collections::HashMap;
 use std::fmt;

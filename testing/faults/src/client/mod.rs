@@ -1,4 +1,4 @@
-//! A client of one server, in one era: it writes requests, keeps count of them, and waits for what comes back.
+//! A client of one server, in one era: it writes requests, counts them, and waits for responses.
 //!
 //! It never reads by itself (the thread in `output` does) and judges only what holds in every check: each line is
 //! JSON-RPC, no id is answered more often than it was asked, progress grows and ends with its answer.

@@ -1,4 +1,4 @@
-//! A server that misbehaves on stdio: this program starts itself in this mode, and the client under test speaks to it.
+//! A server that misbehaves on stdio: this program starts itself in this mode, and the client under test connects to it.
 //!
 //! How it begins is a habit that it is started with; what it does to a call is named by the tool that is called. What it
 //! saw goes into a journal, a line each, so that a check knows what reached it.
@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Verdict, fail};
 use crate::limits::LONG_MS;
-use streams::{Ears, die, say};
+use streams::{LineReader, die, say};
 
 /// The first argument that turns the command into such a server: `JOURNAL REVISION HABIT` follow.
 pub const SERVER_MODE: &str = "--play-server";
 
-/// The same for a process that such a server starts and leaves behind. `JOURNAL` follows.
+/// The same for a process that such a server starts and does not stop. `JOURNAL` follows.
 pub const OFFSPRING_MODE: &str = "--play-offspring";
 
 /// What a server does apart from its tools, as the last argument names it.
@@ -70,7 +70,7 @@ pub fn play_server(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Plays a process that was left behind: it holds what it was given, and does nothing.
+/// Plays a process that outlives its parent: it holds its inherited pipes, and does nothing.
 pub fn play_offspring() -> ExitCode {
     rest();
     ExitCode::SUCCESS
@@ -122,7 +122,7 @@ impl Player {
         }
         // Byte by byte where something has to stay in the pipe.
         let careful = [habit::EXITS_UNREAD, habit::KILLED_UNREAD, habit::DEAF].contains(&self.habit.as_str());
-        let mut ears = Ears::new(if careful { 1 } else { 64 * 1024 });
+        let mut ears = LineReader::new(if careful { 1 } else { 64 * 1024 });
         while let Some(line) = ears.line()? {
             let Ok(message) = serde_json::from_slice::<Value>(&line) else { fail!("the client wrote no JSON") };
             self.hear(&message)?;

@@ -1,4 +1,4 @@
-//! The streams of a server that misbehaves: read and written without any buffer that would know better.
+//! The streams of a server that misbehaves: read and written without a buffer.
 
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
@@ -6,13 +6,13 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::failure::Verdict;
 
 /// Standard input, a line at a time.
-pub(super) struct Ears {
+pub(super) struct LineReader {
     heard: Vec<u8>,
     /// How much is read at once.
     bite: usize,
 }
 
-impl Ears {
+impl LineReader {
     pub(super) fn new(bite: usize) -> Self {
         Self { heard: Vec::new(), bite }
     }

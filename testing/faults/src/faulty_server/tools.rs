@@ -38,7 +38,7 @@ impl Player {
                 }
             }
             "close_output" => {
-                // In its place comes something that nobody reads.
+                // Standard output is replaced by one that is not read.
                 let nowhere = std::fs::File::options().write(true).open("/dev/null")?;
                 rustix::stdio::dup2_stdout(&nowhere)?;
             }

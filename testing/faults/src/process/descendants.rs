@@ -1,4 +1,4 @@
-//! Processes that a client was to end: they are found by the folder of their check, which is in their arguments.
+//! Processes that a client should have ended: they are found by the folder of their check, which is in their arguments.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub(crate) fn none_left(folder: &Path) -> Verdict {
     }
 }
 
-/// Ends what a check that failed has left behind.
+/// Kills the processes that a failed check has left running.
 pub(crate) fn end_all(folder: &Path) {
     for process in of(folder).unwrap_or_default() {
         if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
@@ -67,7 +67,7 @@ fn of(folder: &Path) -> Verdict<Vec<u32>> {
     let mark = format!("{}/", folder.display());
     let mut found = Vec::new();
     for process in processes()? {
-        // One that has ended meanwhile, or was not reaped yet by whoever has to, has no arguments.
+        // A process that has ended meanwhile, or is a zombie, has no arguments.
         let arguments = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
         if String::from_utf8_lossy(&arguments).contains(&mark) {
             found.push(process);

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::process::standard_error::Treatment;
+use crate::process::standard_error::StderrMode;
 
 /// The command line, the environment and what the client does with the two outputs.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Launch {
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: Vec<(&'static str, OsString)>,
     pub(crate) reading: bool,
-    pub(crate) errors: Treatment,
+    pub(crate) errors: StderrMode,
 }
 
 impl Launch {
@@ -23,7 +23,7 @@ impl Launch {
             arguments: vec!["serve".to_owned()],
             environment: Vec::new(),
             reading: true,
-            errors: Treatment::Drain,
+            errors: StderrMode::Drain,
         }
     }
 
@@ -42,7 +42,7 @@ impl Launch {
         self.variable("CLEANUP_LOG", file)
     }
 
-    pub(crate) fn errors(mut self, treatment: Treatment) -> Self {
+    pub(crate) fn errors(mut self, treatment: StderrMode) -> Self {
         self.errors = treatment;
         self
     }

@@ -18,8 +18,8 @@ impl Memory {
     }
 }
 
-/// What a fault leaves behind shows in every window of rounds; what the allocator happens to keep, and a thread that lets go late,
-/// does not. So memory has stopped growing when it does not in one of them.
+/// A leak shows in every window of rounds; memory that the allocator happens to hold, or that a thread frees late,
+/// does not. So memory has stopped growing when one window shows no growth.
 pub(crate) struct Windows {
     /// Rounds in one.
     pub(crate) rounds: usize,
@@ -29,14 +29,14 @@ pub(crate) struct Windows {
     pub(crate) bound: u64,
 }
 
-/// The size behind the first round and behind the last, in KiB.
+/// The size after the first round and after the last, in KiB.
 pub(crate) struct Settled {
     pub(crate) first: u64,
     pub(crate) last: u64,
 }
 
 impl Windows {
-    /// Runs rounds, each of which gives the memory behind it, until there was a window without growth.
+    /// Runs rounds, each of which returns the memory after it, until there was a window without growth.
     pub(crate) fn run(&self, mut round: impl FnMut() -> Verdict<u64>) -> Verdict<Settled> {
         let first = round()?;
         let mut last = first;

@@ -1,4 +1,4 @@
-//! The process under test: its pipes, its signals, what it holds, and the processes that it starts.
+//! The process under test: its pipes, its signals, its resources, and the processes that it starts.
 
 pub(crate) mod descendants;
 pub(crate) mod input;

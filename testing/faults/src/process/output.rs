@@ -1,7 +1,7 @@
-//! Standard output of the server: a thread that reads and keeps every line it saw, in order.
+//! Standard output of the server: a thread that reads and records every line, in order.
 //!
-//! Reading can be held back (a client that does not read) and given up (the reading end is closed). Nothing is ever
-//! thrown away, so that "never two answers" and "nothing after that point" can be judged at the end.
+//! Reading can be paused (a client that does not read) and stopped (the reading end is closed). Nothing is ever
+//! thrown away, so that "never two responses" and "nothing after that point" can be checked at the end.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -152,7 +152,7 @@ impl Output {
         self.transcript.seen().mode == Mode::Reading
     }
 
-    /// Closes the reading end: whoever writes now gets EPIPE.
+    /// Closes the reading end: a writer now gets EPIPE.
     pub(crate) fn close(&mut self) {
         self.transcript.set_mode(Mode::Closed);
         if let Some(thread) = self.thread.take() {

@@ -1,4 +1,4 @@
-//! What a process holds, as the kernel counts it.
+//! Descriptors, threads and memory of a process, as the kernel counts them.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The command as a child process: its pipes, its signals, its threads, its end.
+//! The command as a child process: its pipes, its signals, its threads, its exit.
 
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,7 +12,7 @@ use crate::process::input::Input;
 use crate::process::launch::Launch;
 use crate::process::memory::Memory;
 use crate::process::output::Output;
-use crate::process::standard_error::Errors;
+use crate::process::standard_error::StderrReader;
 
 /// How tokio names the threads of its workers, cut to the 15 characters that the kernel keeps.
 const WORKER_NAMES: &[&str] = &["tokio-rt-worker", "tokio-runtime-w"];
@@ -22,7 +22,7 @@ pub(crate) struct Server {
     child: Child,
     input: Option<Input>,
     pub(crate) output: Output,
-    pub(crate) errors: Errors,
+    pub(crate) errors: StderrReader,
 }
 
 /// How a server ended.
@@ -44,7 +44,7 @@ impl Server {
         let missing = || Failure("the child has no pipe".to_owned());
         let input = OwnedFd::from(child.stdin.take().ok_or_else(missing)?);
         let output = OwnedFd::from(child.stdout.take().ok_or_else(missing)?);
-        let errors = Errors::new(child.stderr.take(), launch.errors)?;
+        let errors = StderrReader::new(child.stderr.take(), launch.errors)?;
         Ok(Self { child, input: Some(Input::new(input)?), output: Output::new(output, launch.reading)?, errors })
     }
 

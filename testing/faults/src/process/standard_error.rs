@@ -1,4 +1,4 @@
-//! Standard error of the server: drained and kept, left unread, or closed.
+//! Standard error of the server: read and recorded, left unread, or closed.
 
 use std::io::Read;
 use std::process::ChildStderr;
@@ -10,7 +10,7 @@ use crate::limits::PROMPT;
 
 /// What the client does with standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Treatment {
+pub(crate) enum StderrMode {
     /// Reads and keeps it.
     Drain,
     /// Holds the pipe and never reads.
@@ -19,7 +19,7 @@ pub(crate) enum Treatment {
     Close,
 }
 
-/// No more than this is kept; a check that floods standard error cares about the server, not the flood.
+/// The most that is recorded; a check that floods standard error cares about the server, not the flood.
 const KEPT: usize = 4 * 1024 * 1024;
 
 /// Words by which a person, or a client that shows standard error, would call it a crash.
@@ -34,29 +34,29 @@ const CRASH_WORDS: &[&str] = &[
     "core dumped",
 ];
 
-pub(crate) struct Errors {
+pub(crate) struct StderrReader {
     kept: Arc<Mutex<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
     /// Held only to keep the pipe open.
     unread: Option<ChildStderr>,
 }
 
-impl Errors {
-    pub(crate) fn new(pipe: Option<ChildStderr>, treatment: Treatment) -> std::io::Result<Self> {
+impl StderrReader {
+    pub(crate) fn new(pipe: Option<ChildStderr>, treatment: StderrMode) -> std::io::Result<Self> {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let mut errors = Self { kept: Arc::clone(&kept), thread: None, unread: None };
         match (pipe, treatment) {
-            (Some(pipe), Treatment::Drain) => {
+            (Some(pipe), StderrMode::Drain) => {
                 let builder = std::thread::Builder::new().name("errors".to_owned());
                 errors.thread = Some(builder.spawn(move || drain(pipe, &kept))?);
             }
-            (pipe, Treatment::LeaveUnread) => errors.unread = pipe,
-            (_, Treatment::Close) | (None, _) => {}
+            (pipe, StderrMode::LeaveUnread) => errors.unread = pipe,
+            (_, StderrMode::Close) | (None, _) => {}
         }
         Ok(errors)
     }
 
-    /// What is kept, shared, so that it can be shown after the server is gone.
+    /// The recorded bytes, shared, so that they can be shown after the server has exited.
     pub(crate) fn kept(&self) -> Arc<Mutex<Vec<u8>>> {
         Arc::clone(&self.kept)
     }
@@ -65,7 +65,7 @@ impl Errors {
         text(&self.kept)
     }
 
-    /// Waits for the end of the stream, but not for a process that the server left behind with it. Only after the
+    /// Waits for the end of the stream, but not for a process that inherited it from the server. Only after the
     /// server has ended.
     pub(crate) fn finish(&mut self) {
         self.unread = None;

@@ -1,4 +1,4 @@
-//! What a fault server saw, as it wrote it down.
+//! The journal of a faulty server: what it saw.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

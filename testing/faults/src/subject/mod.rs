@@ -1,4 +1,4 @@
-//! The client under test: a program on the library that is told what to do, and says what came of it.
+//! The client under test: a program on the library that takes orders from the check, and reports the outcomes.
 //!
 //! It is judged by what it says, by what the fault servers saw, and by what the kernel says that it holds.
 
@@ -19,15 +19,15 @@ use crate::faulty_server::{SERVER_MODE, habit};
 use crate::limits::{CLIENT_DEADLINE_MS, PATIENCE};
 use crate::process::descendants;
 use crate::process::resources::Resources;
-use crate::process::standard_error::{Errors, Treatment, crash_line};
+use crate::process::standard_error::{StderrMode, StderrReader, crash_line};
 use crate::subject::journal::Journal;
 
 /// A running subject. Dropping it kills it.
 pub(crate) struct Subject {
     child: Child,
     input: Option<ChildStdin>,
-    heard: Arc<Heard>,
-    errors: Errors,
+    heard: Arc<ReceivedLines>,
+    errors: StderrReader,
     pub(crate) era: Era,
     /// This very program, to be started as a server.
     server_program: PathBuf,
@@ -39,9 +39,9 @@ pub(crate) struct Subject {
     next: u64,
 }
 
-/// What it said so far.
+/// The lines that the subject has written so far.
 #[derive(Default)]
-struct Heard {
+struct ReceivedLines {
     lines: Mutex<(Vec<Value>, bool)>,
     more: Condvar,
 }
@@ -105,8 +105,8 @@ impl Subject {
         let mut child = command.spawn().map_err(|error| Failure(format!("the subject: {error}")))?;
         let input = child.stdin.take();
         let output = child.stdout.take().ok_or_else(|| Failure("the subject has no pipe".to_owned()))?;
-        let errors = Errors::new(child.stderr.take(), Treatment::Drain)?;
-        let heard = Arc::new(Heard::default());
+        let errors = StderrReader::new(child.stderr.take(), StderrMode::Drain)?;
+        let heard = Arc::new(ReceivedLines::default());
         let told = Arc::clone(&heard);
         std::thread::Builder::new().name("subject".to_owned()).spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -184,7 +184,7 @@ impl Subject {
         Ok(Line { name, journal })
     }
 
-    /// Connects to a URL, with more to say of how: `headers`, `token`, `reconnect`. What is lost stays lost unless told.
+    /// Connects to a URL with more settings: `headers`, `token`, `reconnect`. It does not reconnect by default.
     pub(crate) fn begin_connect_to(&mut self, url: &str, more: &Value) -> Verdict<String> {
         let name = self.fresh("connection");
         let mut order = json!({ "do": "connect", "connection": name, "to": { "url": url },
@@ -300,8 +300,8 @@ impl Subject {
 
     // The end.
 
-    /// Closes everything. It has to hold no more than in the beginning, leave no process behind, have ended each call
-    /// once, and end itself with code 0 and without a word that looks like a crash.
+    /// Closes everything. It has to hold no more than in the beginning, leave no process running, have ended each call
+    /// once, and exit with code 0 and without output that looks like a crash.
     pub(crate) fn finish(mut self, bench: &mut Bench) -> Verdict {
         for name in std::mem::take(&mut self.open) {
             self.close(&name)?;
@@ -331,7 +331,7 @@ impl Subject {
         self.judge()
     }
 
-    /// Each call ended once, or was taken back before.
+    /// Each call ended once, or was dropped before.
     fn judge(&self) -> Verdict {
         self.heard.wait_for_end()?;
         let (lines, _) = &*self.heard.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -356,7 +356,7 @@ impl Drop for Subject {
     }
 }
 
-impl Heard {
+impl ReceivedLines {
     fn take(&self, line: &str) {
         let value = serde_json::from_str(line).unwrap_or_else(|_| json!({ "misunderstood": line }));
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).0.push(value);

@@ -1,4 +1,4 @@
-//! Somebody who authorizes requests and never gives up: whatever the server says, the request is to be made again.
+//! Authorization that never gives up: whatever the response, the request is retried.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};

@@ -1,8 +1,8 @@
-//! A client that does what it is told, and says what came of it: the subject of the client's half of the fault table.
+//! A client that takes orders and reports their outcomes: the subject of the client's half of the fault table.
 //!
-//! Orders come on standard input, a JSON object a line ([`orders`]). What comes of them goes to standard output, a JSON
+//! Orders come on standard input, a JSON object a line ([`orders`]). Their outcomes go to standard output, a JSON
 //! object a line ([`say`]): each connection that was opened or could not be, each call that ended and how, each connection
-//! that was closed. It is an ordinary program on the library: nothing here looks behind its public face, and nothing here
+//! that was closed. It is an ordinary program on the library: nothing here uses more than its public API, and nothing here
 //! judges.
 //!
 //! It ends when its standard input does, and closes what is open before.
@@ -118,7 +118,7 @@ impl Subject {
             let call = call.clone();
             made = made.on_progress(move |progress| say::progress(&call, progress.progress));
         }
-        // Here, and not in the task: calls leave in the order in which they were told.
+        // Here, and not in the task: calls are sent in the order of their orders.
         let pending = made.start();
         let name = call.clone();
         let task = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What the subject can be told.
+//! The orders of the subject.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use serde_json::Value;
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(crate) enum Order {
-    /// Opens a connection. Orders behind it wait until it is open or has failed.
+    /// Opens a connection. Later orders wait until it is open or has failed.
     Connect(Opening),
-    /// Calls a tool. Its end is said when it comes.
+    /// Calls a tool. Its outcome is reported when it ends.
     Call(Calling),
     /// Drops a call that waits.
     TakeBack { call: String },
@@ -31,7 +31,7 @@ pub(crate) struct Opening {
     pub(crate) within_ms: u64,
     #[serde(default)]
     pub(crate) errors: Errors,
-    /// How often it comes back when the connection is lost; what the library does if nothing is said.
+    /// The number of reconnect attempts; the default of the library if absent.
     #[serde(default)]
     pub(crate) reconnect: Option<u32>,
     /// Headers of every request.

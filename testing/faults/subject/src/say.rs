@@ -1,4 +1,4 @@
-//! What the subject says: a JSON object a line. Each has one member that says what it is about.
+//! The reports of the subject: a JSON object a line. Each has one member that names what it is about.
 
 use std::io::Write as _;
 

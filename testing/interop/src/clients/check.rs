@@ -15,7 +15,7 @@ pub(crate) struct Check {
     pub(crate) name: &'static str,
     /// Whether a handler was stopped, which `slow_cleanup` writes down: exactly once.
     pub(crate) cleans_up: bool,
-    /// Whether the connection that carries the second of four steps is cut behind it.
+    /// Whether the connection is cut after the second of four steps.
     pub(crate) is_cut: bool,
     expected: fn() -> Value,
 }
@@ -102,7 +102,7 @@ impl Check {
         }
     }
 
-    /// Compares what a client told with what it must have seen, in the revision that was asked for.
+    /// Compares what a client reported with what it must have seen, in the requested revision.
     pub(crate) fn judge(&self, revision: &str, told: &Value) -> Result {
         if let Some(words) = told.get("error").and_then(Value::as_str) {
             return Err(words.trim().to_owned());

@@ -1,4 +1,4 @@
-//! The clients: where they come from and what they speak.
+//! The clients: their packages and revisions.
 
 use crate::package::{self, Package};
 use crate::revision::{ALL, OLD};

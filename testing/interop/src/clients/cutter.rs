@@ -1,4 +1,4 @@
-//! A way to the server that is cut once: behind the message that a word is in.
+//! A proxy to the server that cuts the connection once: after the message that contains a given text.
 //!
 //! What the client has read until then it keeps; what comes after, on that connection, is lost. Other connections, before
 //! and after, are carried whole.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What is in the message behind which the connection is cut: the second step of the `progress` tool.
+/// The text in the message after which the connection is cut: the second step of the `progress` tool.
 const WORD: &[u8] = br#""progress":2"#;
 
 /// A listener in front of a server. Its threads end with the process.

@@ -1,4 +1,4 @@
-//! The Inspector's command line: one method an invocation, told in the words of the scripts.
+//! The command line of the Inspector: one method per invocation, reported in the format of the scripts.
 
 use std::path::Path;
 use std::process::Command;

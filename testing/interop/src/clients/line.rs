@@ -17,7 +17,7 @@ use crate::process::finish;
 use crate::report::{Cell, Row, Verdict};
 use crate::transport::Transport;
 
-/// For all checks of a line. A script gives up each of them by itself, sooner.
+/// For all checks of a line. A script has a shorter timeout for each of them.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// What one process does.
@@ -28,8 +28,8 @@ pub(crate) struct Line {
     pub(crate) checks: Vec<&'static Check>,
 }
 
-/// What a client told of each check, and how it ended if not well.
-struct Told {
+/// What a client reported for each check, and how it ended if not well.
+struct ClientReport {
     lines: Vec<Value>,
     failure: Option<String>,
 }
@@ -89,7 +89,7 @@ impl Line {
                     Kind::Inspector => {
                         let lines =
                             inspector::observe(self, &rooms, |folder| installed.command(inspector::LAUNCHER, folder));
-                        Told { lines, failure: None }
+                        ClientReport { lines, failure: None }
                     }
                     Kind::Script(script) => self.observe(&rooms, &folder, installed.command(script, &folder)),
                 };
@@ -107,26 +107,26 @@ impl Line {
         self.checks.iter().map(room).collect()
     }
 
-    fn observe(&self, rooms: &[Room], folder: &Path, mut script: Command) -> Told {
+    fn observe(&self, rooms: &[Room], folder: &Path, mut script: Command) -> ClientReport {
         let check = |(check, room): (&&Check, &Room)| json!({ "name": check.name, "target": room.target(), "cleanup_log": room.cleanup_log() });
         let checks: Vec<Value> = self.checks.iter().zip(rooms).map(check).collect();
         let plan = folder.join("plan");
         let written = fs::write(&plan, json!({ "revision": self.revision, "checks": checks }).to_string());
         if let Err(error) = written {
-            return Told { lines: Vec::new(), failure: Some(format!("{}: {error}", plan.display())) };
+            return ClientReport { lines: Vec::new(), failure: Some(format!("{}: {error}", plan.display())) };
         }
         let failure = finish(script.arg(&plan), LIMIT, folder).err();
-        // One that fell over has told of what it did before.
+        // A client that crashed has reported what it did before.
         let output = fs::read_to_string(folder.join("output")).unwrap_or_default();
-        Told { lines: output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(), failure }
+        ClientReport { lines: output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(), failure }
     }
 
-    fn verdict(&self, check: &Check, room: &mut Room, told: &Told) -> Verdict {
+    fn verdict(&self, check: &Check, room: &mut Room, told: &ClientReport) -> Verdict {
         let Some(seen) = told.lines.iter().find(|line| line.get("check").is_some_and(|name| name == check.name)) else {
             let words = told.failure.clone();
             return Verdict::failed(words.unwrap_or_else(|| "the client did not come to it".to_owned()));
         };
-        // Also if it saw something else: nothing may be left behind by it.
+        // Also if it saw something else: it must not leave anything running.
         let left = room.leave(check.cleans_up);
         match check.judge(self.revision, seen).and(left) {
             Ok(()) => Verdict::passed_with_notes(seen),

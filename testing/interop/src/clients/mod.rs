@@ -1,6 +1,6 @@
 //! Real clients against `steadfast serve`.
 //!
-//! The clients' own scripts, in `python` and `typescript`, only report what they saw; what they should have seen is said here.
+//! The clients' own scripts, in `python` and `typescript`, only report what they saw; what they should have seen is here.
 
 mod check;
 mod client;

@@ -1,4 +1,4 @@
-//! A room: the folder, the server and the traces of one check.
+//! The folder, the server and the traces of one check.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -52,7 +52,7 @@ impl Room {
         &self.folder
     }
 
-    /// What a client is told to speak to: a command without arguments, or a URL.
+    /// The server that a client connects to: a command without arguments, or a URL.
     pub(crate) fn target(&self) -> &str {
         &self.target
     }
@@ -62,7 +62,7 @@ impl Room {
         self.folder.join("cleanup")
     }
 
-    /// The client is gone: so must be its server, and a handler that was stopped has said so once.
+    /// The client has exited: so must its server, and a handler that was stopped has reported it once.
     pub(crate) fn leave(&mut self, cleans_up: bool) -> Result {
         let cleaned_up = self.lines_of_cleanup(usize::from(cleans_up));
         self.stop();
@@ -129,7 +129,7 @@ impl Room {
 
     fn stop(&mut self) {
         if let Some(mut server) = self.listening.take() {
-            // It is ours, and nothing of what it does when it is told to stop is looked at here.
+            // The server is ours, and how it stops is not checked here.
             let _ = server.kill();
             let _ = server.wait();
         }

@@ -1,4 +1,4 @@
-//! What a tool asks the client: up to 2025-11-25 by a request of the server's, since then in place of a result.
+//! Input that a tool requests: up to 2025-11-25 by a request of the server, since then in place of a result.
 
 use serde_json::{Value, json};
 use steadfast::Error;

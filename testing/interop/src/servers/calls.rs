@@ -107,7 +107,7 @@ pub(crate) async fn running(
     let mut begun = Some(begun);
     let mut call = session.client.call_tool(tool, arguments).on_progress(move |_| {
         if let Some(begun) = begun.take() {
-            // If nobody waits for it any more, nobody has to be told.
+            // A call that was dropped needs no report.
             let _ = begun.send(());
         }
     });

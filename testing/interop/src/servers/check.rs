@@ -11,14 +11,14 @@ use crate::Result;
 use crate::expected::covers;
 
 /// What was seen, when it is.
-pub(crate) type Seeing<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 'a>>;
+pub(crate) type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 'a>>;
 
 /// One thing that our client does.
 pub(crate) struct Check {
     pub(crate) name: &'static str,
-    /// Whether nothing can be done with the session behind it.
+    /// Whether the session cannot be used after this check.
     pub(crate) is_last: bool,
-    pub(crate) see: fn(&Session) -> Seeing<'_>,
+    pub(crate) see: fn(&Session) -> CheckFuture<'_>,
     pub(crate) expected: fn() -> Value,
 }
 
@@ -126,11 +126,15 @@ pub(crate) const ALL: &[Check] = &[
 ];
 
 impl Check {
-    pub(crate) const fn new(name: &'static str, see: fn(&Session) -> Seeing<'_>, expected: fn() -> Value) -> Self {
+    pub(crate) const fn new(name: &'static str, see: fn(&Session) -> CheckFuture<'_>, expected: fn() -> Value) -> Self {
         Self { name, is_last: false, see, expected }
     }
 
-    pub(crate) const fn last(name: &'static str, see: fn(&Session) -> Seeing<'_>, expected: fn() -> Value) -> Self {
+    pub(crate) const fn last(
+        name: &'static str,
+        see: fn(&Session) -> CheckFuture<'_>,
+        expected: fn() -> Value,
+    ) -> Self {
         Self { is_last: true, ..Self::new(name, see, expected) }
     }
 

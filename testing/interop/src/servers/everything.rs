@@ -133,7 +133,7 @@ async fn resources(session: &Session) -> Result<Value, Error> {
     }))
 }
 
-/// It tells of a change at once when it is told to begin, and then at its own pace.
+/// The server notifies of a change as soon as the tool starts, and then at its own pace.
 async fn subscribe(session: &Session) -> Result<Value, Error> {
     lists::subscribe_to(session, RESOURCE, "toggle-subscriber-updates").await
 }

@@ -1,4 +1,4 @@
-//! Where the server of a line runs, and how it is reached.
+//! The server of a line: how it is started and reached.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -84,7 +84,7 @@ impl<'a> Host<'a> {
         Ok(Reached::Process(Box::new(command)))
     }
 
-    /// The end of what the server has said on its standard error.
+    /// The end of the server's standard error.
     pub(crate) fn last_words(&self) -> String {
         last_lines(&fs::read_to_string(self.said()).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! Ends: the client leaves, or the server dies, while a call runs.
+//! Ends: the client closes, or the server dies, while a call runs.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) async fn kill(session: &Session) -> Result<Value, Error> {
     kill_while(session, LONG.0, LONG.1()).await
 }
 
-/// Closes the connection while a tool runs: nobody knows what became of the call, and no process is left.
+/// Closes the connection while a tool runs: the outcome of the call is unknown, and no process is left.
 pub(crate) async fn close_while(session: &Session, tool: &str, arguments: Value) -> Result<Value, Error> {
     let call = running(session, tool, arguments).await?;
     session.client.clone().close().await;
@@ -42,7 +42,7 @@ pub(crate) async fn close_while(session: &Session, tool: &str, arguments: Value)
     }))
 }
 
-/// Kills the server while a tool runs: nobody knows what became of the call, and what comes later is not sent.
+/// Kills the server while a tool runs: the outcome of the call is unknown, and later calls are not sent.
 pub(crate) async fn kill_while(session: &Session, tool: &str, arguments: Value) -> Result<Value, Error> {
     let call = running(session, tool, arguments).await?;
     let process = Pid::from_raw(session.process).ok_or_else(|| Error::internal("no process"))?;
@@ -50,7 +50,7 @@ pub(crate) async fn kill_while(session: &Session, tool: &str, arguments: Value) 
     Ok(json!({ "call": outcome(call).await, "afterwards": afterwards(session).await }))
 }
 
-/// What becomes of calls that are made later. A connection of HTTP that was kept for the next request may look alive for a
+/// The outcome of later calls. A pooled HTTP connection may look alive for a
 /// moment: what is written to it may have been read.
 async fn afterwards(session: &Session) -> String {
     let mut seen = String::new();

@@ -1,4 +1,4 @@
-//! What a server has, and what it tells of its changes.
+//! What a server lists, and its notifications of changes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::session::{Session, is_refused};
 
 const COUNTER: &str = "interop://counter";
 
-/// How often a change is made until one is told of, and how long each is waited for: a server may drop what it has to tell
+/// How many changes are made until one is notified, and how long to wait for each: a server may drop notifications
 /// while its stream is not open yet.
 const TRIES: usize = 20;
 const WAIT: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! Steadfast's client, in this process, against real servers.
 //!
 //! The servers are small programs of ours on the SDKs of others, in `python` and `typescript`; all of them offer what
-//! `offers.json` says. One is nobody's but its authors': the reference server that offers everything.
+//! `offers.json` says. One is not ours: the reference server that offers everything.
 
 mod asks;
 mod calls;

@@ -1,4 +1,4 @@
-//! The servers: what they are made of and what they speak.
+//! The servers: their packages and revisions.
 
 use super::check::{self, Check};
 use super::everything;
@@ -100,7 +100,7 @@ impl Peer {
         (self.package.registry == Registry::Node).then_some("announce.mjs")
     }
 
-    /// Whether a revision is its newest. There the client is not told what to offer.
+    /// Whether a revision is its newest. For it the client is not told which revision to offer.
     pub(crate) fn is_newest(&self, revision: &str) -> bool {
         self.revisions.last() == Some(&revision)
     }

@@ -1,7 +1,7 @@
-//! L2: while the connection lives and nobody cancels, a request is answered, whatever its handler does.
+//! L2: while the connection lives and the request is not cancelled, it is answered, whatever its handler does.
 //!
 //! At the end of a step: no handler is past its deadline. When everything is quiet, and when a connection closes in time:
-//! nobody is owed an answer, and every message that had to be refused was.
+//! no response is due, and every message that had to be refused was.
 
 use super::Report;
 use crate::law::Law;

@@ -1,10 +1,10 @@
-//! L7: limits are kept: requests that run, calls that wait, bytes that wait, the length of a message. Below a limit nobody
-//! is refused for its sake.
+//! L7: limits hold: requests that run, calls that wait, bytes that wait, the length of a message. Below a limit nothing
+//! is refused because of it.
 
 use super::Report;
 use crate::law::Law;
 use crate::observation::Observation;
-use crate::observation::ledger::{Ledger, Payment};
+use crate::observation::ledger::{Ledger, ResponseOwner};
 use crate::observation::message::Part;
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
@@ -24,7 +24,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         Observation::Sent { message, .. } => {
             for part in &message.parts {
                 let Part::Answer(answer) = part else { continue };
-                let Payment::Request(place) = facts.payee(answer) else { continue };
+                let ResponseOwner::Request(place) = facts.payee(answer) else { continue };
                 let Some(request) = facts.requests.get(place) else { continue };
                 let limit = u64::try_from(limits.in_flight).unwrap_or(u64::MAX);
                 if answer.limit == Some(limit) && request.live_before < limits.in_flight {

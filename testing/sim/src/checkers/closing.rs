@@ -1,7 +1,7 @@
 //! L5: nothing outlives the connection.
 //!
-//! Once an end has begun: it is over by its deadline, and at once when nothing is left to wait for. When it is over: every
-//! handler that still runs was told why, every call was ended, no timer is asked for, and nothing more happens.
+//! Once closing has begun: it is over by its deadline, and at once when nothing is left to wait for. When it is over: every
+//! handler that still runs has a reason to stop, every call has ended, no timer is set, and nothing more happens.
 
 use super::Report;
 use crate::law::Law;

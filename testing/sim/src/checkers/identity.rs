@@ -4,7 +4,7 @@ use steadfast_proto::connection::CancelReason;
 
 use super::Report;
 use crate::law::Law;
-use crate::observation::ledger::{Ledger, Payment, Phase};
+use crate::observation::ledger::{Ledger, Phase, ResponseOwner};
 use crate::observation::message::Part;
 use crate::observation::{CallNumber, Ended, Observation};
 
@@ -38,9 +38,9 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 let Some(running) = facts.running(id) else { continue };
                 let confusing = match facts.payee(answer) {
                     // One that was refused before this one came is not to blame.
-                    Payment::Refusal => facts.refusals_sent >= running.refusals_before,
-                    Payment::Nobody => true,
-                    Payment::Request(_) => false,
+                    ResponseOwner::Refusal => facts.refusals_sent >= running.refusals_before,
+                    ResponseOwner::Unexpected => true,
+                    ResponseOwner::Request(_) => false,
                 };
                 if confusing {
                     report.broken(
@@ -54,7 +54,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     }
 }
 
-/// A call ends by an answer of the peer's only if the answer has its id, and says what it was told.
+/// A call ends by a response of the peer only if the response has its id, and with the content of that response.
 fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report) {
     let Some(Observation::Received(message)) = &facts.cause else { return };
     let Some(id) = facts.call(call).and_then(|call| call.id.as_ref()) else { return };
@@ -65,7 +65,7 @@ fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report
         (Part::Answer(answer), Ended::Refused(code)) => answer.id.as_ref() == Some(id) && answer.code == Some(*code),
         (Part::Answer(answer), Ended::Unreadable) => answer.id.as_ref() == Some(id),
         (Part::Cancel { id: named }, Ended::ByPeer) => named.as_ref() == Some(id),
-        // A line that nobody could read, or the calls of a request that was cancelled.
+        // A line that could not be read, or the calls of a request that was cancelled.
         (Part::Unreadable { .. }, Ended::Unreadable) | (Part::Cancel { .. }, Ended::Cancelled { .. }) => true,
         _ => false,
     });

@@ -6,7 +6,7 @@
 use super::Report;
 use crate::law::Law;
 use crate::observation::Observation;
-use crate::observation::ledger::{Ledger, Payment, Phase};
+use crate::observation::ledger::{Ledger, Phase, ResponseOwner};
 use crate::observation::message::Part;
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
@@ -30,7 +30,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 
 fn check_answer(facts: &Ledger, answer: &crate::observation::message::Answer, report: &mut Report) {
     match facts.payee(answer) {
-        Payment::Request(place) => {
+        ResponseOwner::Request(place) => {
             let Some(request) = facts.requests.get(place) else { return };
             if request.answers > 0 {
                 report.broken(Law::OneEnding, format!("request {} is answered twice", request.id));
@@ -42,8 +42,8 @@ fn check_answer(facts: &Ledger, answer: &crate::observation::message::Answer, re
                 );
             }
         }
-        Payment::Refusal => {}
-        Payment::Nobody => {
+        ResponseOwner::Refusal => {}
+        ResponseOwner::Unexpected => {
             let id = answer.id.as_deref().unwrap_or("none");
             let known = facts.requests.iter().any(|request| Some(&request.id) == answer.id.as_ref());
             // An answer under an id that is in flight, or was cancelled, breaks another law.

@@ -41,7 +41,7 @@ impl Order {
             {
                 self.committed.push_back(Mark::Log(*marker));
             }
-            // A call that is held until the peer is ready is committed when it is, which nobody outside sees.
+            // A call that is held until the peer is ready is committed then, which cannot be seen from outside.
             Observation::Called(called) if called.accepted && !facts.would_hold(called.method) => {
                 self.committed.push_back(Mark::Call(called.call));
             }
@@ -84,7 +84,7 @@ impl Order {
         };
         for overtaken in self.committed.drain(..=place).filter(|other| *other != mark) {
             match overtaken {
-                // Log messages may be dropped, and calls given up; if they show later, they were overtaken.
+                // Log messages may be dropped, and calls cancelled; if they show later, they were overtaken.
                 Mark::Log(_) => {}
                 Mark::Call(call) if facts.call(call).is_none_or(|call| !call.is_open()) => {}
                 Mark::Call(_) | Mark::Answer(_) => {
@@ -103,7 +103,7 @@ fn check_progress(facts: &Ledger, token: &crate::observation::message::Id, value
     if request.answers > 0 {
         report.broken(Law::Order, format!("progress of request {} after its answer", request.id));
     }
-    // A damaged token may be that of another request: then it cannot be told which of the two it is about.
+    // A damaged token may be that of another request: then it is not known which of the two it is about.
     let shared = facts.shares_token(token);
     if !shared && request.progress.is_some_and(|before| f64::from_bits(value) <= f64::from_bits(before)) {
         report.broken(Law::Order, format!("progress of request {} did not grow", request.id));

@@ -1,5 +1,5 @@
-//! L10: a caller always learns what became of its call, once, and it is true: what is said never to have been sent was
-//! not, and is not sent afterwards; what is said to have been sent was taken by the writer.
+//! L10: a caller always learns the outcome of its call, once, and it is true: a call that is reported as not sent was
+//! not, and is not sent afterwards; one that is reported as sent was taken by the writer.
 
 use super::Report;
 use crate::law::Law;

@@ -1,10 +1,10 @@
-//! L3: once a cancellation is taken in before the answer was committed, nothing more about that request goes on the wire:
-//! no result, no error, no progress, no log. The calls that its handler made are given up in the same step.
+//! L3: once a cancellation is processed before the response was committed, nothing more about that request is written:
+//! no result, no error, no progress, no log. The calls that its handler made are cancelled in the same step.
 
 use super::Report;
 use crate::law::Law;
 use crate::observation::Observation;
-use crate::observation::ledger::{Ledger, Payment, Phase};
+use crate::observation::ledger::{Ledger, Phase, ResponseOwner};
 use crate::observation::message::{Answer, Part};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
@@ -55,10 +55,10 @@ pub(crate) const LOGS_EACH: u64 = 1_000;
 
 fn check_answer(facts: &Ledger, answer: &Answer, report: &mut Report) {
     let cancelled = match facts.payee(answer) {
-        Payment::Request(place) => facts.requests.get(place).filter(|request| request.phase == Phase::Cancelled),
-        Payment::Refusal => None,
-        // An error of the connection's own that nobody is owed.
-        Payment::Nobody => facts
+        ResponseOwner::Request(place) => facts.requests.get(place).filter(|request| request.phase == Phase::Cancelled),
+        ResponseOwner::Refusal => None,
+        // An error of the connection's own for which no request waits.
+        ResponseOwner::Unexpected => facts
             .requests
             .iter()
             .rev()

@@ -12,7 +12,7 @@ use crate::observation::ledger::{Ledger, Settings, Side};
 use crate::observation::message::Message;
 use crate::observation::{Called, Ended, Observation};
 
-/// A history that is being told to the checkers.
+/// A history that is shown to the checkers.
 struct History {
     ledger: Ledger,
     checkers: Checkers,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::script::{Act, Call, Opening, Question, Say, Script, Step, Turn};
+use super::script::{Act, Call, Opening, Question, Script, ServerAction, Step, TaskStep};
 use crate::script::bias::{Bias, insert_behind, soon};
 
 pub(super) fn apply(script: &mut Script) {
@@ -16,7 +16,7 @@ pub(super) fn apply(script: &mut Script) {
     if let Some(random) = &mut bias.change("poll interval", 25) {
         let pace = *random.pick(&[Some(0), Some(60_000), Some(1_000_000), Some(u64::MAX), None]);
         each_task(script, |say| {
-            if let Say::Task(errand) = say {
+            if let ServerAction::Task(errand) = say {
                 errand.pace = pace;
             }
         });
@@ -24,8 +24,8 @@ pub(super) fn apply(script: &mut Script) {
     if let Some(random) = &mut bias.change("questions", 15) {
         let question = *random.pick(&[Question::Hangs, Question::Fails, Question::Unheard]);
         each_task(script, |say| match say {
-            Say::AskBack(asked, _) => *asked = question,
-            Say::Task(errand) => errand.steps[0] = Turn::Asks(question),
+            ServerAction::AskBack(asked, _) => *asked = question,
+            ServerAction::Task(errand) => errand.steps[0] = TaskStep::Asks(question),
             _ => {}
         });
     }
@@ -76,6 +76,6 @@ fn calls(script: &mut Script) -> impl Iterator<Item = &mut Call> {
 }
 
 /// Everything that the server says of a call.
-fn each_task(script: &mut Script, mut change: impl FnMut(&mut Say)) {
+fn each_task(script: &mut Script, mut change: impl FnMut(&mut ServerAction)) {
     calls(script).flat_map(|call| call.plan.iter_mut()).for_each(&mut change);
 }

@@ -1,4 +1,4 @@
-//! The program: it opens the client, does the steps of the script with it, and writes down what it is told.
+//! The program: it opens the client, does the steps of the script with it, and records the results.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ use steadfast::client::{Canceller, Connecting, Reconnect};
 use steadfast::{CallToolResult, Client, ElicitParams, ElicitResult, Error, ListRootsResult};
 
 use super::journal::{End, Journal};
-use super::script::{Act, Call, Hears, Opening, Script};
-use super::server::{Server, Voice};
+use super::script::{Act, Call, Opening, ProgressMode, Script};
+use super::server::{Server, ServerOutput};
 use crate::executor::{Executor, TaskId};
 use crate::script::rng::Random;
 
@@ -25,8 +25,8 @@ pub(super) struct Caller {
     pub(super) executor: Executor,
     pub(super) journal: Arc<Journal>,
     pub(super) server: Arc<Server>,
-    /// Where the server says what nobody asked for.
-    pub(super) voice: Arc<dyn Voice>,
+    /// Where the server sends unsolicited messages.
+    pub(super) voice: Arc<dyn ServerOutput>,
     state: Mutex<State>,
 }
 
@@ -38,7 +38,12 @@ struct State {
 }
 
 impl Caller {
-    pub(super) fn new(executor: Executor, journal: Arc<Journal>, server: Arc<Server>, voice: Arc<dyn Voice>) -> Self {
+    pub(super) fn new(
+        executor: Executor,
+        journal: Arc<Journal>,
+        server: Arc<Server>,
+        voice: Arc<dyn ServerOutput>,
+    ) -> Self {
         Self { executor, journal, server, voice, state: Mutex::default() }
     }
 
@@ -150,7 +155,7 @@ impl Caller {
                 }
             }
             Act::Change(resource) => self.server.change(resource, &self.voice),
-            Act::Say(say) => self.server.say(say, None, &self.voice),
+            Act::ServerAction(say) => self.server.say(say, None, &self.voice),
             Act::Pause(duration) => self.voice.pause(duration),
             Act::Settle => self.executor.sleep(LONG).await,
             Act::EndOutput => self.voice.end_output(),
@@ -175,7 +180,7 @@ impl Caller {
         self.left();
     }
 
-    /// If nobody has the client any more, it is to end.
+    /// When the last handle of the client is dropped, it has to end.
     pub(super) fn left(&self) {
         let alone = self.state().client.is_none();
         let now = self.executor.now();
@@ -188,15 +193,15 @@ impl Caller {
     fn call(self: &Arc<Self>, call: Call) {
         let Some(client) = self.client() else { return };
         let tag = call.tag;
-        self.journal.began(tag, call.progress == Hears::Stream);
+        self.journal.began(tag, call.progress == ProgressMode::Stream);
         let mut made = client.call_tool("work", json!({ "tag": tag }));
         made = made.timeout(call.timeout).total_timeout(call.total);
         if call.idempotent {
             made = made.idempotent();
         }
-        let waits = Waits { caller: Arc::clone(self), tag, end: None };
+        let waits = CallGuard { caller: Arc::clone(self), tag, end: None };
         let journal = Arc::clone(&self.journal);
-        let (task, canceller) = if call.progress == Hears::Stream {
+        let (task, canceller) = if call.progress == ProgressMode::Stream {
             let (mut progress, result) = made.with_progress();
             self.executor.spawn_scenery(async move {
                 while let Some(step) = progress.next().await {
@@ -207,7 +212,7 @@ impl Caller {
             let canceller = result.canceller();
             (self.executor.spawn_scenery(waits.wait(result, call.polls)), canceller)
         } else {
-            if call.progress == Hears::Called {
+            if call.progress == ProgressMode::Called {
                 made = made.on_progress(move |progress| journal.progressed(tag, progress.progress));
             }
             let pending = made.start();
@@ -233,13 +238,13 @@ impl Caller {
 }
 
 /// Says how a call ended, also if it is dropped.
-struct Waits {
+struct CallGuard {
     caller: Arc<Caller>,
     tag: u64,
     end: Option<End>,
 }
 
-impl Waits {
+impl CallGuard {
     /// Waits for the end of a call, and drops it when it has been polled so often.
     async fn wait(mut self, call: impl Future<Output = Result<CallToolResult, Error>>, polls: Option<u32>) {
         let (mut call, mut polled) = (Box::pin(call), 0);
@@ -256,7 +261,7 @@ impl Waits {
     }
 }
 
-impl Drop for Waits {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         self.caller.state().calls.retain(|(tag, ..)| *tag != self.tag);
         self.caller.journal.ended(self.tag, self.end.take().unwrap_or(End::Dropped));

@@ -1,6 +1,6 @@
 //! The laws, as they look from outside of a real client.
 //!
-//! Nothing here knows the client: it sees what the program asked for and was told, what the server read and said, and what
+//! Nothing here knows the client: it sees what the program did and the results it got, what the server read and wrote, and what
 //! is left in the executor.
 
 pub(super) mod cache;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use steadfast::{ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
-use super::journal::{CallFacts, End, Facts, Fault, Kind, QuestionFacts, RequestFacts, Said, Way};
+use super::journal::{CallFacts, End, Facts, Fault, Kind, QuestionFacts, RequestFacts, ResponseKind, TransportFacts};
 use super::script::{Call, Over};
 use crate::executor::Executor;
 use crate::executor::line_buffer::LineBuffer;
@@ -27,13 +27,13 @@ const SLACK: Duration = Duration::from_millis(100);
 const LEAVING: Duration = Duration::from_secs(2);
 pub(super) const LEAVING_HTTP: Duration = Duration::from_secs(4);
 
-/// How long a client lives on to have a task cancelled that nobody waits for.
+/// How long a closed client lives on to cancel its tasks.
 const CANCELLING: Duration = Duration::from_secs(10);
 
-/// How long a request over HTTP may take to arrive before it is said that it was given up.
+/// How long a request over HTTP may take to arrive before its cancellation is sent.
 const ARRIVING: Duration = Duration::from_secs(1);
 
-/// How often a request is made again that was not let in.
+/// How often an unauthorized request is retried.
 const ASKED_AGAIN: usize = 4;
 
 /// Longer than the client's handlers take.
@@ -68,7 +68,7 @@ pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
 pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, method: &str, params: &Value) {
     let known = facts.keys.get(&(link, raw.clone())).cloned();
     if let Some((id, known)) = known.and_then(|id| Some((id.clone(), facts.requests.get_mut(&id)?))) {
-        // Who was not let in has not been served.
+        // An unauthorized request has not been served.
         let again = matches!(known.faults.last(), Some(Fault::Status(401 | 403))) && known.again < ASKED_AGAIN;
         known.again += 1;
         if !again {
@@ -125,7 +125,7 @@ fn purpose(facts: &mut Facts, link: usize, id: &Id, method: &str, params: &Value
     }
 }
 
-/// L8: a later round says again what the server said to this call. That may not be its last word, which may be lost.
+/// L8: a later round returns the state that the server sent for this call. That may not be its last one, which may be lost.
 fn round_is_right(facts: &mut Facts, tag: Option<u64>, params: &Value) {
     let Some(said) = params["requestState"].as_str() else { return };
     facts.counts.rounds += 1;
@@ -141,7 +141,7 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
     facts.counts.cancellations += 1;
     let raw = id_text(&params["requestId"]);
     let id = raw.and_then(|raw| facts.keys.get(&(link, raw)).cloned());
-    // Over HTTP each message has a way of its own: one that was given up before it set out is cancelled all the same.
+    // Over HTTP each message is a request of its own: one that was dropped before it was sent is cancelled all the same.
     if facts.over == Over::Http && id.is_none() {
         return;
     }
@@ -157,7 +157,7 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
     }
 }
 
-/// An answer of the client's: to a question (L8), once (L1), and none to a server that has said that it speaks 2026-07-28.
+/// A response of the client: to a request of the server (L8), once (L1), and none to a server that speaks 2026-07-28.
 pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
     if facts.modern && !facts.questions.get(id).is_some_and(|question| question.early) {
         return facts.broken(Law::Silence, format!("a client of 2026-07-28 answers {id}"));
@@ -176,15 +176,19 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
 }
 
 /// The first answer to the last round of a call, if the client has read it.
-fn first_answer<'a>(facts: &'a Facts, way: &dyn Way, call: &CallFacts) -> (Option<Said>, &'a [Fault]) {
+fn first_answer<'a>(
+    facts: &'a Facts,
+    way: &dyn TransportFacts,
+    call: &CallFacts,
+) -> (Option<ResponseKind>, &'a [Fault]) {
     let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)) else { return (None, &[]) };
-    let read = |(receipt, _): &&(Option<usize>, Said)| receipt.is_some_and(|receipt| way.was_read(receipt));
+    let read = |(receipt, _): &&(Option<usize>, ResponseKind)| receipt.is_some_and(|receipt| way.was_read(receipt));
     (request.answers.iter().find(read).map(|(_, said)| *said), &request.faults)
 }
 
 /// Whether that was read before the client could know that its connection is lost: calls end with the connection, and one that
 /// may be made again waits for another while the rest of the first is still read.
-fn first_answer_was_in_time(facts: &Facts, way: &dyn Way, call: &CallFacts) -> bool {
+fn first_answer_was_in_time(facts: &Facts, way: &dyn TransportFacts, call: &CallFacts) -> bool {
     let request = call.ids.last().and_then(|id| facts.requests.get(id));
     if request.is_some_and(|request| facts.is_given_up(request.link)) {
         return false;
@@ -193,27 +197,28 @@ fn first_answer_was_in_time(facts: &Facts, way: &dyn Way, call: &CallFacts) -> b
     receipts.find(|receipt| way.was_read(*receipt)).is_some_and(|receipt| way.was_read_in_time(receipt))
 }
 
-/// A call has ended: as it is said to have (L10), and not before its time.
-pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, end: &End) {
+/// A call has ended: with its true outcome (L10), and not before its time.
+pub(super) fn at_end(facts: &mut Facts, way: &dyn TransportFacts, now: Moment, tag: u64, end: &End) {
     let (Some(call), Some(plan)) = (facts.calls.get(&tag), facts.plans.get(&tag)) else { return };
     let (said, faults) = first_answer(facts, way, call);
-    let decided = said.is_some_and(Said::decides);
+    let decided = said.is_some_and(ResponseKind::decides);
     let answered = call.ids.last().and_then(|id| facts.requests.get(id)).is_some_and(|last| !last.answers.is_empty());
     let lied = match end {
-        End::Done(text) => !said.is_some_and(Said::is_result) || *text != format!("tag:{tag};"),
+        End::Done(text) => !said.is_some_and(ResponseKind::is_result) || *text != format!("tag:{tag};"),
         End::Failed(kind, _) => match kind {
             ErrorKind::Refused => !refused(said, faults),
             // Who dies in the middle of a word has torn it.
             ErrorKind::Decode => {
-                !(matches!(said, Some(Said::Unreadable | Said::Torn | Said::TaskEmpty)) || facts.trouble && answered)
+                !(matches!(said, Some(ResponseKind::Unreadable | ResponseKind::Torn | ResponseKind::TaskEmpty))
+                    || facts.trouble && answered)
             }
             ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
             ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
             ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),
-            // Who points elsewhere with the same request has not begun it, and nobody is asked there.
+            // A server that redirects the same request has not started it, and no request is sent to the new place.
             ErrorKind::Unsendable => !faults.iter().any(|fault| matches!(fault, Fault::Status(307 | 308))),
-            ErrorKind::Cancelled => said != Some(Said::TaskCancelled) && !call.cancelled,
-            ErrorKind::Unanswered => said != Some(Said::AskBack),
+            ErrorKind::Cancelled => said != Some(ResponseKind::TaskCancelled) && !call.cancelled,
+            ErrorKind::Unanswered => said != Some(ResponseKind::AskBack),
             // One that goes on, or is made again on another connection, may be refused long after it began.
             ErrorKind::Limit => !call.crowded && facts.peak <= facts.most_calls,
             _ => true,
@@ -240,9 +245,9 @@ pub(super) fn at_end(facts: &mut Facts, way: &dyn Way, now: Moment, tag: u64, en
     }
 }
 
-fn refused(said: Option<Said>, faults: &[Fault]) -> bool {
+fn refused(said: Option<ResponseKind>, faults: &[Fault]) -> bool {
     let status = faults.iter().any(|fault| matches!(fault, Fault::Status(400..500)));
-    matches!(said, Some(Said::Error | Said::TaskFailed)) || status
+    matches!(said, Some(ResponseKind::Error | ResponseKind::TaskFailed)) || status
 }
 
 /// Whether a call lasts, or has lasted, for longer than it may.
@@ -259,7 +264,7 @@ fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
 }
 
 /// Nothing can run: what takes no time has happened.
-pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
+pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
     for request in facts.requests.values_mut().filter(|request| !request.over) {
         request.over = request.answers.iter().any(|(receipt, _)| receipt.is_some_and(|receipt| way.was_read(receipt)));
     }
@@ -276,7 +281,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
         }
         let (said, _) = first_answer(facts, way, call);
         let again = facts.returns && (call.task.is_some() || facts.plans.get(&tag).is_some_and(|plan| plan.idempotent));
-        if said.is_some_and(Said::decides) && (!again || first_answer_was_in_time(facts, way, call)) {
+        if said.is_some_and(ResponseKind::decides) && (!again || first_answer_was_in_time(facts, way, call)) {
             return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
         }
         if call.cancelled {
@@ -284,7 +289,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
         }
         tasks::note_followed(facts, way, tag);
         // One that has been asked back waits for the program, not for the server.
-        let patient = said == Some(Said::AskBack) && facts.shut.is_none_or(|shut| now <= shut + most + SLACK);
+        let patient = said == Some(ResponseKind::AskBack) && facts.shut.is_none_or(|shut| now <= shut + most + SLACK);
         if (too_long || (way.is_heard_out() && !facts.returns)) && !patient {
             return facts.broken(Law::Closing, format!("call {tag} waits, and the connection is over"));
         }
@@ -297,7 +302,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
         return facts.broken(Law::Closing, what);
     }
     let asked = facts.calls.values().any(|call| call.ended.is_none());
-    // Over HTTP the door is kept for as long as there is a client; nobody may be in it.
+    // Over HTTP there is one fetch for as long as there is a client; no request may be in it.
     let over = if facts.over == Over::Http { facts.requesting == 0 } else { way.is_dropped() };
     if too_long && !asked && !over {
         return facts.broken(Law::Closing, "the connection should have ended by now");
@@ -316,9 +321,9 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment) {
     }
 }
 
-/// L5: who was dropped or has waited for long enough is taken back, unless the answer was there. In a session that is said behind the
-/// request itself, which has a second to arrive (L9), from when it sets out: that may be after the program dropped the call.
-fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
+/// L5: a call that was dropped or timed out is cancelled, unless its response was there. In a session that comes after the
+/// request itself, which has a second to arrive (L9) from when it is sent: that may be after the program dropped the call.
+fn over_are_taken_back(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
     let left = facts.calls.iter().find(|(_, call)| {
         let over = matches!(call.ended, Some((_, End::Dropped | End::Failed(ErrorKind::TimedOut, _))));
         let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)).filter(|_| over) else {
@@ -326,7 +331,7 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
         };
         let told = match (facts.over, facts.modern) {
             (Over::Http, true) => request.given_up,
-            // Where nobody took it there is nothing to take back.
+            // A request that the server did not read needs no cancellation.
             (Over::Http, false) => {
                 let since = call.ended.as_ref().map(|(ended, _)| request.written.max(*ended));
                 let soon = since.is_some_and(|since| now < since + ARRIVING);
@@ -342,23 +347,23 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn Way, now: Moment) {
     }
 }
 
-/// L2: what a server of the older revisions asked is answered, in time from when it was read (a stream that was cut may be resumed
-/// long after), and L3: not if it was taken back.
-fn questions_are_answered(facts: &mut Facts, way: &dyn Way, now: Moment) {
+/// L2: a request of a server of the older revisions is answered, in time after it was read (a cut stream may be resumed
+/// long after), and L3: not if it was cancelled.
+fn questions_are_answered(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
     let read = |receipt: Option<usize>| receipt.is_some_and(|receipt| way.was_read(receipt));
-    // In a session a response that is given up before its end is given up for a cancellation.
+    // In a session a response that is dropped before its end is dropped for a cancellation.
     let cancelled = |request: &Id| facts.requests.get(request).is_some_and(|request| request.cancelled);
     for question in facts.questions.values_mut() {
         if question.heard.is_none() && read(question.receipt) {
             question.heard = Some(now);
         }
-        // What was read of a response that is given up may be dropped before the client takes it in.
+        // What was read of a dropped response may be lost before the client processes it.
         let told = question.withdrawn.as_ref().is_some_and(|(receipt, within)| {
             read(Some(*receipt)) && !(facts.over == Over::Http && within.as_ref().is_some_and(cancelled))
         });
         question.silenced |= question.answers == 0 && told;
     }
-    // What comes in a response that nobody reads any more may be lost on its way to who would have answered.
+    // A message in a response that is not read any more may be lost on its way to its handler.
     let given_up = |question: &QuestionFacts| {
         let within = question.within.as_ref().and_then(|within| facts.requests.get(within));
         facts.over == Over::Http && within.is_some_and(|request| request.cancelled || request.given_up)
@@ -379,7 +384,7 @@ fn questions_are_answered(facts: &mut Facts, way: &dyn Way, now: Moment) {
 }
 
 /// Nothing will ever happen again.
-pub(super) fn at_last(facts: &mut Facts, way: &dyn Way, executor: &Executor) {
+pub(super) fn at_last(facts: &mut Facts, way: &dyn TransportFacts, executor: &Executor) {
     if let Some(panic) = executor.escaped() {
         return facts.broken(Law::Isolation, format!("a panic came out of the client: {panic}"));
     }
@@ -402,7 +407,7 @@ pub(super) fn at_last(facts: &mut Facts, way: &dyn Way, executor: &Executor) {
     not_sent_in_part(facts);
 }
 
-/// L10: of a call that is said not to have been sent, not even a part is on the wire.
+/// L10: of a call that is reported as not sent, not even a part is on the wire.
 fn not_sent_in_part(facts: &mut Facts) {
     let is_call = |line: &&LineBuffer| String::from_utf8_lossy(line.rest()).contains("\"method\":\"tools/call");
     let begun = facts.partial.values().filter(is_call).count();

@@ -1,4 +1,4 @@
-//! The server at a URL: each message of the client's is a request of its own, and what comes back is cut, withheld, refused
+//! The server at a URL: each message of the client is a request of its own, and its response is cut, withheld, refused
 //! or forgotten.
 
 mod body;
@@ -15,20 +15,20 @@ use steadfast::transport::http::{
 };
 
 use super::checks::LEAVING_HTTP;
-use super::journal::{Fault, Journal, Said, Way};
-use super::script::{Manner, Script};
-use super::server::{Server, Voice};
+use super::journal::{Fault, Journal, ResponseKind, TransportFacts};
+use super::script::{ResponseMode, Script};
+use super::server::{Server, ServerOutput};
 use crate::executor::Executor;
 use crate::law::Law;
 use crate::observation::message::{Id, id_text};
 use crate::script::rng::Random;
-use body::{Body, Gone};
+use body::{Body, RequestGuard};
 use origin::Origin;
 use streams::{State, Stream};
 
 /// The server's end of the web.
 #[derive(Clone)]
-pub(super) struct Web {
+pub(super) struct HttpServer {
     executor: Executor,
     journal: Arc<Journal>,
     server: Arc<Server>,
@@ -37,7 +37,7 @@ pub(super) struct Web {
     state: Arc<Mutex<State>>,
 }
 
-impl Web {
+impl HttpServer {
     pub(super) fn new(
         executor: &Executor,
         journal: &Arc<Journal>,
@@ -45,15 +45,21 @@ impl Web {
         script: &Script,
     ) -> (Self, HttpTarget) {
         let state = Arc::new(Mutex::new(State::new(Random::new(script.seed, 35))));
-        journal.set_way(Arc::new(Reads(Arc::clone(&state))));
+        journal.set_way(Arc::new(HttpReads(Arc::clone(&state))));
         let (executor, journal, server) = (executor.clone(), Arc::clone(journal), Arc::clone(server));
         let (modern, returns) = (script.handshake.is_none(), script.returns);
         let web = Self { executor, journal, server, modern, returns, state };
-        let target = HttpTarget::new("http://localhost/mcp").fetch(Door(web.clone()));
-        (web, if script.stubborn { target.authorize(Stubborn) } else { target })
+        let target = HttpTarget::new("http://localhost/mcp").fetch(SimulatedFetch(web.clone()));
+        (web, if script.stubborn { target.authorize(AlwaysRetry) } else { target })
     }
 
-    async fn respond(self, request: FetchRequest, message: Option<Value>, origin: Origin, gone: Gone) -> Responded {
+    async fn respond(
+        self,
+        request: FetchRequest,
+        message: Option<Value>,
+        origin: Origin,
+        gone: RequestGuard,
+    ) -> FetchResult {
         let nap = self
             .draw(|random| if random.chance(50) { Duration::ZERO } else { random.delay(Duration::from_millis(50)) });
         self.executor.sleep(nap).await;
@@ -79,7 +85,7 @@ impl Web {
     }
 
     /// Takes what wants no answer, mostly.
-    async fn accept(&self, request: &FetchRequest, gone: Gone) -> Responded {
+    async fn accept(&self, request: &FetchRequest, gone: RequestGuard) -> FetchResult {
         match self.draw(|random| random.below(100)) {
             0..4 => self.fails(None, Fault::Unsent),
             4..8 => self.fails(None, Fault::Broken),
@@ -96,29 +102,29 @@ impl Web {
     }
 
     /// Serves a request in the manner that the script has for it.
-    async fn serve(&self, message: &Value, origin: Origin, gone: Gone) -> Responded {
+    async fn serve(&self, message: &Value, origin: Origin, gone: RequestGuard) -> FetchResult {
         let tag = message["params"]["arguments"]["tag"].as_u64();
         let manner = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.manner));
         match manner.unwrap_or_else(|| self.manner(message)) {
-            Manner::Unreachable => self.fails(gone.id.as_ref(), Fault::Unsent),
-            Manner::Broken { taken } => {
+            ResponseMode::Unreachable => self.fails(gone.id.as_ref(), Fault::Unsent),
+            ResponseMode::Broken { taken } => {
                 if taken {
                     let stream = self.state().open(Stream::default());
                     self.take(message, origin, stream);
                 }
                 self.fails(gone.id.as_ref(), Fault::Broken)
             }
-            Manner::Status(status) => {
+            ResponseMode::Status(status) => {
                 if status == 404 && origin.in_session {
                     self.journal.lose_session(origin.link);
                 }
                 Ok(self.status(status, gone))
             }
-            Manner::Refused { named } => Ok(self.refuse(message, named, gone)),
-            Manner::Accepted => Ok(self.status(202, gone)),
-            Manner::Silent => std::future::pending().await,
-            Manner::Json => self.serve_json(message, origin, gone).await,
-            Manner::Events { cut, clean, named } => {
+            ResponseMode::Refused { named } => Ok(self.refuse(message, named, gone)),
+            ResponseMode::Accepted => Ok(self.status(202, gone)),
+            ResponseMode::Silent => std::future::pending().await,
+            ResponseMode::Json => self.serve_json(message, origin, gone).await,
+            ResponseMode::Events { cut, clean, named } => {
                 let id = gone.id.clone();
                 let stream = self.state().open(Stream { id, named, cut, clean, ..Stream::default() });
                 self.take(message, origin, stream);
@@ -128,27 +134,27 @@ impl Web {
     }
 
     /// How what is no call is responded to.
-    fn manner(&self, message: &Value) -> Manner {
+    fn manner(&self, message: &Value) -> ResponseMode {
         match message["method"].as_str() {
             Some("subscriptions/listen") => {
                 let uris = message["params"]["notifications"]["resourceSubscriptions"].as_array();
                 let plan = uris.into_iter().flatten().find_map(|uri| self.server.listening(uri.as_str()?));
                 let (cut, clean) = (plan.and_then(|plan| plan.cut), self.draw(|random| random.chance(50)));
-                Manner::Events { cut, clean, named: false }
+                ResponseMode::Events { cut, clean, named: false }
             }
             Some("tasks/get" | "tasks/update" | "tasks/cancel" | "resources/read") => {
                 match self.draw(|random| random.below(100)) {
-                    0..80 => Manner::Json,
-                    80..90 => Manner::Events { cut: None, clean: false, named: false },
-                    90..95 => Manner::Unreachable,
-                    _ => Manner::Broken { taken: self.draw(|random| random.chance(50)) },
+                    0..80 => ResponseMode::Json,
+                    80..90 => ResponseMode::Events { cut: None, clean: false, named: false },
+                    90..95 => ResponseMode::Unreachable,
+                    _ => ResponseMode::Broken { taken: self.draw(|random| random.chance(50)) },
                 }
             }
-            _ => Manner::Json,
+            _ => ResponseMode::Json,
         }
     }
 
-    async fn serve_json(&self, message: &Value, origin: Origin, gone: Gone) -> Responded {
+    async fn serve_json(&self, message: &Value, origin: Origin, gone: RequestGuard) -> FetchResult {
         let id = gone.id.clone();
         let stream = self.state().open(Stream { id, json: true, ..Stream::default() });
         self.take(message, origin, stream);
@@ -167,11 +173,11 @@ impl Web {
     }
 
     fn take(&self, message: &Value, origin: Origin, stream: usize) {
-        let voice: Arc<dyn Voice> = Arc::new(Reply { web: self.clone(), stream });
+        let voice: Arc<dyn ServerOutput> = Arc::new(Reply { web: self.clone(), stream });
         self.server.take(origin.link, message, &voice);
     }
 
-    fn refuse(&self, message: &Value, named: bool, gone: Gone) -> FetchResponse {
+    fn refuse(&self, message: &Value, named: bool, gone: RequestGuard) -> FetchResponse {
         let Some(id) = gone.id.clone() else { return self.status(400, gone) };
         let shown = if named { message["id"].to_string() } else { "null".to_owned() };
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{shown},\"error\":{{\"code\":-32600,\"message\":\"no\"}}}}");
@@ -180,12 +186,12 @@ impl Web {
         let receipt = state.push(stream, text.as_bytes(), true);
         drop(state);
         self.journal.fault(Some(&id), Fault::Status(400));
-        self.journal.answered(&id, receipt, Said::Error);
+        self.journal.answered(&id, receipt, ResponseKind::Error);
         self.body(400, "application/json", stream, 0, gone)
     }
 
     /// The stream on which the server speaks first, or the rest of another.
-    fn get(&self, request: &FetchRequest, origin: Origin, gone: Gone) -> Responded {
+    fn get(&self, request: &FetchRequest, origin: Origin, gone: RequestGuard) -> FetchResult {
         let Some(last) = request.headers.get("last-event-id").and_then(|id| id.to_str().ok()) else {
             if self.draw(|random| random.chance(40)) {
                 return Ok(self.status(405, gone));
@@ -217,22 +223,29 @@ impl Web {
         }
     }
 
-    fn fails(&self, id: Option<&Id>, fault: Fault) -> Responded {
+    fn fails(&self, id: Option<&Id>, fault: Fault) -> FetchResult {
         self.journal.fault(id, fault);
         Err(if fault == Fault::Unsent { FetchError::unsent("no way") } else { FetchError::broken("cut") })
     }
 
-    fn status(&self, status: u16, gone: Gone) -> FetchResponse {
+    fn status(&self, status: u16, gone: RequestGuard) -> FetchResponse {
         self.journal.fault(gone.id.as_ref(), Fault::Status(status));
         let stream = self.state().open(Stream { over: true, ..Stream::default() });
         self.body(status, "text/plain", stream, 0, gone)
     }
 
-    fn events(&self, stream: usize, from: usize, gone: Gone) -> FetchResponse {
+    fn events(&self, stream: usize, from: usize, gone: RequestGuard) -> FetchResponse {
         self.body(200, "text/event-stream; charset=utf-8", stream, from, gone)
     }
 
-    fn body(&self, status: u16, content: &'static str, stream: usize, from: usize, gone: Gone) -> FetchResponse {
+    fn body(
+        &self,
+        status: u16,
+        content: &'static str,
+        stream: usize,
+        from: usize,
+        gone: RequestGuard,
+    ) -> FetchResponse {
         let body =
             Body::new(self.executor.clone(), Arc::clone(&self.journal), Arc::clone(&self.state), stream, from, gone);
         let mut response = Response::new(Box::new(body) as Box<_>);
@@ -259,18 +272,18 @@ impl Web {
     }
 }
 
-type Responded = Result<FetchResponse, FetchError>;
+type FetchResult = Result<FetchResponse, FetchError>;
 
 /// Never gives in.
-struct Stubborn;
+struct AlwaysRetry;
 
-impl Authorize for Stubborn {
+impl Authorize for AlwaysRetry {
     fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
         Box::new(Self)
     }
 }
 
-impl Attempt for Stubborn {
+impl Attempt for AlwaysRetry {
     fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> Authorizing<'a, ()> {
         Box::pin(async { Ok(()) })
     }
@@ -281,9 +294,9 @@ impl Attempt for Stubborn {
 }
 
 /// What the client calls.
-struct Door(Web);
+struct SimulatedFetch(HttpServer);
 
-impl Fetch for Door {
+impl Fetch for SimulatedFetch {
     fn fetch(&self, request: FetchRequest) -> Fetching {
         let web = self.0.clone();
         web.journal.note("fetch", 0, request.method.as_str().as_bytes());
@@ -295,12 +308,12 @@ impl Fetch for Door {
         let message = request.body.as_ref().and_then(|body| web.journal.wrote_message(origin.link, body));
         let asks = message.as_ref().filter(|message| message.get("method").is_some());
         let id = asks.and_then(|message| id_text(&message["id"])).map(|id| web.journal.key(origin.link, &id));
-        let gone = Gone::new(&web.journal, id);
+        let gone = RequestGuard::new(&web.journal, id);
         Box::pin(web.respond(request, message, origin, gone))
     }
 }
 
-impl Drop for Door {
+impl Drop for SimulatedFetch {
     fn drop(&mut self) {
         self.0.state().dropped = true;
     }
@@ -308,11 +321,11 @@ impl Drop for Door {
 
 /// The way back for one request.
 struct Reply {
-    web: Web,
+    web: HttpServer,
     stream: usize,
 }
 
-impl Voice for Reply {
+impl ServerOutput for Reply {
     fn say(&self, message: &[u8], last: bool) -> Option<usize> {
         let (receipt, wakers) = {
             let mut state = self.web.state();
@@ -351,8 +364,8 @@ impl Voice for Reply {
     }
 }
 
-/// What nobody asked for goes where the client listens.
-impl Voice for Web {
+/// Messages of no request go where the client listens.
+impl ServerOutput for HttpServer {
     fn say(&self, message: &[u8], last: bool) -> Option<usize> {
         let stream = self.state().listening?;
         Reply { web: self.clone(), stream }.say(message, last)
@@ -396,9 +409,9 @@ impl Voice for Web {
     }
 }
 
-struct Reads(Arc<Mutex<State>>);
+struct HttpReads(Arc<Mutex<State>>);
 
-impl Way for Reads {
+impl TransportFacts for HttpReads {
     fn was_read(&self, receipt: usize) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).was_read(receipt)
     }

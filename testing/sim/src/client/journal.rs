@@ -1,5 +1,5 @@
-//! What is seen from outside in one run: what the program did with its client and what came of it, and what the server was
-//! told and has said. The checks are in [`checks`](super::checks).
+//! What is seen from outside in one run: what the program did with its client and the outcomes, and what the server has
+//! read and written. The checks are in [`checks`](super::checks).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ use steadfast_proto::Moment;
 
 use super::checks;
 use super::checks::cache::{self, CacheFacts};
-use super::checks::changes::{self, Heard, ListenerFacts};
+use super::checks::changes::{self, ListenerFacts, StreamItem};
 use super::checks::tasks::{self, TaskFacts};
 use super::script::{Act, Call, Listening, Over, Reading, Script};
 use crate::coverage;
@@ -31,11 +31,11 @@ const OPENING: Duration = Duration::from_secs(20);
 pub(super) struct Journal {
     pub(super) executor: Executor,
     facts: Mutex<Facts>,
-    way: OnceLock<Arc<dyn Way>>,
+    way: OnceLock<Arc<dyn TransportFacts>>,
 }
 
 /// What is known of the way between the client and the server.
-pub(super) trait Way: Send + Sync {
+pub(super) trait TransportFacts: Send + Sync {
     /// Whether the client has read what this is the receipt of.
     fn was_read(&self, receipt: usize) -> bool;
 
@@ -44,7 +44,7 @@ pub(super) trait Way: Send + Sync {
         self.was_read(receipt)
     }
 
-    /// The server has taken all that the client has to say.
+    /// The server has read everything that the client writes.
     fn is_quiet(&self) -> bool;
 
     /// The client has read to the end, and there will be no more.
@@ -85,11 +85,11 @@ pub(super) struct Facts {
     /// What a server of the older revisions is to tell of, on which connection.
     pub(super) subscribed: BTreeSet<(usize, String)>,
     pub(super) cache: CacheFacts,
-    /// The client comes back.
+    /// The client reconnects.
     pub(super) returns: bool,
     /// A connection was lost.
     pub(super) trouble: bool,
-    /// Those whose session the client was told is lost.
+    /// Those whose session was reported to the client as lost.
     pub(super) lost: BTreeSet<usize>,
     /// The client could see that it is over.
     pub(super) closing: Option<Moment>,
@@ -133,7 +133,7 @@ pub(super) struct CallFacts {
     pub(super) crowded: bool,
     /// It was cancelled from elsewhere.
     pub(super) cancelled: bool,
-    /// The last progress that it was told of, and whether there may be more.
+    /// The last progress that it got, and whether there may be more.
     pub(super) progressed: f64,
     pub(super) hears: bool,
     /// The tasks that it became, by the requests that were answered with them.
@@ -149,12 +149,12 @@ pub(super) struct QuestionFacts {
     /// The request on whose response it was asked over HTTP, if any.
     pub(super) within: Option<Id>,
     pub(super) receipt: Option<usize>,
-    /// The server had not said yet what it speaks.
+    /// It was not known yet which revision the server speaks.
     pub(super) early: bool,
     pub(super) answers: usize,
     /// When nothing could run any more after the client had read it, so that the client has taken it in.
     pub(super) heard: Option<Moment>,
-    /// It was taken back, and the receipt of that if the client knew of the question; with the request on whose response it was.
+    /// It was cancelled, and the receipt of that if the client knew of the request; with the request on whose response it was.
     pub(super) taken_back: bool,
     pub(super) withdrawn: Option<(usize, Option<Id>)>,
     /// The client knows that it was.
@@ -203,10 +203,10 @@ pub(super) struct RequestFacts {
     pub(super) cancelled: bool,
     /// Nobody waits for its response any more (HTTP).
     pub(super) given_up: bool,
-    pub(super) answers: Vec<(Option<usize>, Said)>,
+    pub(super) answers: Vec<(Option<usize>, ResponseKind)>,
     /// An answer was read, and the client has had the time to look at it.
     pub(super) over: bool,
-    /// What the server said when it asked back in place of an answer.
+    /// The state that the server sent with a request for input in place of a result.
     pub(super) state: Option<String>,
     pub(super) faults: Vec<Fault>,
     /// How often it was made again.
@@ -227,9 +227,9 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What an answer said.
+/// The content of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ResponseKind {
     Result,
     Error,
     Unreadable,
@@ -247,7 +247,7 @@ pub(super) enum Said {
     TaskCancelled,
 }
 
-impl Said {
+impl ResponseKind {
     /// Whether the call is over with it.
     pub(super) fn decides(self) -> bool {
         let of_task = matches!(self, Self::TaskEmpty | Self::TaskFailed | Self::TaskCancelled);
@@ -279,7 +279,7 @@ impl Facts {
         self.returns && self.lost.contains(&link)
     }
 
-    /// Whether nobody in the program waits for anything of the client.
+    /// Whether no part of the program waits for the client.
     pub(super) fn is_idle(&self) -> bool {
         let calls = self.calls.values().all(|call| call.ended.is_some());
         let readings = self.cache.readings.values().all(|reading| reading.over);
@@ -291,8 +291,8 @@ impl Facts {
         // One whose progress is a stream of its own goes on by itself, and may notice later that it was dropped.
         let calls = self.calls.values().filter(|call| call.ended.is_none() || call.hears).count();
         let readings = self.cache.readings.values().filter(|reading| !reading.over).count();
-        // On the older wires a subscription that is being made is waited for after its listener is gone: it must not arrive behind
-        // what takes it back. It is among the requests below once it has been written, and may be under way before. A listener has
+        // On the older wires a subscribe request is awaited after its listener is gone: it must not arrive after
+        // its unsubscribe. It is among the requests below once it has been written, and may be under way before. A listener has
         // several, one made after the other, and all of them again on the next connection.
         let is_made =
             |listener: &ListenerFacts| listener.is_heard_on_its_connection() && !(self.returns && self.trouble);
@@ -355,12 +355,12 @@ impl Journal {
         Arc::new(Self { executor, facts: Mutex::new(facts), way: OnceLock::new() })
     }
 
-    pub(super) fn set_way(&self, way: Arc<dyn Way>) {
+    pub(super) fn set_way(&self, way: Arc<dyn TransportFacts>) {
         // It is set once, before anything runs.
         let _ = self.way.set(way);
     }
 
-    pub(super) fn way(&self) -> Option<&dyn Way> {
+    pub(super) fn way(&self) -> Option<&dyn TransportFacts> {
         self.way.get().map(|way| &**way)
     }
 
@@ -373,7 +373,7 @@ impl Journal {
         self.facts().record.note(now, event, number, bytes);
     }
 
-    /// From now on the client can see that a connection is over; and that is all, unless it comes back.
+    /// From now on the client can see that a connection is over; and that is all, unless it reconnects.
     pub(super) fn lose(&self, event: &'static str) {
         let now = self.executor.now();
         let mut facts = self.facts();
@@ -384,7 +384,7 @@ impl Journal {
         }
     }
 
-    /// The client is told that the session of a connection is lost.
+    /// The client learns that the session of a connection is lost.
     pub(super) fn lose_session(&self, link: usize) {
         self.facts().lost.insert(link);
         self.lose("session lost");
@@ -495,7 +495,7 @@ impl Journal {
         self.note_peak(&mut facts);
     }
 
-    pub(super) fn heard(&self, number: u64, heard: &Heard, text: &str) {
+    pub(super) fn heard(&self, number: u64, heard: &StreamItem, text: &str) {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "heard", number, text.as_bytes());
@@ -596,7 +596,7 @@ impl Journal {
     }
 
     /// The server has answered.
-    pub(super) fn answered(&self, id: &Id, receipt: Option<usize>, said: Said) {
+    pub(super) fn answered(&self, id: &Id, receipt: Option<usize>, said: ResponseKind) {
         if let Some(request) = self.facts().requests.get_mut(id) {
             request.answers.push((receipt, said));
         }
@@ -617,7 +617,7 @@ impl Journal {
         self.facts().questions.insert(id.clone(), question);
     }
 
-    /// The server takes a question back, on the response to a request if that is named.
+    /// The server cancels a request of its own, on the response to a request if that is named.
     pub(super) fn withdrawn(&self, id: &Id, within: Option<Id>, receipt: Option<usize>) {
         let read = |receipt: usize| self.way().is_some_and(|way| way.was_read(receipt));
         let mut facts = self.facts();
@@ -638,7 +638,7 @@ impl Journal {
     /// The server asks back, in place of a result.
     pub(super) fn asked_back(&self, tag: u64, request: &Id, state: &str) {
         self.prolonged(tag);
-        // What comes behind an answer is nothing.
+        // Messages after a response are ignored.
         if let Some(request) = self.facts().requests.get_mut(request).filter(|request| request.answers.is_empty()) {
             request.state = Some(state.to_owned());
         }

@@ -1,4 +1,4 @@
-//! What the program does beside calling: it listens to changes, and reads what may be kept.
+//! What the program does beside calling: it subscribes to changes, and reads resources that may be cached.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use steadfast::client::Change;
 use steadfast::{ResourceContents, SubscriptionFilter};
 
 use super::caller::Caller;
-use super::checks::changes::{Heard, own, shared};
+use super::checks::changes::{StreamItem, own, shared};
 use super::script::{Listening, Reading};
 
 impl Caller {
@@ -17,13 +17,13 @@ impl Caller {
         let uris = vec![own(listening.number), shared(listening.resource)];
         let mut changes = client.changes(SubscriptionFilter::new().with_resource_subscriptions(uris));
         drop(client);
-        let ear = Ear { caller: Arc::clone(self), number: listening.number };
+        let ear = ListenerGuard { caller: Arc::clone(self), number: listening.number };
         let listener = self.executor.spawn_scenery(async move {
             while let Some(change) = changes.next().await {
                 let heard = match &change {
-                    Ok(Change::Listening(_)) => Heard::Listening,
-                    Ok(Change::Resource(uri)) => serial(uri).map_or(Heard::Other, Heard::Change),
-                    _ => Heard::Other,
+                    Ok(Change::Listening(_)) => StreamItem::Listening,
+                    Ok(Change::Resource(uri)) => serial(uri).map_or(StreamItem::Other, StreamItem::Change),
+                    _ => StreamItem::Other,
                 };
                 ear.caller.journal.heard(ear.number, &heard, &format!("{change:?}"));
             }
@@ -57,18 +57,18 @@ impl Caller {
     }
 }
 
-/// The number of a change, from what it is told of.
+/// The number of a change, from its notification.
 fn serial(uri: &str) -> Option<u64> {
     uri.rsplit('/').next()?.parse().ok()
 }
 
-/// Says when somebody stops listening, also if it is dropped.
-struct Ear {
+/// Records when a listener stops, also if it is dropped.
+struct ListenerGuard {
     caller: Arc<Caller>,
     number: u64,
 }
 
-impl Drop for Ear {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         self.caller.journal.stopped_listening(self.number);
         self.caller.left();

@@ -1,12 +1,12 @@
-//! Seeded simulation of the real client: a program that calls, waits, gives up and leaves, against a server that answers
+//! Seeded simulation of the real client: a program that calls, waits, drops and closes, against a server that answers
 //! twice, late, wrongly or never, dies in the middle of a word, stops reading or forgets its session.
 //!
-//! Calls go on in rounds and as tasks, changes are listened to, and answers are kept: the server ends, forgets and denies all
+//! Calls continue in rounds and as tasks, with subscriptions and cached results: the server ends, forgets and denies all
 //! of it at will.
 //!
 //! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
-//! checks see only what the program was told, and what the server read and said. Two worlds share all but the way to the
-//! server: a stream of bytes, or HTTP.
+//! checks see only the results that the program got, and what the server read and wrote. Two worlds share all but the transport to
+//! the server: a byte stream, or HTTP.
 
 mod bias;
 mod caller;
@@ -32,11 +32,11 @@ use crate::script::rng::Random;
 use crate::seed::Seed;
 use crate::worlds::Shrunk;
 use caller::Caller;
-use http::Web;
+use http::HttpServer;
 use journal::{End, Journal};
 use script::{Over, Script};
-use server::{Server, Voice};
-use stream::{Newest, Pipes};
+use server::{Server, ServerOutput};
+use stream::{NewestStream, Pipes};
 
 /// What a run, or many, came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,9 +63,9 @@ pub struct Totals {
     pub rounds: u64,
     /// Changes that listeners heard of.
     pub changes: u64,
-    /// How often it was said that somebody listens.
+    /// How often a subscription was reported.
     pub listened: u64,
-    /// Answers that were kept, and did for another reading.
+    /// Readings that were served from the cache.
     pub kept: u64,
     /// Streams that were resumed.
     pub resumed: u64,
@@ -184,15 +184,15 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
         let executor = Executor::new(Random::new(script.seed, 31));
         let journal = Journal::new(executor.clone(), script, kept);
         let server = Server::new(executor.clone(), Arc::clone(&journal), script);
-        let (voice, connecting): (Arc<dyn Voice>, _) = match script.over {
+        let (voice, connecting): (Arc<dyn ServerOutput>, _) = match script.over {
             Over::Stream => {
                 let pipes = Pipes::new(&executor, &journal, &server, script);
-                let newest = Newest(Arc::clone(&pipes));
+                let newest = NewestStream(Arc::clone(&pipes));
                 let opens = move || std::future::ready(pipes.open());
                 (Arc::new(newest), Client::connect(opens))
             }
             Over::Http => {
-                let (web, target) = Web::new(&executor, &journal, &server, script);
+                let (web, target) = HttpServer::new(&executor, &journal, &server, script);
                 (Arc::new(web), Client::connect(target))
             }
         };

@@ -25,9 +25,9 @@ pub(super) struct Script {
     /// The program does not wait for longer than this until the client is there.
     pub(super) give_up: Option<Duration>,
     pub(super) limits: Limits,
-    /// The client comes back to a server that it has lost, and the server comes back from the dead.
+    /// The client reconnects to a server that it has lost, and the server is restarted.
     pub(super) returns: bool,
-    /// Somebody asks for another try whenever a request is not let in (HTTP).
+    /// The program asks for a retry whenever a request is not authorized (HTTP).
     pub(super) stubborn: bool,
     /// The client takes tasks for results.
     pub(super) tasks: bool,
@@ -74,7 +74,7 @@ pub(super) enum Act {
     Cancel {
         back: usize,
     },
-    /// Reads a resource, whose answer may be kept.
+    /// Reads a resource, whose result may be cached.
     Read(Reading),
     /// Begins to listen to changes.
     Listen(Listening),
@@ -82,10 +82,10 @@ pub(super) enum Act {
     StopListening {
         back: usize,
     },
-    /// A resource changes at the server, and whoever listens is told.
+    /// A resource changes at the server, and its subscribers are notified.
     Change(u8),
-    /// The server says something that nobody asked for.
-    Say(Say),
+    /// The server sends an unsolicited message.
+    ServerAction(ServerAction),
     /// The server does not read for a while.
     Pause(Duration),
     /// Waits until everything that can end has.
@@ -108,20 +108,20 @@ pub(super) struct Call {
     pub(super) tag: u64,
     pub(super) timeout: Duration,
     pub(super) total: Duration,
-    pub(super) progress: Hears,
+    pub(super) progress: ProgressMode,
     /// It does no harm if the server does it twice.
     pub(super) idempotent: bool,
     /// The program drops it when it has been polled so often.
     pub(super) polls: Option<u32>,
     /// What the server does when it has the call.
-    pub(super) plan: Vec<Say>,
+    pub(super) plan: Vec<ServerAction>,
     /// How it responds, over HTTP.
-    pub(super) manner: Manner,
+    pub(super) manner: ResponseMode,
 }
 
 /// How the program hears of the progress of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hears {
+pub(super) enum ProgressMode {
     Nothing,
     Called,
     Stream,
@@ -133,7 +133,7 @@ pub(super) struct Reading {
     /// Names it to the journal.
     pub(super) number: u64,
     pub(super) resource: u8,
-    /// What is kept will not do.
+    /// A cached result will not do.
     pub(super) fresh: bool,
     pub(super) total: Duration,
 }
@@ -141,19 +141,19 @@ pub(super) struct Reading {
 /// Changes are listened to.
 #[derive(Debug, Clone)]
 pub(super) struct Listening {
-    /// Names the listener to the server: it also listens to a resource that nobody else asks for.
+    /// Names the listener to the server: it also subscribes to a resource that no other listener uses.
     pub(super) number: u64,
     pub(super) resource: u8,
-    pub(super) acknowledged: Acknowledged,
+    pub(super) acknowledged: AcknowledgeMode,
     /// The server ends it, after a while.
-    pub(super) end: Option<(Duration, Farewell)>,
+    pub(super) end: Option<(Duration, StreamEnd)>,
     /// What becomes of the response, over HTTP.
     pub(super) cut: Option<usize>,
 }
 
 /// How a server meets one who wants to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Acknowledged {
+pub(super) enum AcknowledgeMode {
     Once,
     Late(Duration),
     Twice,
@@ -165,7 +165,7 @@ pub(super) enum Acknowledged {
 
 /// How a server ends a stream of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum StreamEnd {
     Result,
     Error,
     /// As one takes back a request.
@@ -188,17 +188,17 @@ pub(super) enum Question {
     Nothing,
 }
 
-/// A task, and what is said of it each time that it is asked for. The last is said for ever.
+/// A task, and its status each time that it is polled. The last is repeated for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Errand {
     /// How often it wants to be asked for, in milliseconds.
     pub(super) pace: Option<u64>,
-    pub(super) steps: [Turn; 4],
+    pub(super) steps: [TaskStep; 4],
 }
 
-/// What is said of a task.
+/// A status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum TaskStep {
     Works,
     /// It asks, under a key that stays until it is answered.
     Asks(Question),
@@ -222,13 +222,13 @@ pub(super) enum Turn {
 
 /// What a server does, with the call that it is about if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Say {
+pub(super) enum ServerAction {
     Wait(Duration),
     Progress,
-    /// For a token that nobody has.
+    /// For an unknown token.
     StrayProgress,
     Garbage(u8),
-    /// An answer under an id that nobody has.
+    /// A response under an unknown id.
     StrayAnswer,
     /// The id of the call as text.
     TextAnswer,
@@ -253,7 +253,7 @@ pub(super) enum Say {
 
 /// How a server of HTTP responds to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum ResponseMode {
     Json,
     /// A stream, whose responses break after so many bytes each, or end there as if that was all.
     Events {
@@ -263,7 +263,7 @@ pub(super) enum Manner {
         named: bool,
     },
     Unreachable,
-    /// It breaks before there is a response; perhaps behind the server's having taken it.
+    /// It breaks before there is a response; perhaps after the server has read the request.
     Broken {
         taken: bool,
     },

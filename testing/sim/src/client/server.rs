@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast::{Revision, TASKS_EXTENSION};
 
-use super::journal::{Journal, Said};
-use super::script::{Act, Opening, Question, Say, Script};
+use super::journal::{Journal, ResponseKind};
+use super::script::{Act, Opening, Question, Script, ServerAction};
 use crate::executor::Executor;
 use crate::observation::message::{Id, id_text};
 use crate::script::rng::Random;
@@ -20,9 +20,9 @@ use changes::Subscription;
 use tasks::Task;
 
 /// How a server speaks and misbehaves, over whatever carries it.
-pub(super) trait Voice: Send + Sync {
-    /// Says a message; `last` if there is nothing behind it for the request that it is about. The receipt tells whether
-    /// the client has read it; there is none if nobody ever will.
+pub(super) trait ServerOutput: Send + Sync {
+    /// Sends a message; `last` if nothing follows it for its request. The receipt shows whether
+    /// the client has read it; there is none if it never will.
     fn say(&self, message: &[u8], last: bool) -> Option<usize>;
 
     /// Says a message, and does not care.
@@ -66,21 +66,21 @@ struct State {
     next: u64,
     tasks: BTreeMap<String, Task>,
     subscriptions: Vec<Subscription>,
-    /// The last question, while it may be taken back.
+    /// The last request of the server, while it may be cancelled.
     asked: Option<Id>,
-    /// The connections on which it has said what it speaks.
+    /// The connections on which it has declared its revision.
     greeted: BTreeSet<usize>,
 }
 
 /// A request that the server is busy with.
 #[derive(Clone)]
-pub(super) struct Busy {
+pub(super) struct OpenRequest {
     id: Id,
     /// What it is called in the journal.
     key: Id,
     tag: u64,
     token: Option<Id>,
-    /// How often the client has answered what was asked in place of a result.
+    /// How often the client has answered a request for input in place of a result.
     round: u64,
 }
 
@@ -101,7 +101,7 @@ impl Server {
     }
 
     /// Takes a message of the client's.
-    pub(super) fn take(self: &Arc<Self>, link: usize, message: &Value, voice: &Arc<dyn Voice>) {
+    pub(super) fn take(self: &Arc<Self>, link: usize, message: &Value, voice: &Arc<dyn ServerOutput>) {
         let Some(id) = id_text(&message["id"]) else { return };
         let params = &message["params"];
         match message["method"].as_str() {
@@ -112,7 +112,7 @@ impl Server {
                 let round = params["requestState"].as_str().and_then(|state| state.rsplit('.').next()?.parse().ok());
                 let token = id_text(&params["_meta"]["progressToken"]);
                 let key = self.journal.key(link, &id);
-                self.serve(Busy { id, key, tag, token, round: round.unwrap_or(0) }, voice);
+                self.serve(OpenRequest { id, key, tag, token, round: round.unwrap_or(0) }, voice);
             }
             Some("resources/read") => self.read(link, id, params, voice),
             Some("tasks/get") => self.get_task(link, &id, params, voice),
@@ -127,7 +127,7 @@ impl Server {
     }
 
     /// Answers what opens a connection, if the script has nothing else for it.
-    fn open(self: &Arc<Self>, id: Id, result: Option<Value>, voice: &Arc<dyn Voice>) {
+    fn open(self: &Arc<Self>, id: Id, result: Option<Value>, voice: &Arc<dyn ServerOutput>) {
         let Some(result) = result else { return voice.tell(&refusal(&id, -32601), true) };
         let answer = |result: &Value| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes();
         match self.opening {
@@ -141,7 +141,7 @@ impl Server {
             }
             Opening::Silent => {}
             Opening::Garbled => {
-                self.say(Say::Garbage(1), None, voice);
+                self.say(ServerAction::Garbage(1), None, voice);
                 self.greet(&answer(&result), voice);
             }
             Opening::WrongShape => voice.tell(&answer(&json!(5)), true),
@@ -151,12 +151,12 @@ impl Server {
     }
 
     /// Says what it speaks.
-    fn greet(&self, answer: &[u8], voice: &Arc<dyn Voice>) {
+    fn greet(&self, answer: &[u8], voice: &Arc<dyn ServerOutput>) {
         voice.tell(answer, true);
         self.state().greeted.insert(voice.link());
     }
 
-    fn serve(self: &Arc<Self>, busy: Busy, voice: &Arc<dyn Voice>) {
+    fn serve(self: &Arc<Self>, busy: OpenRequest, voice: &Arc<dyn ServerOutput>) {
         let Some(plan) = self.journal.facts().plans.get(&busy.tag).map(|call| call.plan.clone()) else { return };
         if busy.round == 0 {
             self.journal.executes(busy.tag);
@@ -164,7 +164,7 @@ impl Server {
         let (server, voice) = (Arc::clone(self), Arc::clone(voice));
         self.executor.spawn_scenery(async move {
             for say in plan {
-                if let Say::Wait(delay) = say {
+                if let ServerAction::Wait(delay) = say {
                     server.executor.sleep(delay).await;
                 } else {
                     server.say(say, Some(&busy), &voice);
@@ -174,37 +174,42 @@ impl Server {
     }
 
     /// Says or does one thing.
-    pub(super) fn say(&self, say: Say, busy: Option<&Busy>, voice: &Arc<dyn Voice>) {
+    pub(super) fn say(&self, say: ServerAction, busy: Option<&OpenRequest>, voice: &Arc<dyn ServerOutput>) {
         match say {
-            Say::Wait(_) => {}
-            Say::Progress => {
+            ServerAction::Wait(_) => {}
+            ServerAction::Progress => {
                 let Some((busy, token)) = busy.and_then(|busy| Some((busy, busy.token.clone()?))) else { return };
                 let progress = busy.tag * 1_000 + self.number();
                 self.journal.reports(busy.tag, progress);
                 Self::report(&token, progress, voice);
             }
-            Say::StrayProgress => Self::report(&Id::from("\"nobody's\""), 1, voice),
-            Say::Garbage(which) => voice.tell(garbage(which), false),
-            Say::StrayAnswer => {
+            ServerAction::StrayProgress => Self::report(&Id::from("\"nobody's\""), 1, voice),
+            ServerAction::Garbage(which) => voice.tell(garbage(which), false),
+            ServerAction::StrayAnswer => {
                 let id = 1_000_000 + self.number();
                 voice.tell(&result(&Id::from(id.to_string()), &json!({})), false);
             }
-            Say::TextAnswer => {
+            ServerAction::TextAnswer => {
                 let Some(busy) = busy else { return };
                 voice.tell(&result(&Id::from(format!("\"{}\"", busy.id)), &self.done(busy)), false);
             }
-            Say::Ask => self.ask(busy, voice),
-            Say::Withdraw => self.withdraw(busy, voice),
-            Say::Torn => {
+            ServerAction::Ask => self.ask(busy, voice),
+            ServerAction::Withdraw => self.withdraw(busy, voice),
+            ServerAction::Torn => {
                 if let Some(busy) = busy {
                     let receipt = voice.tear(&result(&busy.id, &self.done(busy)));
-                    self.journal.answered(&busy.key, receipt, Said::Torn);
+                    self.journal.answered(&busy.key, receipt, ResponseKind::Torn);
                 }
             }
-            Say::Die => voice.die(),
-            Say::EndOutput => voice.end_output(),
-            Say::StopReading => voice.stop_reading(),
-            Say::Result | Say::Error | Say::WrongShape | Say::Both | Say::AskBack(..) | Say::Task(_) => {
+            ServerAction::Die => voice.die(),
+            ServerAction::EndOutput => voice.end_output(),
+            ServerAction::StopReading => voice.stop_reading(),
+            ServerAction::Result
+            | ServerAction::Error
+            | ServerAction::WrongShape
+            | ServerAction::Both
+            | ServerAction::AskBack(..)
+            | ServerAction::Task(_) => {
                 if let Some(busy) = busy {
                     self.answer(say, busy, voice);
                 }
@@ -212,38 +217,38 @@ impl Server {
         }
     }
 
-    fn answer(&self, say: Say, busy: &Busy, voice: &Arc<dyn Voice>) {
+    fn answer(&self, say: ServerAction, busy: &OpenRequest, voice: &Arc<dyn ServerOutput>) {
         let modern = self.handshake.is_none();
         let (said, message) = match say {
-            Say::AskBack(question, rounds) if modern && busy.round < rounds => {
+            ServerAction::AskBack(question, rounds) if modern && busy.round < rounds => {
                 let state = format!("s{}.{}", busy.tag, busy.round + 1);
                 self.journal.asked_back(busy.tag, &busy.key, &state);
                 let asked = json!({ "resultType": "input_required", "requestState": state,
                     "inputRequests": inquiry(question, "r") });
-                (Said::AskBack, result(&busy.id, &asked))
+                (ResponseKind::AskBack, result(&busy.id, &asked))
             }
-            Say::Task(errand) if modern => {
+            ServerAction::Task(errand) if modern => {
                 self.journal.prolonged(busy.tag);
-                let said = if self.tasks { Said::Task } else { Said::Unreadable };
+                let said = if self.tasks { ResponseKind::Task } else { ResponseKind::Unreadable };
                 (said, result(&busy.id, &self.begin_task(errand, busy)))
             }
-            Say::Error => (Said::Error, refusal(&busy.id, -32603)),
-            Say::WrongShape => (Said::Unreadable, result(&busy.id, &json!({ "content": 5 }))),
-            Say::Both => {
+            ServerAction::Error => (ResponseKind::Error, refusal(&busy.id, -32603)),
+            ServerAction::WrongShape => (ResponseKind::Unreadable, result(&busy.id, &json!({ "content": 5 }))),
+            ServerAction::Both => {
                 let id = &busy.id;
                 let text = format!(
                     "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}},\"error\":{{\"code\":1,\"message\":\"\"}}}}"
                 );
-                (Said::Unreadable, text.into_bytes())
+                (ResponseKind::Unreadable, text.into_bytes())
             }
-            _ => (Said::Result, result(&busy.id, &self.done(busy))),
+            _ => (ResponseKind::Result, result(&busy.id, &self.done(busy))),
         };
         let receipt = voice.say(&message, true);
         self.journal.note("<-", busy.tag, format!("{said:?}").as_bytes());
         self.journal.answered(&busy.key, receipt, said);
     }
 
-    fn done(&self, busy: &Busy) -> Value {
+    fn done(&self, busy: &OpenRequest) -> Value {
         let content = json!([{ "type": "text", "text": format!("tag:{};", busy.tag) }]);
         match self.handshake {
             None => json!({ "resultType": "complete", "content": content }),
@@ -251,12 +256,12 @@ impl Server {
         }
     }
 
-    fn report(token: &Id, progress: u64, voice: &Arc<dyn Voice>) {
+    fn report(token: &Id, progress: u64, voice: &Arc<dyn ServerOutput>) {
         let params = format!("{{\"progressToken\":{token},\"progress\":{progress}}}");
         voice.tell(&notification("notifications/progress", &params), false);
     }
 
-    fn ask(&self, busy: Option<&Busy>, voice: &Arc<dyn Voice>) {
+    fn ask(&self, busy: Option<&OpenRequest>, voice: &Arc<dyn ServerOutput>) {
         let id = Id::from(format!("\"q{}\"", self.number()));
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}");
         let receipt = voice.say(text.as_bytes(), false);
@@ -267,7 +272,7 @@ impl Server {
     }
 
     /// Takes the last question back.
-    fn withdraw(&self, busy: Option<&Busy>, voice: &Arc<dyn Voice>) {
+    fn withdraw(&self, busy: Option<&OpenRequest>, voice: &Arc<dyn ServerOutput>) {
         let Some(id) = self.state().asked.take().filter(|_| self.handshake.is_some()) else { return };
         let receipt = voice.say(&notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")), false);
         self.journal.note("takes back", 0, id.as_bytes());

@@ -1,4 +1,4 @@
-//! The server at the other end of a stream of bytes: of one after the other, if it dies and the client comes back.
+//! The server at the other end of a byte stream: of one after the other, if it dies and the client reconnects.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use steadfast_proto::Moment;
 
-use super::journal::{Journal, Way};
+use super::journal::{Journal, TransportFacts};
 use super::script::Script;
-use super::server::{Server, Voice};
+use super::server::{Server, ServerOutput};
 use crate::executor::Executor;
 use crate::executor::line_buffer::LineBuffer;
 use crate::executor::link::{End, Link};
@@ -34,7 +34,7 @@ struct State {
 impl Pipes {
     pub(super) fn new(executor: &Executor, journal: &Arc<Journal>, server: &Arc<Server>, script: &Script) -> Arc<Self> {
         let links = Arc::new(Mutex::new(Vec::new()));
-        journal.set_way(Arc::new(Wires(Arc::clone(&links))));
+        journal.set_way(Arc::new(StreamReads(Arc::clone(&links))));
         let (executor, journal, server) = (executor.clone(), Arc::clone(journal), Arc::clone(server));
         let (seed, returns, state) = (script.seed, script.returns, Mutex::default());
         Arc::new(Self { executor, journal, server, seed, returns, links, state })
@@ -88,7 +88,7 @@ struct Pipe {
 impl Pipe {
     /// Reads and serves until there is no more.
     async fn read(self) {
-        let (voice, executor): (Arc<dyn Voice>, _) = (Arc::new(self.clone()), self.pipes.executor.clone());
+        let (voice, executor): (Arc<dyn ServerOutput>, _) = (Arc::new(self.clone()), self.pipes.executor.clone());
         let mut buffer = LineBuffer::default();
         loop {
             let (paused, now) = (self.pipes.state().paused, executor.now());
@@ -105,7 +105,7 @@ impl Pipe {
         }
     }
 
-    /// Receipts of all streams are told apart.
+    /// Receipts of all streams are distinct.
     fn receipt(&self, sent: Option<usize>) -> Option<usize> {
         sent.map(|sent| self.number * PER_STREAM + sent)
     }
@@ -114,7 +114,7 @@ impl Pipe {
 /// No stream carries more.
 const PER_STREAM: usize = 1 << 30;
 
-impl Voice for Pipe {
+impl ServerOutput for Pipe {
     fn say(&self, message: &[u8], _last: bool) -> Option<usize> {
         self.receipt(self.link.send(message))
     }
@@ -164,10 +164,10 @@ impl Voice for Pipe {
     }
 }
 
-/// What nobody asked for is said on the newest stream.
-pub(super) struct Newest(pub(super) Arc<Pipes>);
+/// Unsolicited messages are sent on the newest stream.
+pub(super) struct NewestStream(pub(super) Arc<Pipes>);
 
-impl Voice for Newest {
+impl ServerOutput for NewestStream {
     fn say(&self, message: &[u8], last: bool) -> Option<usize> {
         self.0.newest()?.say(message, last)
     }
@@ -199,9 +199,9 @@ impl Voice for Newest {
     }
 }
 
-struct Wires(Arc<Mutex<Vec<Link>>>);
+struct StreamReads(Arc<Mutex<Vec<Link>>>);
 
-impl Way for Wires {
+impl TransportFacts for StreamReads {
     fn was_read(&self, receipt: usize) -> bool {
         lock(&self.0).get(receipt / PER_STREAM).is_some_and(|link| link.was_read(receipt % PER_STREAM))
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::script::{
-    Acknowledged, Act, Call, Errand, Farewell, Hears, Listening, Manner, Over, Question, Reading, Say, Step, Turn,
+    AcknowledgeMode, Act, Call, Errand, Listening, Over, ProgressMode, Question, Reading, ResponseMode, ServerAction,
+    Step, StreamEnd, TaskStep,
 };
 use crate::script::rng::Random;
 
@@ -67,7 +68,7 @@ impl Writer {
             65..72 => Act::Listen(self.listening()),
             72..75 => Act::StopListening { back: self.random.index(2) },
             75..83 => Act::Change(self.resource()),
-            83..91 => Act::Say(self.oddity()),
+            83..91 => Act::ServerAction(self.oddity()),
             91..95 => Act::Pause(self.random.delay(Duration::from_secs(3))),
             95..98 => Act::Settle,
             98 => Act::Die,
@@ -80,7 +81,7 @@ impl Writer {
         let timeout = *self.random.pick(&[1, 3, 3, 5]);
         let total = timeout * self.random.between(1, 4);
         let count = self.random.below(5);
-        let mut plan: Vec<Say> = (0..count).map(|_| self.before()).collect();
+        let mut plan: Vec<ServerAction> = (0..count).map(|_| self.before()).collect();
         plan.push(self.answer());
         if self.random.chance(20) {
             let late = self.before();
@@ -91,7 +92,12 @@ impl Writer {
             tag: self.tag,
             timeout: Duration::from_secs(timeout),
             total: Duration::from_secs(total),
-            progress: *self.random.pick(&[Hears::Nothing, Hears::Nothing, Hears::Called, Hears::Stream]),
+            progress: *self.random.pick(&[
+                ProgressMode::Nothing,
+                ProgressMode::Nothing,
+                ProgressMode::Called,
+                ProgressMode::Stream,
+            ]),
             idempotent: self.random.chance(30),
             polls: None,
             plan,
@@ -100,42 +106,42 @@ impl Writer {
     }
 
     /// What comes before the answer.
-    fn before(&mut self) -> Say {
+    fn before(&mut self) -> ServerAction {
         match self.random.below(100) {
-            0..50 => Say::Wait(self.random.delay(Duration::from_secs(3))),
-            50..75 => Say::Progress,
-            75..85 => Say::Ask,
+            0..50 => ServerAction::Wait(self.random.delay(Duration::from_secs(3))),
+            50..75 => ServerAction::Progress,
+            75..85 => ServerAction::Ask,
             85..98 => self.oddity(),
-            98 => Say::EndOutput,
-            _ => Say::Die,
+            98 => ServerAction::EndOutput,
+            _ => ServerAction::Die,
         }
     }
 
-    fn answer(&mut self) -> Say {
+    fn answer(&mut self) -> ServerAction {
         match self.random.below(100) {
-            0..45 => Say::Result,
-            45..52 => Say::Error,
-            52..56 => Say::WrongShape,
-            56..58 => Say::Both,
+            0..45 => ServerAction::Result,
+            45..52 => ServerAction::Error,
+            52..56 => ServerAction::WrongShape,
+            56..58 => ServerAction::Both,
             58..68 => self.ask_back(),
-            68..86 => Say::Task(self.errand()),
-            86..89 => Say::TextAnswer,
+            68..86 => ServerAction::Task(self.errand()),
+            86..89 => ServerAction::TextAnswer,
             // Never.
-            89..95 => Say::StrayAnswer,
-            95..97 => Say::Torn,
-            97 => Say::Die,
-            98 => Say::EndOutput,
-            _ => Say::StopReading,
+            89..95 => ServerAction::StrayAnswer,
+            95..97 => ServerAction::Torn,
+            97 => ServerAction::Die,
+            98 => ServerAction::EndOutput,
+            _ => ServerAction::StopReading,
         }
     }
 
-    fn oddity(&mut self) -> Say {
+    fn oddity(&mut self) -> ServerAction {
         match self.random.below(5) {
-            0 => Say::Garbage(u8::try_from(self.random.below(8)).unwrap_or(0)),
-            1 => Say::StrayAnswer,
-            2 => Say::StrayProgress,
-            3 => Say::Withdraw,
-            _ => Say::Ask,
+            0 => ServerAction::Garbage(u8::try_from(self.random.below(8)).unwrap_or(0)),
+            1 => ServerAction::StrayAnswer,
+            2 => ServerAction::StrayProgress,
+            3 => ServerAction::Withdraw,
+            _ => ServerAction::Ask,
         }
     }
 
@@ -149,34 +155,41 @@ impl Writer {
         }
     }
 
-    fn ask_back(&mut self) -> Say {
+    fn ask_back(&mut self) -> ServerAction {
         let rounds = if self.random.chance(4) { FOR_EVER } else { self.random.between(1, 3) };
-        Say::AskBack(self.question(), rounds)
+        ServerAction::AskBack(self.question(), rounds)
     }
 
     fn errand(&mut self) -> Errand {
         let pace = *self.random.pick(&[None, Some(0), Some(50), Some(50), Some(300), Some(1_000_000)]);
-        let ends = [Turn::Completed, Turn::Completed, Turn::Completed, Turn::Failed, Turn::Cancelled, Turn::Works];
+        let ends = [
+            TaskStep::Completed,
+            TaskStep::Completed,
+            TaskStep::Completed,
+            TaskStep::Failed,
+            TaskStep::Cancelled,
+            TaskStep::Works,
+        ];
         let last = *self.random.pick(&ends);
         let steps = [(); 3].map(|()| self.turn());
         Errand { pace, steps: [steps[0], steps[1], steps[2], last] }
     }
 
-    fn turn(&mut self) -> Turn {
+    fn turn(&mut self) -> TaskStep {
         match self.random.below(100) {
-            0..45 => Turn::Works,
-            45..65 => Turn::Asks(self.question()),
-            65..69 => Turn::AsksAnew,
-            69..73 => Turn::Renamed,
-            73..76 => Turn::Vanished,
-            76..79 => Turn::WrongShape,
-            79..82 => Turn::Silent,
-            82..86 => Turn::Twice,
-            86..93 => Turn::Completed,
-            93..95 => Turn::Empty,
-            95..97 => Turn::Failed,
-            97..99 => Turn::Cancelled,
-            _ => Turn::Dies,
+            0..45 => TaskStep::Works,
+            45..65 => TaskStep::Asks(self.question()),
+            65..69 => TaskStep::AsksAnew,
+            69..73 => TaskStep::Renamed,
+            73..76 => TaskStep::Vanished,
+            76..79 => TaskStep::WrongShape,
+            79..82 => TaskStep::Silent,
+            82..86 => TaskStep::Twice,
+            86..93 => TaskStep::Completed,
+            93..95 => TaskStep::Empty,
+            95..97 => TaskStep::Failed,
+            97..99 => TaskStep::Cancelled,
+            _ => TaskStep::Dies,
         }
     }
 
@@ -206,36 +219,36 @@ impl Writer {
     fn listening(&mut self) -> Listening {
         self.listeners += 1;
         let acknowledged = match self.random.below(100) {
-            0..70 => Acknowledged::Once,
-            70..80 => Acknowledged::Late(self.random.delay(Duration::from_secs(3))),
-            80..86 => Acknowledged::Twice,
-            86..90 => Acknowledged::Never,
-            90..95 => Acknowledged::Behind,
-            _ => Acknowledged::Refused,
+            0..70 => AcknowledgeMode::Once,
+            70..80 => AcknowledgeMode::Late(self.random.delay(Duration::from_secs(3))),
+            80..86 => AcknowledgeMode::Twice,
+            86..90 => AcknowledgeMode::Never,
+            90..95 => AcknowledgeMode::Behind,
+            _ => AcknowledgeMode::Refused,
         };
-        let farewells = [Farewell::Result, Farewell::Error, Farewell::Cancelled, Farewell::Broken];
+        let farewells = [StreamEnd::Result, StreamEnd::Error, StreamEnd::Cancelled, StreamEnd::Broken];
         let ends = self.random.chance(30);
         let end = ends.then(|| (self.random.delay(Duration::from_secs(4)), *self.random.pick(&farewells)));
         let cut = self.random.chance(30).then(|| 200 + self.random.index(1_500));
         Listening { number: self.listeners, resource: self.resource(), acknowledged, end, cut }
     }
 
-    fn manner(&mut self) -> Manner {
+    fn manner(&mut self) -> ResponseMode {
         if self.over == Over::Stream {
-            return Manner::Json;
+            return ResponseMode::Json;
         }
         match self.random.below(100) {
-            0..25 => Manner::Json,
+            0..25 => ResponseMode::Json,
             25..70 => {
                 let cut = self.random.chance(60).then(|| 1 + self.random.index(400));
-                Manner::Events { cut, clean: self.random.chance(50), named: self.random.chance(80) }
+                ResponseMode::Events { cut, clean: self.random.chance(50), named: self.random.chance(80) }
             }
-            70..75 => Manner::Unreachable,
-            75..81 => Manner::Broken { taken: self.random.chance(50) },
-            81..88 => Manner::Status(*self.random.pick(&[303, 307, 400, 401, 403, 404, 429, 500, 503])),
-            88..93 => Manner::Refused { named: self.random.chance(50) },
-            93..96 => Manner::Accepted,
-            _ => Manner::Silent,
+            70..75 => ResponseMode::Unreachable,
+            75..81 => ResponseMode::Broken { taken: self.random.chance(50) },
+            81..88 => ResponseMode::Status(*self.random.pick(&[303, 307, 400, 401, 403, 404, 429, 500, 503])),
+            88..93 => ResponseMode::Refused { named: self.random.chance(50) },
+            93..96 => ResponseMode::Accepted,
+            _ => ResponseMode::Silent,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Ends that are ready to be used, and the messages that are said to them.
+//! Endpoints that are ready to be used, and the messages that are sent to them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +78,7 @@ pub(crate) fn unopened_client(limits: Limits) -> impl Fn() -> End + Send + Sync 
     }
 }
 
-/// A server that has the handshake behind it.
+/// A server after its handshake.
 pub(crate) fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
     let begin = unopened_server(limits);
     move || {
@@ -90,7 +90,7 @@ pub(crate) fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> End 
     }
 }
 
-/// A client that has the handshake behind it; its next call has id 2.
+/// A client after its handshake; its next call has id 2.
 pub(crate) fn client_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
     let begin = unopened_client(limits);
     move || {

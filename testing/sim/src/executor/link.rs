@@ -24,11 +24,11 @@ struct State {
     random: Random,
     /// Sent by the peer, and still on its way.
     sent: BytesMut,
-    /// The peer sends no more behind these.
+    /// The peer sends no more after these.
     sent_all: bool,
     /// Where it can be read.
     arrived: BytesMut,
-    /// The end can be seen, behind what has arrived.
+    /// The end can be seen, after what has arrived.
     ended: bool,
     /// Written to the peer and not read by it.
     written: BytesMut,
@@ -97,7 +97,7 @@ impl Link {
         self.lock().tap = Some(Arc::new(tap));
     }
 
-    /// Whether all up to there, as [`Link::send`] has said it, was read. The end of the stream ends a line too: a line is whole
+    /// Whether everything up to a position, as [`Link::send`] returned it, was read. The end of the stream ends a line too: it is whole
     /// if only its newline was lost with the peer.
     pub(crate) fn was_read(&self, sent: usize) -> bool {
         let state = self.lock();
@@ -128,12 +128,12 @@ impl Link {
         self.lock().dropped
     }
 
-    /// Whether the peer has said that it sends no more.
+    /// Whether the peer has closed its output.
     pub(crate) fn is_ended(&self) -> bool {
         self.lock().sent_all
     }
 
-    /// Sends a line behind what was sent before. Returns how much was sent then; nothing is sent behind the end.
+    /// Sends a line after what was sent before. Returns the position after it; nothing is sent after the end.
     pub(crate) fn send(&self, line: &[u8]) -> Option<usize> {
         self.send_bytes(&[line, b"\n"].concat())
     }
@@ -152,7 +152,7 @@ impl Link {
         Some(sent)
     }
 
-    /// Sends no more behind what was sent. `torn` leaves the newline of the last line away.
+    /// Closes the output after what was sent. `torn` leaves the newline of the last line away.
     pub(crate) fn end_input(&self, torn: bool) {
         let mut state = self.lock();
         if torn && !state.sent_all {

@@ -44,7 +44,7 @@ struct State {
     now: Moment,
     random: Random,
     tasks: BTreeMap<TaskId, Slot>,
-    /// In an order of their own: that in which they were woken may come from somebody's chance.
+    /// In an order of their own: that in which they were woken may come from randomness of others.
     ready: BTreeSet<TaskId>,
     timers: BTreeMap<(Moment, u64), Waker>,
     jobs: BTreeMap<(Moment, u64), Job>,
@@ -52,7 +52,7 @@ struct State {
     next: u64,
     steps: u64,
     on_idle: Option<Hook>,
-    /// What a task said when it let a panic out.
+    /// The message of a panic that escaped from a task.
     escaped: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl Executor {
         (tasks, state.jobs.len(), state.timers.len())
     }
 
-    /// What a task said that let a panic out, if one did.
+    /// The message of a panic that escaped from a task, if one did.
     pub(crate) fn escaped(&self) -> Option<String> {
         self.lock().escaped.clone()
     }

@@ -37,7 +37,7 @@ pub(crate) trait World: Sized {
     /// The script of a seed.
     fn script(seed: Seed) -> Self::Script;
 
-    /// Sets the stage; `kept` keeps the lines of the record.
+    /// Builds the world; `kept` records the lines, too.
     fn new(script: &Self::Script, kept: bool) -> Self;
 
     fn executor(&self) -> &Executor;

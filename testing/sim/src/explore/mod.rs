@@ -269,7 +269,7 @@ impl Search {
         Ok(self.totals)
     }
 
-    /// What can happen from here; where nothing will that nobody begins, what had to happen is checked.
+    /// What can happen from here; where nothing will happen by itself, what had to happen is checked.
     fn place(&mut self, mut world: World, path: &[Place]) -> Result<Place, Box<Counterexample>> {
         if world.is_quiet() {
             self.totals.quiet += 1;

@@ -108,7 +108,7 @@ fn duplicates(size: Size) -> Plan {
     }
 }
 
-/// A request that makes a call and a call of nobody's: answers early, late and twice, progress, timeouts, giving up.
+/// A request that makes a call, and a call outside of requests: responses early, late and twice, progress, timeouts.
 fn calls(size: Size) -> Plan {
     let full = size == Size::Full;
     let mut first = timed(Call::new(Method::ListRoots, None));

@@ -42,7 +42,7 @@ pub(crate) struct PlannedCall {
     pub(crate) call: Call,
     /// The execution that makes it; it has to have started.
     pub(crate) parent: Option<Execution>,
-    /// How often it may be given up.
+    /// How often it may be cancelled.
     pub(crate) give_up: u8,
     /// It is the opening of an older revision.
     pub(crate) opens: Option<steadfast_model::Revision>,
@@ -96,7 +96,7 @@ pub(crate) struct World {
     trace: Trace,
     /// How often each input has come.
     received: Vec<u8>,
-    /// The call that was made, and how often it was given up.
+    /// The call that was made, and how often it was cancelled.
     calls: Vec<Option<(CallNumber, u8)>>,
     handlers: Vec<Did>,
     /// Calls that the writer has and has not written.

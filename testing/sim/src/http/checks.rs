@@ -13,7 +13,7 @@ use super::script::Kind;
 use crate::executor::Executor;
 use crate::law::{Law, Violation};
 use crate::observation::drain::handler_window;
-use crate::observation::lives::{How, LifeFacts, What};
+use crate::observation::lifetimes::{LifetimeEnd, LifetimeFacts, LifetimeKind};
 use crate::observation::message::{Answer, Part};
 
 /// What may pass between a cause and its effect: time goes on a little while things run.
@@ -21,8 +21,8 @@ const SLACK: Duration = Duration::from_millis(100);
 
 /// Something begins: no more handlers in a session than the limit says (L7), none twice for one request (L8), none after
 /// the end of its connection (L5).
-pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: What) {
-    if !matches!(what, What::Handler | What::Thread) {
+pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: LifetimeKind) {
+    if !matches!(what, LifetimeKind::Handler | LifetimeKind::Thread) {
         return;
     }
     let sent: usize = facts.requests_of(tag).map(|request| request.sent).sum();
@@ -30,23 +30,23 @@ pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: What) {
         return facts.broken(Law::Identity, format!("the call {tag} was started more often than it was sent"));
     }
     let session = facts.requests_of(tag).find_map(|request| request.session);
-    let of_session = |life: &&LifeFacts| {
-        matches!(life.what, What::Handler | What::Thread)
+    let of_session = |life: &&LifetimeFacts| {
+        matches!(life.what, LifetimeKind::Handler | LifetimeKind::Thread)
             && facts.requests_of(life.tag).any(|request| request.session == session)
     };
     let (running, most) = (facts.alive().filter(of_session).count(), facts.limits.in_flight);
     if session.is_some() && running > most {
         return facts.broken(Law::Bounded, format!("{running} handlers run in a session, and the limit is {most}"));
     }
-    if what == What::Handler && facts.session_of(tag).is_some_and(|session| session.deleted.is_some()) {
+    if what == LifetimeKind::Handler && facts.session_of(tag).is_some_and(|session| session.deleted.is_some()) {
         return facts.broken(Law::Closing, format!("the call {tag} was started after its session was deleted"));
     }
-    if what == What::Handler && facts.requests_of(tag).all(|request| request.hung_up) {
+    if what == LifetimeKind::Handler && facts.requests_of(tag).all(|request| request.hung_up) {
         facts.broken(Law::Closing, format!("the call {tag} was started after its client hung up"));
     }
 }
 
-/// A handler was dropped: somebody wanted that. A client that is cut off does not, before 2026-07-28 (L2).
+/// A handler was dropped: there has to be a reason. A client that is cut off is none before 2026-07-28 (L2).
 pub(super) fn at_drop(facts: &mut Facts, now: Moment, tag: u64, began: Moment) {
     let late = facts.limits.handler_deadline.is_some_and(|most| began + most <= now + SLACK);
     let stopped = facts.requests_of(tag).any(|request| request.cancels > 0 || request.hung_up);
@@ -216,8 +216,8 @@ fn at_log(facts: &mut Facts, request: Option<u64>, marker: u64) {
     }
 }
 
-/// An answer: one for each request (L1), none after a cancellation (L3), under its own id and on its own stream (L8), behind
-/// all that its handler said before (L9).
+/// A response: one for each request (L1), none after a cancellation (L3), under its own id and on its own stream (L8), after
+/// everything that its handler sent before (L9).
 fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
     let Some(id) = &answer.id else { return };
     let Some(number) = request.filter(|request| id.parse() == Ok(*request)) else {
@@ -249,7 +249,7 @@ fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
         facts.broken(Law::Order, what);
     }
     let alone = sent == 1 && facts.requests_of(said).count() == 1;
-    if alone && facts.lives_of(said, What::Cleanup).any(|life| life.running) {
+    if alone && facts.lives_of(said, LifetimeKind::Cleanup).any(|life| life.running) {
         facts.broken(Law::OneEnding, format!("the call {said} is answered, and cleaned up as if it was cancelled"));
     }
 }
@@ -296,18 +296,19 @@ pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
     }
 }
 
-/// A client has learned that its cancellation was taken in: from here on nothing is said of its request (L3), if its handler
+/// A client has learned that its cancellation was processed: from here on nothing is sent about its request (L3), if its handler
 /// was running.
 pub(super) fn silence(facts: &mut Facts, now: Moment, number: u64) {
     let Some(request) = facts.requests.get(&number) else { return };
     let Some(tag) = request.tag.filter(|_| request.sent == 1 && request.answers == 0) else { return };
-    // When the window of a shutdown is over, every request is answered for, and a handler that may go on does so behind its answer:
-    // a cancellation that comes then is late (L4). What was answered before is never taken back.
+    // When the window of a shutdown is over, each request is answered, and a handler may continue after its response:
+    // a cancellation that comes then is late (L4). A response that was sent before stays.
     if facts.closing.is_some_and(|closing| closing + handler_window(&facts.limits) <= now) {
         return;
     }
     let deadline = facts.limits.handler_deadline.unwrap_or(Duration::MAX);
-    let running = facts.lives_of(tag, What::Handler).any(|life| life.ended.is_none() && now < life.began + deadline);
+    let running =
+        facts.lives_of(tag, LifetimeKind::Handler).any(|life| life.ended.is_none() && now < life.began + deadline);
     if running && let Some(request) = facts.requests.get_mut(&number) {
         request.silenced = true;
     }
@@ -341,9 +342,9 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, sessions: usize) {
 }
 
 /// Whether it can be stopped from outside.
-fn is_stoppable(facts: &Facts, life: &LifeFacts) -> bool {
+fn is_stoppable(facts: &Facts, life: &LifetimeFacts) -> bool {
     let blocking = facts.calls.get(&life.tag).is_some_and(|call| call.kind == Kind::Blocking);
-    life.what != What::Thread && !blocking
+    life.what != LifetimeKind::Thread && !blocking
 }
 
 /// L5: sessions that were deleted, or abandoned for the idle time, are gone, and so is what ran in them.
@@ -368,9 +369,9 @@ fn sessions_are_reaped(facts: &mut Facts, now: Moment, open: usize) {
 /// L5: a handler that was cancelled, by whatever its revision takes for it, has been dropped, unless it may go on.
 fn stopped_are_dropped(facts: &mut Facts, now: Moment) {
     let idle = facts.idle;
-    let stopped = |life: &&LifeFacts| {
+    let stopped = |life: &&LifetimeFacts| {
         let may_go_on = facts.calls.get(&life.tag).is_none_or(|call| call.kind != Kind::Async);
-        if life.what != What::Handler || may_go_on {
+        if life.what != LifetimeKind::Handler || may_go_on {
             return false;
         }
         let mut requests = facts.requests_of(life.tag);
@@ -430,17 +431,17 @@ fn cleaned_up(facts: &mut Facts) {
     let lost = facts.lives.values().find(|cleanup| {
         let modern = facts.session_of(cleanup.tag).is_none();
         let suspended = modern && facts.calls.get(&cleanup.tag).is_some_and(super::script::Call::asks);
-        let alone = facts.lives_of(cleanup.tag, What::Handler).count() == 1
+        let alone = facts.lives_of(cleanup.tag, LifetimeKind::Handler).count() == 1
             && facts.calls.get(&cleanup.tag).is_some_and(|call| call.kind == Kind::Async);
-        let stopped = facts.lives_of(cleanup.tag, What::Handler).find_map(|life| match life.ended {
-            Some((when, How::Dropped)) => Some(when),
+        let stopped = facts.lives_of(cleanup.tag, LifetimeKind::Handler).find_map(|life| match life.ended {
+            Some((when, LifetimeEnd::Dropped)) => Some(when),
             _ => None,
         });
         let too_early = match (cleanup.ended, stopped) {
-            (Some((when, How::Dropped)), Some(stopped)) => when + SLACK < stopped + least,
+            (Some((when, LifetimeEnd::Dropped)), Some(stopped)) => when + SLACK < stopped + least,
             _ => false,
         };
-        cleanup.what == What::Cleanup && alone && too_early && !suspended
+        cleanup.what == LifetimeKind::Cleanup && alone && too_early && !suspended
     });
     if let Some(life) = lost {
         let what = format!("a cleanup of {} was dropped before its time was up", life.tag);

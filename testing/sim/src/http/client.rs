@@ -1,4 +1,4 @@
-//! The clients: they do the steps of the script, read what comes, answer what they are asked, and come back for what they
+//! The clients: they do the steps of the script, read responses, answer requests of the server, and resume streams for what they
 //! missed.
 
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 use tower_service::Service;
 
 use super::journal::{Journal, Purpose};
-use super::script::{Act, Call, From, Hang, Manner, Pace, Script, Upload};
-use super::wire::{Arriving, Asked, Told};
+use super::script::{Act, Call, Hang, Manner, Pace, ResumeFrom, Script, Upload};
+use super::wire::{ArrivalObserver, RequestParts, ResponseReader};
 use crate::executor::{Executor, TaskId};
 use crate::law::Law;
 use crate::script::changes::Change;
@@ -73,11 +73,11 @@ struct Outcome {
 }
 
 /// A request of HTTP that is about to be made.
-struct Errand {
+struct PreparedRequest {
     client: usize,
     session: Option<usize>,
     purpose: Purpose,
-    asked: Asked,
+    asked: RequestParts,
     manner: Manner,
     /// How many rounds its call has had.
     round: usize,
@@ -131,16 +131,24 @@ impl Clients {
             }
             Act::Abandon => self.hang_up(client, |_| true),
             Act::Listen(manner) => {
-                if let Some((session, asked)) = self.in_session(client, Asked::new("GET")) {
+                if let Some((session, asked)) = self.in_session(client, RequestParts::new("GET")) {
                     let purpose = Purpose::Listen;
-                    self.send(Errand { client, session: Some(session), purpose, asked, manner, round: 0 });
+                    self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner, round: 0 });
                 }
             }
             Act::Resume { back, from, manner } => self.resume(client, back, from, manner),
             Act::Delete => {
-                if let Some((session, asked)) = self.in_session(client, Asked::new("DELETE")) {
+                if let Some((session, asked)) = self.in_session(client, RequestParts::new("DELETE")) {
                     let purpose = Purpose::Delete;
-                    self.run(Errand { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 }).await;
+                    self.run(PreparedRequest {
+                        client,
+                        session: Some(session),
+                        purpose,
+                        asked,
+                        manner: PLAIN,
+                        round: 0,
+                    })
+                    .await;
                 }
             }
             Act::Collect => self.collect(client).await,
@@ -200,7 +208,7 @@ impl Clients {
 
 /// Sessions.
 impl Clients {
-    /// Opens one if there is none, and the act needs one.
+    /// Opens a session if there is none, and the act needs one.
     async fn have_session(self: &Arc<Self>, client: usize, act: &Act) {
         let needed = !matches!(
             act,
@@ -221,8 +229,9 @@ impl Clients {
         };
         let upload = if self.state().random.chance(20) { Upload::Pieces } else { Upload::Whole };
         let manner = Manner { upload, hang, ..PLAIN };
-        let asked = Asked::post(&message);
-        let outcome = self.run(Errand { client, session: None, purpose: Purpose::Open, asked, manner, round: 0 }).await;
+        let asked = RequestParts::post(&message);
+        let outcome =
+            self.run(PreparedRequest { client, session: None, purpose: Purpose::Open, asked, manner, round: 0 }).await;
         let Some(session) = outcome.opened else { return };
         let mut state = self.state();
         state.clients[client].session = Some(session);
@@ -232,15 +241,15 @@ impl Clients {
     }
 
     /// A request in the session of the client, if it has one.
-    fn in_session(&self, client: usize, asked: Asked) -> Option<(usize, Asked)> {
+    fn in_session(&self, client: usize, asked: RequestParts) -> Option<(usize, RequestParts)> {
         let (number, id) = self.state().clients[client].session.clone()?;
         Some((number, asked.with("mcp-session-id", id)))
     }
 
     fn notify(self: &Arc<Self>, client: usize, message: &Value) {
-        if let Some((session, asked)) = self.in_session(client, Asked::post(message)) {
+        if let Some((session, asked)) = self.in_session(client, RequestParts::post(message)) {
             let purpose = Purpose::Notification;
-            self.send(Errand { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
+            self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
         }
     }
 
@@ -248,26 +257,26 @@ impl Clients {
         let Some((number, _)) = nth(&self.state().clients[client].requests, back) else { return };
         let params = json!({ "requestId": number });
         let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-        let Some((session, asked)) = self.in_session(client, Asked::post(&message)) else { return };
+        let Some((session, asked)) = self.in_session(client, RequestParts::post(&message)) else { return };
         let mut facts = self.journal.facts();
         let known = facts.requests.get_mut(&number).filter(|request| request.session == Some(session));
         let Some(known) = known else { return };
         known.cancels += 1;
         drop(facts);
         let purpose = Purpose::Cancel(number);
-        self.send(Errand { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
+        self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
     }
 
-    fn resume(self: &Arc<Self>, client: usize, back: usize, from: From, manner: Manner) {
+    fn resume(self: &Arc<Self>, client: usize, back: usize, from: ResumeFrom, manner: Manner) {
         let state = self.state();
         let streams: Vec<&Vec<String>> = state.clients[client].seen.values().collect();
         let seen = streams.len().checked_sub(1 + back).and_then(|at| streams.get(at)).or(streams.first());
         let seen = seen.map(|seen| seen.as_slice()).unwrap_or_default();
         let id = match from {
-            From::Last => seen.last().cloned(),
-            From::Earlier(back) => seen.len().checked_sub(1 + back).and_then(|at| seen.get(at)).cloned(),
-            From::Unknown(id) => Some(id.to_owned()),
-            From::Other => {
+            ResumeFrom::Last => seen.last().cloned(),
+            ResumeFrom::Earlier(back) => seen.len().checked_sub(1 + back).and_then(|at| seen.get(at)).cloned(),
+            ResumeFrom::Unknown(id) => Some(id.to_owned()),
+            ResumeFrom::Other => {
                 let others = state.clients.iter().enumerate().filter(|(other, _)| *other != client);
                 others.flat_map(|(_, other)| other.seen.values().flatten()).next_back().cloned()
             }
@@ -280,10 +289,10 @@ impl Clients {
         }
     }
 
-    fn resumption(&self, client: usize, id: &str, manner: Manner) -> Option<Errand> {
-        let (session, asked) = self.in_session(client, Asked::new("GET").with("last-event-id", id))?;
+    fn resumption(&self, client: usize, id: &str, manner: Manner) -> Option<PreparedRequest> {
+        let (session, asked) = self.in_session(client, RequestParts::new("GET").with("last-event-id", id))?;
         let purpose = Purpose::Resume(id.to_owned());
-        Some(Errand { client, session: Some(session), purpose, asked, manner, round: 0 })
+        Some(PreparedRequest { client, session: Some(session), purpose, asked, manner, round: 0 })
     }
 
     /// Comes back for every stream until all of it is there, and then once more.
@@ -377,7 +386,7 @@ impl Clients {
         }
         let name = params["name"].as_str().map(str::to_owned);
         let message = json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params });
-        let mut asked = Asked::post(&message);
+        let mut asked = RequestParts::post(&message);
         let mut session = None;
         if modern {
             asked = asked.with("mcp-protocol-version", "2026-07-28").with("mcp-method", method);
@@ -392,7 +401,7 @@ impl Clients {
         }
         self.journal.sent(number, session, call.map(|call| call.tag), torn);
         let purpose = Purpose::Request(number, false);
-        let task = self.send(Errand { client, session, purpose, asked, manner, round });
+        let task = self.send(PreparedRequest { client, session, purpose, asked, manner, round });
         self.state().clients[client].requests.extend(task.map(|task| (number, task)));
     }
 
@@ -402,18 +411,18 @@ impl Clients {
         let Some(call) = self.journal.call(number) else { return };
         let params = json!({ "name": call.kind.tool(), "arguments": { "tag": call.tag } });
         let message = json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params });
-        let Some((session, asked)) = self.in_session(client, Asked::post(&message)) else { return };
+        let Some((session, asked)) = self.in_session(client, RequestParts::post(&message)) else { return };
         let known = self.journal.facts().requests.get(&number).and_then(|request| request.session);
         if known != Some(session) || self.service().is_none() {
             return;
         }
         self.journal.sent(number, Some(session), Some(call.tag), false);
         let purpose = Purpose::Request(number, true);
-        self.send(Errand { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
+        self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
     }
 
     /// Does an errand beside everything else.
-    fn send(self: &Arc<Self>, errand: Errand) -> Option<TaskId> {
+    fn send(self: &Arc<Self>, errand: PreparedRequest) -> Option<TaskId> {
         self.service()?;
         let (client, pace) = (errand.client, errand.manner.pace);
         let clients = Arc::clone(self);
@@ -425,7 +434,7 @@ impl Clients {
     }
 
     /// Does an errand, until it is done or its client hangs up.
-    async fn run(self: &Arc<Self>, errand: Errand) -> Outcome {
+    async fn run(self: &Arc<Self>, errand: PreparedRequest) -> Outcome {
         let hang = errand.manner.hang;
         let mut exchange = Box::pin(self.exchange(errand));
         let mut late = match hang {
@@ -445,12 +454,15 @@ impl Clients {
         .await
     }
 
-    async fn exchange(self: &Arc<Self>, errand: Errand) -> Outcome {
-        let Errand { client, session, purpose, asked, manner, round } = errand;
+    async fn exchange(self: &Arc<Self>, errand: PreparedRequest) -> Outcome {
+        let PreparedRequest { client, session, purpose, asked, manner, round } = errand;
         let Some(mut service) = self.service() else { return Outcome::default() };
         let open = self.journal.begin_exchange(session, purpose.clone(), &asked.body);
-        let told =
-            || Told { executor: self.executor.clone(), journal: Arc::clone(&self.journal), exchange: open.number };
+        let told = || ArrivalObserver {
+            executor: self.executor.clone(),
+            journal: Arc::clone(&self.journal),
+            exchange: open.number,
+        };
         let mut random = {
             let mut state = self.state();
             Random::new(state.random.next(), 0)
@@ -458,7 +470,7 @@ impl Clients {
         let response = service.call(asked.begin(manner, &mut random, told()));
         drop(service);
         let response = response.await.unwrap_or_else(|never| match never {});
-        let mut arriving = Arriving::new(response, manner, random, told());
+        let mut arriving = ResponseReader::new(response, manner, random, told());
         let status = arriving.status;
         let id = arriving.header("mcp-session-id").map(str::to_owned);
         let revision = self.revisions.get(client).copied().flatten();

@@ -10,7 +10,7 @@ use steadfast::{Context, JsonObject, LoggingLevel, Progress, Tool};
 use super::journal::Journal;
 use super::script::{Call, Kind, Op};
 use crate::executor::Executor;
-use crate::observation::lives::{Life, What};
+use crate::observation::lifetimes::{Lifetime, LifetimeKind};
 
 /// In the text of every panic: it must never be seen outside.
 pub(super) const SECRET: &str = "a secret of the handler";
@@ -71,7 +71,7 @@ impl Stage {
     }
 
     async fn act(self: Arc<Self>, call: Call, ctx: Context) -> String {
-        let (life, number) = self.journal.begin(call.tag, What::Handler);
+        let (life, number) = self.journal.begin(call.tag, LifetimeKind::Handler);
         let mut running = Running { stage: &self, call: &call, ctx: &ctx, number, progress: 0.0, logs: 0 };
         for op in &call.plan {
             match *op {
@@ -91,7 +91,7 @@ impl Stage {
     }
 
     fn block(self: &Arc<Self>, call: &Call, ctx: &Context) -> String {
-        let (life, number) = self.journal.begin(call.tag, What::Thread);
+        let (life, number) = self.journal.begin(call.tag, LifetimeKind::Thread);
         let mut running = Running { stage: self, call, ctx, number, progress: 0.0, logs: 0 };
         for op in &call.plan {
             match *op {
@@ -115,14 +115,18 @@ impl Stage {
 
     fn shielded(self: &Arc<Self>, tag: u64, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
         let stage = Arc::clone(self);
-        let (life, _) = self.journal.begin(tag, What::Shield);
+        let (life, _) = self.journal.begin(tag, LifetimeKind::Shield);
         async move {
             stage.executor.sleep(duration).await;
             life.done();
         }
     }
 
-    fn cleanup(self: &Arc<Self>, life: Life, duration: Option<Duration>) -> impl Future<Output = ()> + Send + use<> {
+    fn cleanup(
+        self: &Arc<Self>,
+        life: Lifetime,
+        duration: Option<Duration>,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let stage = Arc::clone(self);
         async move {
             life.running();
@@ -153,7 +157,7 @@ impl Running<'_> {
                 }
             }
             Op::OnCancel(duration) => {
-                let (life, _) = self.stage.journal.begin(self.call.tag, What::Cleanup);
+                let (life, _) = self.stage.journal.begin(self.call.tag, LifetimeKind::Cleanup);
                 self.ctx.on_cancel(self.stage.cleanup(life, duration));
             }
             Op::Release => self.ctx.release_connection(),

@@ -13,7 +13,7 @@ use super::script::{Call, Script};
 use super::subscriptions::{self, Subscriptions};
 use crate::executor::Executor;
 use crate::law::Law;
-use crate::observation::lives::{How, Life, LifeFacts, What, Witness};
+use crate::observation::lifetimes::{Lifetime, LifetimeEnd, LifetimeFacts, LifetimeKind, LifetimeObserver};
 use crate::observation::message::{Message, Part};
 use crate::observation::record::Record;
 use crate::script::changes::Change;
@@ -28,17 +28,17 @@ pub(super) struct Journal {
 pub(super) struct Facts {
     pub(super) limits: Limits,
     pub(super) idle: Duration,
-    /// Events may be gone before a client comes back for them.
+    /// Events may be dropped before a client resumes.
     pub(super) forgetful: bool,
     pub(super) calls: BTreeMap<u64, Call>,
-    pub(super) lives: BTreeMap<u64, LifeFacts>,
+    pub(super) lives: BTreeMap<u64, LifetimeFacts>,
     next_life: u64,
     /// By their ids, of which no two are the same unless one is sent again.
     pub(super) requests: BTreeMap<u64, RequestFacts>,
     pub(super) sessions: Vec<SessionFacts>,
     pub(super) exchanges: BTreeMap<u64, ExchangeFacts>,
     next_exchange: u64,
-    /// When the service was told to shut down, or dropped.
+    /// When the service was shut down, or dropped.
     pub(super) closing: Option<Moment>,
     /// It was dropped, so what still holds it decides when it ends.
     pub(super) dropped: bool,
@@ -142,11 +142,11 @@ impl Facts {
         self.record.note(now, event, number, sealed.map_or(bytes, |at| bytes.split_at(at).0));
     }
 
-    pub(super) fn lives_of(&self, tag: u64, what: What) -> impl Iterator<Item = &LifeFacts> {
+    pub(super) fn lives_of(&self, tag: u64, what: LifetimeKind) -> impl Iterator<Item = &LifetimeFacts> {
         self.lives.values().filter(move |life| life.tag == tag && life.what == what)
     }
 
-    pub(super) fn alive(&self) -> impl Iterator<Item = &LifeFacts> {
+    pub(super) fn alive(&self) -> impl Iterator<Item = &LifetimeFacts> {
         self.lives.values().filter(|life| life.ended.is_none())
     }
 
@@ -425,21 +425,21 @@ impl Drop for Open {
 /// The lives of handlers and of what they start.
 impl Journal {
     /// Returns how often this has begun for the call, too.
-    pub(super) fn begin(self: &Arc<Self>, tag: u64, what: What) -> (Life, u64) {
+    pub(super) fn begin(self: &Arc<Self>, tag: u64, what: LifetimeKind) -> (Lifetime, u64) {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.grow_old(now);
         facts.next_life += 1;
         let number = facts.next_life;
         facts.note(now, what.began(), tag, b"");
-        facts.lives.insert(number, LifeFacts { tag, what, running: false, began: now, ended: None });
+        facts.lives.insert(number, LifetimeFacts { tag, what, running: false, began: now, ended: None });
         checks::at_begin(&mut facts, tag, what);
         let run = facts.lives_of(tag, what).count();
-        (Life::new(Arc::clone(self) as Arc<dyn Witness>, number), u64::try_from(run).unwrap_or(0))
+        (Lifetime::new(Arc::clone(self) as Arc<dyn LifetimeObserver>, number), u64::try_from(run).unwrap_or(0))
     }
 }
 
-impl Witness for Journal {
+impl LifetimeObserver for Journal {
     fn running(&self, number: u64) {
         let now = self.executor.now();
         let mut facts = self.facts();
@@ -449,7 +449,7 @@ impl Witness for Journal {
         facts.note(now, "   cleanup begins", tag, b"");
     }
 
-    fn ended(&self, number: u64, how: How) {
+    fn ended(&self, number: u64, how: LifetimeEnd) {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.grow_old(now);
@@ -457,7 +457,7 @@ impl Witness for Journal {
         life.ended = Some((now, how));
         let (tag, what, began) = (life.tag, life.what, life.began);
         facts.note(now, what.ended(how), tag, b"");
-        if (what, how) == (What::Handler, How::Dropped) {
+        if (what, how) == (LifetimeKind::Handler, LifetimeEnd::Dropped) {
             checks::at_drop(&mut facts, now, tag, began);
         }
     }

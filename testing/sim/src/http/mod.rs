@@ -1,5 +1,5 @@
 //! Seeded simulation of the HTTP service: clients of both eras call it as a web server does, read slowly or not at all, hang
-//! up anywhere, come back, and delete or abandon their sessions.
+//! up anywhere, resume, and delete or abandon their sessions.
 //!
 //! Everything comes from the seed: `Script` is what will be done, and the executor draws in which order things run. The
 //! checks see requests, responses and the journal of the handlers.
@@ -23,7 +23,7 @@ use steadfast::transport::http::HttpService;
 use crate::executor::Executor;
 use crate::executor::world::{self, World};
 use crate::law::Violation;
-use crate::observation::lives::What;
+use crate::observation::lifetimes::LifetimeKind;
 use crate::observation::record::Record;
 use crate::script::changes::furnish;
 use crate::script::rng::Random;
@@ -166,7 +166,11 @@ impl World for Simulated {
     fn totals(&self, trace: u64) -> Totals {
         let facts = self.journal.facts();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let handlers = facts.lives.values().filter(|life| matches!(life.what, What::Handler | What::Thread)).count();
+        let handlers = facts
+            .lives
+            .values()
+            .filter(|life| matches!(life.what, LifetimeKind::Handler | LifetimeKind::Thread))
+            .count();
         Totals {
             runs: 1,
             exchanges: count(facts.exchanges.len()),

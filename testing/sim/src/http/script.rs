@@ -37,7 +37,7 @@ pub(super) struct Tuning {
     pub(super) keep_alive: Duration,
     pub(super) body_timeout: Duration,
     pub(super) log: LogLimits,
-    /// Events may be gone before a client comes back for them.
+    /// Events may be dropped before a client resumes.
     pub(super) forgetful: bool,
 }
 
@@ -86,7 +86,7 @@ pub(super) enum Act {
     Listen(Manner),
     Resume {
         back: usize,
-        from: From,
+        from: ResumeFrom,
         manner: Manner,
     },
     Delete,
@@ -112,9 +112,9 @@ pub(super) enum Act {
     DropService,
 }
 
-/// Which event a client names when it comes back.
+/// The event id that a client resumes from.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum From {
+pub(super) enum ResumeFrom {
     /// The last that it saw.
     Last,
     /// One before that.
@@ -344,15 +344,15 @@ impl Writer {
         self.next * 1_000 + self.random.below(1_000)
     }
 
-    fn from(&mut self) -> From {
+    fn from(&mut self) -> ResumeFrom {
         match self.random.below(100) {
-            0..60 => From::Last,
-            60..82 => From::Earlier(1 + self.back()),
+            0..60 => ResumeFrom::Last,
+            60..82 => ResumeFrom::Earlier(1 + self.back()),
             82..91 => {
                 let id = *self.random.pick(&UNKNOWN);
-                From::Unknown(id)
+                ResumeFrom::Unknown(id)
             }
-            _ => From::Other,
+            _ => ResumeFrom::Other,
         }
     }
 

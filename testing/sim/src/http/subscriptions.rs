@@ -51,7 +51,7 @@ impl Subscriptions {
         self.0.values_mut().for_each(|subscription| subscription.facts.settle());
     }
 
-    /// L2: clients that read have been told of everything.
+    /// L2: clients that read have been notified of everything.
     pub(super) fn all_told(&self) -> Result<(), Violation> {
         let mut read = self.0.iter().filter(|(_, subscription)| subscription.is_read);
         read.try_for_each(|(number, subscription)| subscription.facts.all_told(&number.to_string()))

@@ -23,13 +23,13 @@ use crate::script::rng::Random;
 const LONGEST: usize = 1 << 20;
 
 /// A request to be made.
-pub(super) struct Asked {
+pub(super) struct RequestParts {
     pub(super) method: &'static str,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Vec<u8>,
 }
 
-impl Asked {
+impl RequestParts {
     pub(super) fn new(method: &'static str) -> Self {
         let headers =
             vec![("host", "localhost".to_owned()), ("accept", "application/json, text/event-stream".to_owned())];
@@ -49,7 +49,7 @@ impl Asked {
     }
 
     /// The request with its body on the way.
-    pub(super) fn begin(self, manner: Manner, random: &mut Random, told: Told) -> Request<Incoming> {
+    pub(super) fn begin(self, manner: Manner, random: &mut Random, told: ArrivalObserver) -> Request<Incoming> {
         let mut request = Request::builder().method(self.method).uri("/mcp");
         for (name, value) in self.headers {
             request = request.header(name, value);
@@ -61,7 +61,7 @@ impl Asked {
 }
 
 /// Who learns that a body has arrived.
-pub(super) struct Told {
+pub(super) struct ArrivalObserver {
     pub(super) executor: Executor,
     pub(super) journal: Arc<Journal>,
     pub(super) exchange: u64,
@@ -74,11 +74,11 @@ pub(super) struct Incoming {
     breaks: bool,
     stalls: bool,
     waits: Option<Sleep>,
-    told: Option<Told>,
+    told: Option<ArrivalObserver>,
 }
 
 impl Incoming {
-    fn new(body: Vec<u8>, upload: Upload, random: &mut Random, told: Told) -> Self {
+    fn new(body: Vec<u8>, upload: Upload, random: &mut Random, told: ArrivalObserver) -> Self {
         let mut pieces = VecDeque::new();
         let body = Bytes::from(body);
         if upload == Upload::Whole {
@@ -135,7 +135,7 @@ impl Body for Incoming {
 }
 
 /// A response on its way to the client.
-pub(super) struct Arriving {
+pub(super) struct ResponseReader {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     body: Pin<Box<HttpBody>>,
@@ -146,13 +146,13 @@ pub(super) struct Arriving {
     /// Reads what the service gives, for the journal.
     decoder: SseDecoder,
     waits: Option<Sleep>,
-    told: Told,
+    told: ArrivalObserver,
     random: Random,
     pace: Pace,
 }
 
-impl Arriving {
-    pub(super) fn new(response: Response<HttpBody>, manner: Manner, mut random: Random, told: Told) -> Self {
+impl ResponseReader {
+    pub(super) fn new(response: Response<HttpBody>, manner: Manner, mut random: Random, told: ArrivalObserver) -> Self {
         let (parts, body) = response.into_parts();
         let capacity = *random.pick(&[1, 200, 4_000, 1 << 20]);
         Self {

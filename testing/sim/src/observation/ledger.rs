@@ -57,7 +57,7 @@ pub(crate) struct RequestFacts {
     pub(crate) execution: Option<Execution>,
     /// Its execution has not ended.
     pub(crate) live: bool,
-    /// Why its handler was told to stop.
+    /// Why its handler was stopped.
     pub(crate) told: Option<CancelReason>,
     /// Answers on the wire.
     pub(crate) answers: u8,
@@ -94,7 +94,7 @@ pub(crate) struct CallFacts {
     /// Its first byte was written.
     pub(crate) written: bool,
     pub(crate) ended: bool,
-    /// It had to wait until the peer said that it is ready.
+    /// It had to wait until the peer was ready.
     pub(crate) held: bool,
     made_at: Moment,
     /// The last progress, or the beginning.
@@ -110,13 +110,13 @@ impl CallFacts {
 
 /// Whom an answer on the wire belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Payment {
+pub(crate) enum ResponseOwner {
     /// A request, by its place in the ledger.
     Request(usize),
     /// A message that could not be taken.
     Refusal,
     /// Nothing that is owed one.
-    Nobody,
+    Unexpected,
 }
 
 /// An end of the connection has begun.
@@ -144,8 +144,8 @@ pub(crate) struct Ledger {
     refusals_possible: u32,
     /// Refusals on the wire.
     pub(crate) refusals_sent: u32,
-    /// The ids of requests that could not be taken and are to be refused. One is refused before a later request of the same id,
-    /// which somebody sent again, is answered.
+    /// The ids of requests that could not be read and are to be refused. One is refused before a later request of the same id,
+    /// which the peer sent again, is answered.
     refused_ids: Vec<Id>,
     pub(crate) ending: Option<Ending>,
     pub(crate) input_ended: bool,
@@ -156,7 +156,7 @@ pub(crate) struct Ledger {
     pub(crate) in_transit: bool,
     /// The revision that was agreed on.
     pub(crate) opened: Option<Revision>,
-    /// The peer has said that it is ready for calls.
+    /// The peer is ready for calls.
     ready: bool,
     /// What this step began with.
     pub(crate) cause: Option<Observation>,
@@ -258,10 +258,10 @@ impl Ledger {
     }
 
     /// Whom an answer belongs to, if it were sent now.
-    pub(crate) fn payee(&self, answer: &Answer) -> Payment {
+    pub(crate) fn payee(&self, answer: &Answer) -> ResponseOwner {
         if let Some(execution) = answer.marker {
             let place = usize::try_from(execution).ok().and_then(|place| self.executions.get(place));
-            return place.map_or(Payment::Nobody, |place| Payment::Request(*place));
+            return place.map_or(ResponseOwner::Unexpected, |place| ResponseOwner::Request(*place));
         }
         let owed = |request: &RequestFacts| match (&answer.id, &answer.about) {
             (Some(id), _) => request.phase == Phase::Owed && request.id == *id,
@@ -276,12 +276,12 @@ impl Ledger {
         // No request that can be read is refused as one that cannot.
         let of_refused = answer.id.as_ref().is_some_and(|id| self.refused_ids.contains(id));
         if refuses && (answer.code == Some(-32_700) || of_refused) {
-            return Payment::Refusal;
+            return ResponseOwner::Refusal;
         }
         match self.requests.iter().position(|request| request.answers == 0 && owed(request)) {
-            Some(place) => Payment::Request(place),
-            None if refuses => Payment::Refusal,
-            None => Payment::Nobody,
+            Some(place) => ResponseOwner::Request(place),
+            None if refuses => ResponseOwner::Refusal,
+            None => ResponseOwner::Unexpected,
         }
     }
 
@@ -457,7 +457,7 @@ impl Ledger {
         let arrived = self.requests.iter().position(|request| is_it(request, Phase::Arrived));
         let duplicate = || self.requests.iter().rposition(|request| is_it(request, Phase::Duplicate));
         let place = arrived.or_else(duplicate).unwrap_or_else(|| {
-            // Nobody asked for it: a checker has said so. It is followed all the same.
+            // It was not expected: a checker has reported it. It is tracked all the same.
             self.note_request(id, method, None, false);
             self.requests.len() - 1
         });
@@ -482,12 +482,12 @@ impl Ledger {
                     }
                 }
                 Part::Answer(answer) => match self.payee(answer) {
-                    Payment::Request(place) => {
+                    ResponseOwner::Request(place) => {
                         if let Some(request) = self.requests.get_mut(place) {
                             request.answers = request.answers.saturating_add(1);
                         }
                     }
-                    Payment::Refusal => {
+                    ResponseOwner::Refusal => {
                         let owed =
                             if self.refusals_due > 0 { &mut self.refusals_due } else { &mut self.refusals_possible };
                         *owed -= 1;
@@ -497,7 +497,7 @@ impl Ledger {
                             self.refused_ids.remove(place);
                         }
                     }
-                    Payment::Nobody => {}
+                    ResponseOwner::Unexpected => {}
                 },
                 Part::Progress { token: Some(token), value } => {
                     let place = self.progress_place(token);

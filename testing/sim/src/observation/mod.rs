@@ -1,11 +1,11 @@
 //! What can be seen of a connection from outside: the wire at its end, and the journal of its handlers and callers.
 //!
 //! Checkers get these and nothing else. A step is one cause (something that was done to the connection), then its effects
-//! (what the connection told its driver), then [`Observation::Settled`].
+//! (what the connection returned to its driver), then [`Observation::Settled`].
 
 pub(crate) mod drain;
 pub(crate) mod ledger;
-pub(crate) mod lives;
+pub(crate) mod lifetimes;
 pub(crate) mod message;
 pub(crate) mod record;
 pub(crate) mod subscription;

@@ -17,7 +17,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// `kept` keeps the lines.
+    /// `kept` records the lines, too.
     pub(crate) fn new(kept: bool) -> Self {
         Self { violation: None, hash: Mix::default(), lines: kept.then(Vec::new) }
     }

@@ -20,7 +20,7 @@ pub(crate) struct SubscriptionFacts {
     pub(crate) ended: bool,
     /// The client has given it up, or the server may have begun to end it.
     pub(crate) given_up: bool,
-    /// How often each thing has changed since the client asked, without those that were told.
+    /// How often each thing has changed since the client subscribed, without the changes that were notified.
     changes: BTreeMap<Change, u64>,
     /// What changed while the subscription was open for certain, and where the client was then.
     owed: BTreeMap<Change, u64>,
@@ -75,7 +75,7 @@ impl SubscriptionFacts {
         self.late.append(&mut self.owed.clone());
     }
 
-    /// L2: a client that reads has been told of everything.
+    /// L2: a client that reads has been notified of everything.
     pub(crate) fn all_told(&self, id: &str) -> Result<(), Violation> {
         match self.owed.keys().next() {
             Some(change) => broken(Law::Answer, format!("{change:?} was not told on the subscription {id}")),
@@ -121,7 +121,7 @@ impl SubscriptionFacts {
         Ok(())
     }
 
-    /// Its request is answered. L1: once. L5: one that was acknowledged ends with its result, which names it. L9: behind
+    /// Its request is answered. L1: once. L5: one that was acknowledged ends with its result, which names it. L9: after
     /// everything that waited to be read.
     pub(crate) fn answered(&mut self, id: &str, result: Option<&str>) -> Result<(), Violation> {
         if std::mem::replace(&mut self.ended, true) {

@@ -1,7 +1,7 @@
 //! What happened, as a running hash: two runs of one seed have to agree in every observation and every byte.
 //!
 //! The hash is our own (FNV-1a over 64 bits, words at a time), because it has to be the same on every machine and in
-//! every build. The observations themselves are kept only when somebody wants to read them.
+//! every build. The observations themselves are recorded only when a trace is to be printed.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,9 +12,9 @@ use steadfast_proto::Moment;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
     hash: Mix,
-    /// Nobody wants to know.
+    /// The trace is not wanted.
     off: bool,
-    /// Kept for people, if asked for.
+    /// Lines for people, if asked for.
     lines: Option<Vec<String>>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::nemesis::{self, Strike};
+use super::nemesis::{self, FaultKind};
 use super::script::{Part, Script};
 use super::workload::{Act, PlannedCall};
 use crate::script::bias::{Bias, soon};
@@ -42,7 +42,7 @@ pub(super) fn apply(script: &mut Script) {
     }
     if let Some(random) = &mut bias.change("faults", 30) {
         let mut faults = nemesis::faults(random);
-        faults.retain(|fault| !matches!(fault.strikes, Strike::Stall(..)));
+        faults.retain(|fault| !matches!(fault.strikes, FaultKind::Stall(..)));
         script.parts.extend(faults.into_iter().map(Part::Fault));
     }
 }

@@ -1,6 +1,6 @@
-//! What only shows when both ends are looked at: that what one side says of a call is what the other side saw of it.
+//! Checks that need both ends: the outcome of a call at one end is what the other end saw of it.
 //!
-//! Bytes that were changed on their way, and ids that were also used by hand, make this moot; then nothing is said.
+//! Bytes that were changed on their way, and ids that were also used by hand, make this moot; then nothing is reported.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::law::Law;
 use crate::observation::ledger::{CallFacts, Ledger};
 use crate::observation::message::Id;
 
-/// The script is over and nothing is on its way: whoever still waits, waits for ever (L2).
+/// The script is over and nothing is on its way: a call that still waits, waits for ever (L2).
 pub(super) fn check_quiet(
     server: &Ledger,
     client: &Ledger,

@@ -44,7 +44,7 @@ impl Shape {
     }
 }
 
-/// Writing failed: nobody reads.
+/// Writing failed: the stream is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 

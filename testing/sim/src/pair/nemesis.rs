@@ -10,12 +10,12 @@ use crate::script::rng::Random;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: Duration,
-    pub(crate) strikes: Strike,
+    pub(crate) strikes: FaultKind,
 }
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strike {
+pub(crate) enum FaultKind {
     /// What this side writes does not arrive for so long.
     Stall(Side, Duration),
     /// What this side has written still arrives, and nothing more.
@@ -37,27 +37,27 @@ pub(crate) fn faults(random: &mut Random) -> Vec<Fault> {
         return faults;
     }
     for _ in 0..random.below(3) {
-        let stall = Strike::Stall(side(random), random.delay(Duration::from_millis(400)));
+        let stall = FaultKind::Stall(side(random), random.delay(Duration::from_millis(400)));
         faults.push(Fault { at: at(random), strikes: stall });
     }
     if random.chance(15) {
         // The client stops reading, and leaves when what it did not read has piled up.
         let begins = at(random) / 2;
-        faults.push(Fault { at: begins, strikes: Strike::Stall(Side::Server, Duration::from_secs(3)) });
-        faults.push(Fault { at: LENGTH, strikes: Strike::End(Side::Client) });
+        faults.push(Fault { at: begins, strikes: FaultKind::Stall(Side::Server, Duration::from_secs(3)) });
+        faults.push(Fault { at: LENGTH, strikes: FaultKind::End(Side::Client) });
     } else if random.chance(60) {
         let end = match random.below(5) {
-            0 => Strike::End(side(random)),
-            1 => Strike::Cut(side(random)),
-            2 => Strike::Deafen(side(random)),
-            3 => Strike::ShutDown(side(random)),
-            _ => Strike::ShutDownNow(side(random)),
+            0 => FaultKind::End(side(random)),
+            1 => FaultKind::Cut(side(random)),
+            2 => FaultKind::Deafen(side(random)),
+            3 => FaultKind::ShutDown(side(random)),
+            _ => FaultKind::ShutDownNow(side(random)),
         };
         let first = at(random);
         faults.push(Fault { at: first, strikes: end });
         // The two ends of a stream close in either order, close together or not.
         if random.chance(50) {
-            let second = if random.chance(50) { Strike::End(side(random)) } else { Strike::Deafen(side(random)) };
+            let second = if random.chance(50) { FaultKind::End(side(random)) } else { FaultKind::Deafen(side(random)) };
             faults.push(Fault { at: first + random.delay(Duration::from_millis(1_500)), strikes: second });
         }
     }

@@ -78,7 +78,7 @@ impl Party {
         }
     }
 
-    /// Puts a line on the wire by hand, behind what is being written.
+    /// Puts a hand-written line on the wire, after what is being written.
     pub(super) fn put(&mut self, line: Vec<u8>) {
         self.writer.by_hand.push_back(line);
     }
@@ -113,7 +113,7 @@ impl Party {
         }
     }
 
-    /// It is told that nobody reads what it writes, although it may have nothing to write.
+    /// It learns that its output is not read, although it may have nothing to write.
     pub(super) fn hang_up(&mut self, trace: &mut Trace) {
         if !self.writer.broken && !self.end.is_closed() {
             self.fail_write(trace);

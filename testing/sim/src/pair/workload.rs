@@ -50,30 +50,30 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Temper {
     /// What it does, each so long after what was before.
-    pub(crate) steps: Vec<(Duration, Deed)>,
+    pub(crate) steps: Vec<(Duration, HandlerStep)>,
     pub(crate) when_stopped: WhenStopped,
 }
 
 /// One thing that a handler does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum HandlerStep {
     Progress,
     Log,
     Respond(Reply),
-    /// Calls the peer; gives the call up after so long if told to.
+    /// Calls the peer; cancels the call after this time, if set.
     Call {
         give_up: Option<Duration>,
     },
     End,
 }
 
-/// What a handler does when it is told to stop.
+/// What a handler does when it is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenStopped {
     End(Duration),
     /// Answers all the same, then ends.
     RespondThenEnd(Duration),
-    /// Goes on as if nothing had been said.
+    /// Continues as if it had not been stopped.
     GoOn,
 }
 
@@ -180,10 +180,10 @@ fn temper(random: &mut Random, may_call: bool) -> Temper {
     let mut steps = Vec::new();
     for _ in 0..random.below(5) {
         let deed = match random.below(4) {
-            0 | 1 => Deed::Progress,
-            2 => Deed::Log,
-            _ if may_call => Deed::Call { give_up: random.chance(40).then(|| random.delay(slow)) },
-            _ => Deed::Progress,
+            0 | 1 => HandlerStep::Progress,
+            2 => HandlerStep::Log,
+            _ if may_call => HandlerStep::Call { give_up: random.chance(40).then(|| random.delay(slow)) },
+            _ => HandlerStep::Progress,
         };
         steps.push((random.delay(slow), deed));
     }
@@ -194,23 +194,23 @@ fn temper(random: &mut Random, may_call: bool) -> Temper {
     };
     // Answers, answers twice, drops the request, or never finishes.
     match random.below(12) {
-        0 => steps.push((random.delay(slow), Deed::End)),
+        0 => steps.push((random.delay(slow), HandlerStep::End)),
         1 => {}
         2 => {
-            steps.push((random.delay(slow), Deed::Respond(reply)));
-            steps.push((random.delay(slow), Deed::Respond(reply)));
-            steps.push((random.delay(slow), Deed::End));
+            steps.push((random.delay(slow), HandlerStep::Respond(reply)));
+            steps.push((random.delay(slow), HandlerStep::Respond(reply)));
+            steps.push((random.delay(slow), HandlerStep::End));
         }
-        3 => steps.push((random.delay(slow), Deed::Respond(reply))),
+        3 => steps.push((random.delay(slow), HandlerStep::Respond(reply))),
         _ => {
-            steps.push((random.delay(slow), Deed::Respond(reply)));
+            steps.push((random.delay(slow), HandlerStep::Respond(reply)));
             // What goes on after the answer has no business on the wire.
             if random.chance(10) {
-                steps.push((random.delay(slow), Deed::Progress));
-                steps.push((random.delay(slow), Deed::Log));
+                steps.push((random.delay(slow), HandlerStep::Progress));
+                steps.push((random.delay(slow), HandlerStep::Log));
             }
             let linger = if random.chance(70) { Duration::ZERO } else { random.delay(slow) };
-            steps.push((linger, Deed::End));
+            steps.push((linger, HandlerStep::End));
         }
     }
     let when_stopped = match random.below(5) {

@@ -15,10 +15,10 @@ use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Peer, Re
 
 use super::lines::{self, Knowledge};
 use super::link::Link;
-use super::nemesis::Strike;
+use super::nemesis::FaultKind;
 use super::party::{Handler, Party, Wrote};
 use super::script::{LONGEST_MESSAGE, Part, Script, stream};
-use super::workload::{Act, Deed, Kind, Line, PlannedCall, Temper, WhenStopped};
+use super::workload::{Act, HandlerStep, Kind, Line, PlannedCall, Temper, WhenStopped};
 use crate::checkers::Report;
 use crate::endpoint::{Effect, End, Reply};
 use crate::law::Violation;
@@ -35,7 +35,7 @@ enum Due {
     Read(Side),
     Write(Side),
     Timer(Side),
-    Deed(Side, Execution),
+    HandlerStep(Side, Execution),
     WhenStopped(Side, Execution),
     GiveUp(Side, CallNumber),
 }
@@ -120,8 +120,8 @@ impl<'a> World<'a> {
             tempers: Vec::new(),
             by_default: Arc::new(Temper {
                 steps: vec![
-                    (Duration::from_millis(2), Deed::Respond(Reply::Result { padding: 0 })),
-                    (Duration::ZERO, Deed::End),
+                    (Duration::from_millis(2), HandlerStep::Respond(Reply::Result { padding: 0 })),
+                    (Duration::ZERO, HandlerStep::End),
                 ],
                 when_stopped: WhenStopped::End(Duration::ZERO),
             }),
@@ -200,7 +200,7 @@ impl<'a> World<'a> {
                 }
                 self.follow_up(side);
             }
-            Due::Deed(side, execution) => self.do_deed(side, execution),
+            Due::HandlerStep(side, execution) => self.do_deed(side, execution),
             Due::WhenStopped(side, execution) => self.stop_at_last(side, execution),
             Due::GiveUp(side, call) => {
                 let (party, _, _, trace) = self.ends(side);
@@ -223,7 +223,7 @@ impl<'a> World<'a> {
     }
 
     fn call(&mut self, planned: &PlannedCall, place: usize) {
-        // The older revisions have to be opened first; whoever is late, is late.
+        // The older revisions need a handshake first; what comes before it is refused.
         let patience = Moment::ORIGIN + Duration::from_secs(2);
         let opened = self.server.end.ledger.opened.is_some() && self.client.end.ledger.opened.is_some();
         if !opened && !self.script.revision.is_stateless() && self.now < patience {
@@ -292,31 +292,31 @@ impl<'a> World<'a> {
         self.write_soon(from);
     }
 
-    fn strike(&mut self, strike: Strike) {
+    fn strike(&mut self, strike: FaultKind) {
         let side = match strike {
-            Strike::Stall(side, _)
-            | Strike::End(side)
-            | Strike::Cut(side)
-            | Strike::Deafen(side)
-            | Strike::ShutDown(side)
-            | Strike::ShutDownNow(side) => side,
+            FaultKind::Stall(side, _)
+            | FaultKind::End(side)
+            | FaultKind::Cut(side)
+            | FaultKind::Deafen(side)
+            | FaultKind::ShutDown(side)
+            | FaultKind::ShutDownNow(side) => side,
         };
         let until = self.now;
         let notices = self.random.chance(50);
         let (party, out, _, trace) = self.ends(side);
         match strike {
-            Strike::Stall(_, length) => out.stall(until + length),
-            Strike::End(_) => out.end(),
-            Strike::Cut(_) => out.cut(),
-            Strike::Deafen(_) => {
+            FaultKind::Stall(_, length) => out.stall(until + length),
+            FaultKind::End(_) => out.end(),
+            FaultKind::Cut(_) => out.cut(),
+            FaultKind::Deafen(_) => {
                 out.deafen();
                 // A writer may learn so although it has nothing to write, or only when it has.
                 if notices {
                     party.hang_up(trace);
                 }
             }
-            Strike::ShutDown(_) => party.end.shut_down(trace, false),
-            Strike::ShutDownNow(_) => party.end.shut_down(trace, true),
+            FaultKind::ShutDown(_) => party.end.shut_down(trace, false),
+            FaultKind::ShutDownNow(_) => party.end.shut_down(trace, true),
         }
         let (server_reads, client_reads) = (self.now, self.now);
         self.read_at(Side::Server, server_reads);
@@ -418,7 +418,7 @@ impl<'a> World<'a> {
         let first = temper.steps.first().map(|(after, _)| *after);
         self.party(side).handlers.push(Handler { temper, next: 0, progress: 0, ended: false });
         if let Some(after) = first {
-            self.queue_up(self.now + after, Due::Deed(side, execution));
+            self.queue_up(self.now + after, Due::HandlerStep(side, execution));
         }
     }
 
@@ -451,21 +451,21 @@ impl<'a> World<'a> {
         let Some(handler) = self.handler(side, execution).filter(|handler| !handler.ended) else { return };
         let Some((_, deed)) = handler.temper.steps.get(handler.next).copied() else { return };
         handler.next += 1;
-        handler.ended = deed == Deed::End;
+        handler.ended = deed == HandlerStep::End;
         let next = handler.temper.steps.get(handler.next).map(|(after, _)| *after);
         handler.progress += 1;
         let progress = f64::from(handler.progress);
         if let Some(after) = next {
-            self.queue_up(self.now + after, Due::Deed(side, execution));
+            self.queue_up(self.now + after, Due::HandlerStep(side, execution));
         }
-        let call = matches!(deed, Deed::Call { .. }).then(|| self.request(side, Kind::Handled, None, None));
+        let call = matches!(deed, HandlerStep::Call { .. }).then(|| self.request(side, Kind::Handled, None, None));
         let (party, _, _, trace) = self.ends(side);
         match deed {
-            Deed::Progress => party.end.progress(trace, execution, progress),
-            Deed::Log => party.end.log(trace, execution),
-            Deed::Respond(reply) => party.end.respond(trace, execution, reply),
-            Deed::End => party.end.end_execution(trace, execution),
-            Deed::Call { give_up } => {
+            HandlerStep::Progress => party.end.progress(trace, execution, progress),
+            HandlerStep::Log => party.end.log(trace, execution),
+            HandlerStep::Respond(reply) => party.end.respond(trace, execution, reply),
+            HandlerStep::End => party.end.end_execution(trace, execution),
+            HandlerStep::Call { give_up } => {
                 if let Some(call) = call {
                     let (number, taken) = party.end.call(trace, call, Some(execution));
                     if let Some(after) = give_up.filter(|_| taken) {

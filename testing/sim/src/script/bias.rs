@@ -1,7 +1,7 @@
 //! Scripts that are changed towards what is rare, after they were drawn.
 //!
 //! What breaks is mostly what almost never happens: a limit of one, an end in the middle of everything, a cancellation
-//! right behind its call. Each world has a list of such changes (`bias.rs` in its folder). They are drawn from numbers of
+//! right after its call. Each world has a list of such changes (`bias.rs` in its folder). They are drawn from numbers of
 //! their own, so a script that is left as it was is the same as ever.
 
 use std::fmt::Debug;
@@ -29,7 +29,7 @@ impl Bias {
         Self { seed, none: Random::new(seed, STREAM).chance(UNCHANGED) }
     }
 
-    /// The numbers for a change, if it is to be made: so often in a hundred. Changes are told apart by their names.
+    /// The numbers for a change, if it is to be made: so often in a hundred. Changes are distinguished by their names.
     pub(crate) fn change(&self, name: &str, percent: u64) -> Option<Random> {
         let mut hash = Mix::default();
         hash.write(name.as_bytes());
@@ -44,12 +44,12 @@ pub(crate) fn kind(value: &impl Debug) -> String {
     text.split(|character: char| !character.is_alphanumeric()).next().unwrap_or_default().to_owned()
 }
 
-/// A short time, as often as not none at all: how long after a call somebody gives it up.
+/// A short time, as often as not zero: how long after a call it is dropped.
 pub(crate) fn soon(random: &mut Random) -> Duration {
     if random.chance(40) { Duration::ZERO } else { random.delay(Duration::from_millis(900)) }
 }
 
-/// Puts items into a list, each behind what `behind` says of the item before it.
+/// Puts items into a list, each after the position that `behind` returns for the item before it.
 pub(crate) fn insert_behind<T>(items: &mut Vec<T>, mut behind: impl FnMut(&T) -> Option<T>) {
     let before = std::mem::take(items);
     for item in before {

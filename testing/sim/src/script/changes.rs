@@ -1,4 +1,4 @@
-//! What a simulated server changes while it is connected, and what its clients ask to be told of.
+//! What a simulated server changes while it is connected, and what its clients subscribe to.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ impl Change {
             "notifications/tools/list_changed" => Some(Self::Tools),
             "notifications/prompts/list_changed" => Some(Self::Prompts),
             "notifications/resources/list_changed" => Some(Self::Resources),
-            // A URI that no client names is told as one that no client asked for.
+            // A URI that no client names stands for one that no client subscribed to.
             "notifications/resources/updated" => {
                 Some(Self::Updated(NAMED.into_iter().find(|uri| params["uri"] == **uri).unwrap_or("unknown")))
             }
@@ -87,7 +87,7 @@ fn resource(uri: &str) -> Resource {
     Resource::new(uri, "a resource").text("text")
 }
 
-/// What a client asks to be told of.
+/// What a client subscribes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) tools: Option<bool>,

@@ -62,7 +62,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// The next step, with what belongs behind it.
+    /// The next step, with what belongs after it.
     fn write(&mut self, steps: &mut Vec<Step>) {
         let delay = if self.random.chance(60) { Duration::ZERO } else { self.random.delay(Duration::from_millis(400)) };
         let mut push = |delay, act| steps.push(Step { delay, act });

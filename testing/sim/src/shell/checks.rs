@@ -13,18 +13,19 @@ use super::script::{Kind, Op};
 use crate::executor::Executor;
 use crate::law::{Law, Violation};
 use crate::observation::drain::handler_window;
-use crate::observation::lives::{How, LifeFacts, What};
+use crate::observation::lifetimes::{LifetimeEnd, LifetimeFacts, LifetimeKind};
 use crate::observation::message::{Answer, Id};
 
 /// What may pass between a cause and its effect: time goes on a little while things run.
 const SLACK: Duration = Duration::from_millis(100);
 
 /// Something begins: no more handlers than the limit says (L7), and none twice for one request (L8).
-pub(super) fn at_begin(facts: &mut Facts, now: Moment, tag: u64, what: What, written: usize) {
-    if !matches!(what, What::Handler | What::Thread) {
+pub(super) fn at_begin(facts: &mut Facts, now: Moment, tag: u64, what: LifetimeKind, written: usize) {
+    if !matches!(what, LifetimeKind::Handler | LifetimeKind::Thread) {
         return;
     }
-    let running = facts.alive().filter(|life| matches!(life.what, What::Handler | What::Thread)).count();
+    let running =
+        facts.alive().filter(|life| matches!(life.what, LifetimeKind::Handler | LifetimeKind::Thread)).count();
     let (open, most) = (facts.subscriptions.open(), facts.limits.in_flight);
     if running + open > most {
         let what = format!("{running} handlers run and {open} subscriptions are open, and the limit is {most}");
@@ -34,7 +35,7 @@ pub(super) fn at_begin(facts: &mut Facts, now: Moment, tag: u64, what: What, wri
     if facts.lives_of(tag, what).count() > 1 {
         facts.broken(Law::Identity, format!("the call with tag {tag} was started twice"));
     }
-    if facts.ended.is_some() && what == What::Handler {
+    if facts.ended.is_some() && what == LifetimeKind::Handler {
         facts.broken(Law::Closing, format!("the call with tag {tag} was started after the end of the connection"));
     }
 }
@@ -78,7 +79,7 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id, answer: &Answer) {
     if facts.calls.get(&tag).is_some_and(|call| call.id != **id) {
         facts.broken(Law::Identity, format!("the call with tag {tag} is answered under the id {id}"));
     }
-    let cleaned = facts.lives_of(tag, What::Cleanup).any(|life| life.running);
+    let cleaned = facts.lives_of(tag, LifetimeKind::Cleanup).any(|life| life.running);
     if cleaned {
         facts.broken(
             Law::OneEnding,
@@ -124,14 +125,14 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, writt
 /// L7: no handler begins while more answers wait to be read than may wait.
 ///
 /// What handlers had returned when nothing could run was encoded by then, unless there was no room; so if it comes to more
-/// than the limit, and nothing was written since, there is none.
+/// than the limit, and nothing was written since, there is no room.
 fn there_is_room(facts: &mut Facts, now: Moment, written: usize) {
     let most = facts.limits.outbox_bytes;
     let (written_then, returned) = &facts.settled;
     if *written_then != written || facts.closing.is_some() {
         return;
     }
-    let is_wanted = |life: &LifeFacts| {
+    let is_wanted = |life: &LifetimeFacts| {
         let call = facts.calls.get(&life.tag)?;
         let request = facts.requests.get(&*call.id)?;
         let alone = request.sent == 1 && request.doubtful == 0 && request.cancels == 0;
@@ -151,7 +152,8 @@ fn there_is_room(facts: &mut Facts, now: Moment, written: usize) {
 /// Who has returned, now that nothing can run.
 fn settle(facts: &mut Facts, written: usize) {
     let returned = facts.lives.iter().filter(|(_, life)| {
-        matches!(life.what, What::Handler | What::Thread) && matches!(life.ended, Some((_, How::Done)))
+        matches!(life.what, LifetimeKind::Handler | LifetimeKind::Thread)
+            && matches!(life.ended, Some((_, LifetimeEnd::Done)))
     });
     facts.settled = (written, returned.map(|(number, _)| *number).collect());
 }
@@ -163,7 +165,7 @@ fn stopped_are_dropped(facts: &mut Facts) {
             && request.sent == 1
             && request.tag.is_some_and(|tag| {
                 facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async)
-                    && facts.lives_of(tag, What::Handler).any(|life| life.ended.is_none())
+                    && facts.lives_of(tag, LifetimeKind::Handler).any(|life| life.ended.is_none())
             })
     });
     if let Some((id, _)) = goes_on {
@@ -175,7 +177,7 @@ fn stopped_are_dropped(facts: &mut Facts) {
 /// L5: after the end, nothing is left but threads that cannot be stopped, and what hangs on them.
 fn nothing_is_left(facts: &mut Facts) {
     let blocked = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Blocking);
-    let left = facts.alive().find(|life| life.what != What::Thread && !blocked(life.tag));
+    let left = facts.alive().find(|life| life.what != LifetimeKind::Thread && !blocked(life.tag));
     if let Some(life) = left {
         let what =
             format!("after the end of the connection a {:?} of the call with tag {} is left", life.what, life.tag);
@@ -194,7 +196,7 @@ pub(super) fn at_the_end(facts: &mut Facts, now: Moment) {
         facts.broken(Law::Closing, format!("the server took {took:?} to end, and may take {most:?}"));
     }
     let stoppable = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async);
-    let left = facts.alive().find(|life| life.what == What::Handler && stoppable(life.tag));
+    let left = facts.alive().find(|life| life.what == LifetimeKind::Handler && stoppable(life.tag));
     if let Some(life) = left {
         let what = format!("the handler of the call with tag {} was not stopped before the end", life.tag);
         facts.broken(Law::Closing, what);
@@ -255,16 +257,17 @@ pub(super) fn at_last(facts: &mut Facts, executor: &Executor, all_read: bool) {
 
 /// L5: the cleanups of a handler that was stopped ran, in the reverse of their order, unless their time was up.
 fn cleaned_up(facts: &mut Facts, ended: Moment) {
-    // When nobody reads any more there is no window for answers, and what is left of the deadline is for cleanups.
+    // When the output is not read any more there is no window for responses, and the rest of the deadline is for cleanups.
     let limits = &facts.limits;
     let most =
         if facts.rough { limits.drain_deadline.saturating_sub(handler_window(limits)) } else { limits.drain_deadline };
     let up = if facts.server_dropped { Moment::ORIGIN } else { facts.closing.map_or(ended, |closing| closing + most) };
     let lost = facts.lives.values().find(|cleanup| {
-        let stopped =
-            facts.lives_of(cleanup.tag, What::Handler).any(|life| matches!(life.ended, Some((_, How::Dropped))));
-        let in_time = matches!(cleanup.ended, Some((when, How::Dropped)) if when < up);
-        cleanup.what == What::Cleanup && stopped && in_time
+        let stopped = facts
+            .lives_of(cleanup.tag, LifetimeKind::Handler)
+            .any(|life| matches!(life.ended, Some((_, LifetimeEnd::Dropped))));
+        let in_time = matches!(cleanup.ended, Some((when, LifetimeEnd::Dropped)) if when < up);
+        cleanup.what == LifetimeKind::Cleanup && stopped && in_time
     });
     if let Some(life) = lost {
         let what = format!("a cleanup of the call with tag {} was dropped before its time was up", life.tag);
@@ -272,7 +275,7 @@ fn cleaned_up(facts: &mut Facts, ended: Moment) {
     }
 }
 
-/// L10: what callers were told agrees with the wire.
+/// L10: the outcomes that callers got agree with the wire.
 fn outcomes(facts: &mut Facts) {
     if facts.calls_answered > facts.answers_sent {
         let what = format!("{} calls were answered, and the peer sent {}", facts.calls_answered, facts.answers_sent);
@@ -291,7 +294,7 @@ fn outcomes(facts: &mut Facts) {
 fn started_are_answered(facts: &mut Facts) {
     let waits = facts.requests.iter().find(|(_, request)| {
         let begun = request.tag.is_some_and(|tag| {
-            facts.lives_of(tag, What::Handler).chain(facts.lives_of(tag, What::Thread)).next().is_some()
+            facts.lives_of(tag, LifetimeKind::Handler).chain(facts.lives_of(tag, LifetimeKind::Thread)).next().is_some()
         });
         begun && request.sent == 1 && request.cancels == 0 && request.answers == 0
     });

@@ -11,7 +11,7 @@ use steadfast::{Context, JsonObject, LoggingLevel, Progress, Tool};
 use super::journal::Journal;
 use super::script::{Call, Kind, Op};
 use crate::executor::Executor;
-use crate::observation::lives::{Life, What};
+use crate::observation::lifetimes::{Lifetime, LifetimeKind};
 
 /// In the text of every panic: it must never be seen on the wire.
 pub(super) const SECRET: &str = "a secret of the handler";
@@ -67,7 +67,7 @@ impl Stage {
     }
 
     async fn act(self: Arc<Self>, call: Call, ctx: Context) -> String {
-        let life = self.journal.begin(call.tag, What::Handler);
+        let life = self.journal.begin(call.tag, LifetimeKind::Handler);
         let mut steps = 0.0;
         let mut kept = Vec::new();
         for op in &call.plan {
@@ -93,7 +93,7 @@ impl Stage {
     }
 
     fn block(self: &Arc<Self>, call: &Call, ctx: &Context) -> String {
-        let life = self.journal.begin(call.tag, What::Thread);
+        let life = self.journal.begin(call.tag, LifetimeKind::Thread);
         let mut steps = 0.0;
         for op in &call.plan {
             match *op {
@@ -130,7 +130,7 @@ impl Stage {
                 }
             }
             Op::OnCancel(duration) => {
-                let life = self.journal.begin(call.tag, What::Cleanup);
+                let life = self.journal.begin(call.tag, LifetimeKind::Cleanup);
                 ctx.on_cancel(self.cleanup(life, duration, ctx.clone()));
             }
             Op::KeepContext(duration) => {
@@ -148,7 +148,7 @@ impl Stage {
 
     fn shielded(self: &Arc<Self>, tag: u64, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
         let stage = Arc::clone(self);
-        let life = self.journal.begin(tag, What::Shield);
+        let life = self.journal.begin(tag, LifetimeKind::Shield);
         async move {
             stage.executor.sleep(duration).await;
             life.done();
@@ -157,7 +157,7 @@ impl Stage {
 
     fn cleanup(
         self: &Arc<Self>,
-        life: Life,
+        life: Lifetime,
         duration: Option<Duration>,
         ctx: Context,
     ) -> impl Future<Output = ()> + Send + use<> {
@@ -180,13 +180,13 @@ impl Stage {
         self.executor.sleep(duration).await;
         ctx.progress(1e12, "late");
         ctx.log(LoggingLevel::Error, serde_json::json!({ "marker": call.tag }));
-        let life = self.journal.begin(call.tag, What::Late);
+        let life = self.journal.begin(call.tag, LifetimeKind::Late);
         let kept = ctx.clone();
         ctx.on_cancel(async move {
             std::future::pending::<()>().await;
             drop((kept, life));
         });
-        let life = self.journal.begin(call.tag, What::Late);
+        let life = self.journal.begin(call.tag, LifetimeKind::Late);
         let mut shield = pin!(ctx.shield(async move {
             std::future::pending::<()>().await;
             life.done();
@@ -196,7 +196,7 @@ impl Stage {
     }
 
     async fn roots(&self, call: &Call, ctx: &Context) {
-        let life = self.journal.begin(call.tag, What::Call);
+        let life = self.journal.begin(call.tag, LifetimeKind::Call);
         let ended = ctx.roots().await;
         self.journal.called(ended.as_ref().err().map(steadfast::Error::outcome));
         life.done();

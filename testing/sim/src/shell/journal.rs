@@ -13,7 +13,7 @@ use super::subscriptions::Subscriptions;
 use crate::executor::Executor;
 use crate::executor::link::Link;
 use crate::law::Law;
-use crate::observation::lives::{How, Life, LifeFacts, What, Witness};
+use crate::observation::lifetimes::{Lifetime, LifetimeEnd, LifetimeFacts, LifetimeKind, LifetimeObserver};
 use crate::observation::message::{Id, Message, Part};
 use crate::observation::record::Record;
 use crate::script::changes::Change;
@@ -29,7 +29,7 @@ pub(super) struct Journal {
 pub(super) struct Facts {
     pub(super) limits: Limits,
     pub(super) calls: BTreeMap<u64, Call>,
-    pub(super) lives: BTreeMap<u64, LifeFacts>,
+    pub(super) lives: BTreeMap<u64, LifetimeFacts>,
     pub(super) requests: BTreeMap<Id, RequestFacts>,
     /// What the connection answers by itself, and has not answered.
     pub(super) asks: BTreeSet<Id>,
@@ -96,11 +96,11 @@ impl Facts {
         self.record.note(now, event, number, bytes);
     }
 
-    pub(super) fn lives_of(&self, tag: u64, what: What) -> impl Iterator<Item = &LifeFacts> {
+    pub(super) fn lives_of(&self, tag: u64, what: LifetimeKind) -> impl Iterator<Item = &LifetimeFacts> {
         self.lives.values().filter(move |life| life.tag == tag && life.what == what)
     }
 
-    pub(super) fn alive(&self) -> impl Iterator<Item = &LifeFacts> {
+    pub(super) fn alive(&self) -> impl Iterator<Item = &LifetimeFacts> {
         self.lives.values().filter(|life| life.ended.is_none())
     }
 }
@@ -185,16 +185,16 @@ impl Journal {
 
 /// The lives of handlers and of what they start.
 impl Journal {
-    pub(super) fn begin(self: &Arc<Self>, tag: u64, what: What) -> Life {
+    pub(super) fn begin(self: &Arc<Self>, tag: u64, what: LifetimeKind) -> Lifetime {
         let (now, written) = (self.executor.now(), self.link.total_written());
         let mut facts = self.facts();
         facts.next_life += 1;
         let number = facts.next_life;
         facts.note(now, what.began(), tag, b"");
-        facts.lives.insert(number, LifeFacts { tag, what, running: false, began: now, ended: None });
-        facts.calls_made += usize::from(what == What::Call);
+        facts.lives.insert(number, LifetimeFacts { tag, what, running: false, began: now, ended: None });
+        facts.calls_made += usize::from(what == LifetimeKind::Call);
         super::checks::at_begin(&mut facts, now, tag, what, written);
-        Life::new(Arc::clone(self) as Arc<dyn Witness>, number)
+        Lifetime::new(Arc::clone(self) as Arc<dyn LifetimeObserver>, number)
     }
 
     /// How a call of a handler to the client ended.
@@ -208,14 +208,14 @@ impl Journal {
     }
 }
 
-impl Witness for Journal {
+impl LifetimeObserver for Journal {
     fn running(&self, number: u64) {
         if let Some(life) = self.facts().lives.get_mut(&number) {
             life.running = true;
         }
     }
 
-    fn ended(&self, number: u64, how: How) {
+    fn ended(&self, number: u64, how: LifetimeEnd) {
         let now = self.executor.now();
         let mut facts = self.facts();
         let Some(life) = facts.lives.get_mut(&number) else { return };

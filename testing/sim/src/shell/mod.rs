@@ -24,7 +24,7 @@ use crate::executor::Executor;
 use crate::executor::link::Link;
 use crate::executor::world::{self, World};
 use crate::law::Violation;
-use crate::observation::lives::What;
+use crate::observation::lifetimes::LifetimeKind;
 use crate::observation::record::Record;
 use crate::script::changes::furnish;
 use crate::script::rng::Random;
@@ -168,7 +168,7 @@ impl World for Simulated {
     fn totals(&self, trace: u64) -> Totals {
         let facts = self.journal.facts();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let handlers = |what: &What| matches!(what, What::Handler | What::Thread);
+        let handlers = |what: &LifetimeKind| matches!(what, LifetimeKind::Handler | LifetimeKind::Thread);
         Totals {
             runs: 1,
             requests: count(facts.requests.values().map(|request| request.sent).sum()),

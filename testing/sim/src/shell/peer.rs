@@ -167,7 +167,7 @@ impl Peer {
     }
 
     fn send_bytes(&self, line: &[u8], tag: Option<u64>, doubtful: Option<&str>) {
-        // Nothing can be sent behind the end.
+        // Nothing can be sent after the end.
         if !self.link.is_ended() {
             self.journal.sent(line, tag, doubtful);
             self.link.send(line);

@@ -119,9 +119,9 @@ pub(super) enum Op {
     PanicOddly,
     /// Keeps something whose drop panics.
     PanicInDrop,
-    /// Gives its context to somebody who uses it later.
+    /// Hands its context to code that uses it later.
     KeepContext(Duration),
-    /// Goes on until it is told to stop.
+    /// Runs until it is stopped.
     AwaitCancel,
     Never,
     Change(Change),

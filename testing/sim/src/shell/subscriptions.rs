@@ -1,5 +1,5 @@
-//! What is seen of subscriptions over a stream: those of 2026-07-28, each with its id, and the one of an older peer, which
-//! is told of all lists and of the resources that it named.
+//! Subscriptions over a stream, as the peer sees them: those of 2026-07-28, each with its id, and the one of an older peer, which
+//! is notified of all lists and of the resources that it named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(super) struct Subscriptions {
     /// Requests under the id of a subscription that was open when they were sent. If it has ended when they arrive they are
     /// refused under that id.
     repeated: BTreeMap<Id, usize>,
-    /// Ended by the server, which has not said so to those who share the stream.
+    /// Ended by the server, which has not yet reported it on the shared stream.
     uncancelled: BTreeSet<Id>,
     older: Older,
 }
@@ -28,14 +28,14 @@ pub(super) struct Subscriptions {
 /// What an older peer subscribed to.
 #[derive(Default)]
 struct Older {
-    /// Requests that wait for their answers: the resource, and whether it is to be told of.
+    /// Requests that wait for their responses: the resource, and whether it is being subscribed.
     asked: BTreeMap<Id, (&'static str, bool)>,
     /// The last request about each resource.
     last: BTreeMap<&'static str, Id>,
     /// Resources that may be subscribed to, and those that are.
     possible: BTreeSet<&'static str>,
     certain: BTreeSet<&'static str>,
-    /// The peer is told of lists.
+    /// The peer is notified of lists.
     initialized: bool,
     changes: BTreeMap<Change, u64>,
     owed: BTreeMap<Change, u64>,
@@ -119,7 +119,7 @@ impl Subscriptions {
         self.listens.values_mut().for_each(SubscriptionFacts::settle);
     }
 
-    /// L2: a peer that reads has been told of what changed, and every subscription is acknowledged or refused.
+    /// L2: a peer that reads has been notified of every change, and every subscription is acknowledged or refused.
     pub(super) fn all_told(&self) -> Result<(), Violation> {
         for (id, listen) in &self.listens {
             listen.all_told(id)?;
@@ -134,7 +134,7 @@ impl Subscriptions {
     }
 
     /// L5: when the connection has ended and the peer has read everything, each subscription that was open has had its result,
-    /// and the notification behind it.
+    /// and the notification after it.
     pub(super) fn all_ended(&self, was_cancelled: impl Fn(&Id) -> bool) -> Result<(), Violation> {
         let left = self.listens.iter().find(|(id, listen)| listen.acknowledged && !listen.ended && !was_cancelled(id));
         if let Some((id, _)) = left {
@@ -195,7 +195,7 @@ pub(super) fn answered(facts: &mut Facts, id: &Id, answer: &Answer) {
     let room = facts.closing.is_none()
         && facts.limits.in_flight > facts.requests.values().map(|request| request.sent + request.doubtful).sum();
     let (limits, subscriptions) = (&facts.limits, &mut facts.subscriptions);
-    // Everything but the handshake is sent behind `notifications/initialized`.
+    // Everything but the handshake is sent after `notifications/initialized`.
     subscriptions.older.initialized |= &**id != "\"open\"";
     let checked = if let Some((uri, on)) = subscriptions.older.asked.remove(id) {
         subscriptions.older.answered(id, (uri, on), answer.result.is_some(), room, limits.subscribed)
@@ -226,7 +226,7 @@ pub(super) fn answered(facts: &mut Facts, id: &Id, answer: &Answer) {
 }
 
 impl Older {
-    /// L8: what is told was asked for, and has happened.
+    /// L8: a notification was subscribed to, and the change has happened.
     fn notified(&mut self, method: &str, params: &Value, position: u64) -> Result<(), Violation> {
         let Some(change) = Change::of_notification(method, params) else {
             let known = method == "notifications/cancelled";

@@ -1,4 +1,4 @@
-//! What broke a law, put together by cause as far as that can be told: by what the shrunk run says, with numbers and names
+//! Violations, grouped by cause as far as it can be seen: by the message of the shrunk run, with numbers and names
 //! left out, and then by the steps that are left of its script.
 
 use std::collections::BTreeMap;

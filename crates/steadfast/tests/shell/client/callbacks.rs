@@ -1,4 +1,4 @@
-//! What waits when its client is closed, or is ended from the strangest of places.
+//! Callbacks and handlers that cancel, close or panic while their client runs them.
 
 use std::panic::panic_any;
 use std::sync::Mutex;
@@ -8,15 +8,15 @@ use steadfast::client::{CallOutcome, Era};
 use steadfast::transport::memory;
 use steadfast::{ErrorKind, ListRootsResult, Outcome, Revision};
 
-use crate::support::Raw;
+use crate::support::RawPeer;
 use crate::*;
 
 /// A client of the older revisions, and its server by hand.
 async fn older(
     connecting: impl FnOnce(steadfast::client::Connecting) -> steadfast::client::Connecting,
-) -> (Client, Raw) {
+) -> (Client, RawPeer) {
     let (here, there) = memory::pair(1 << 16);
-    let mut raw = Raw::new(there);
+    let mut raw = RawPeer::new(there);
     let connecting = connecting(Client::connect(here).era(Era::Handshake(Revision::V2025_11_25)));
     let greeting = async {
         let hello = raw.line().await.unwrap();
@@ -29,11 +29,11 @@ async fn older(
     (client.unwrap(), raw)
 }
 
-async fn ask_roots(raw: &mut Raw) {
+async fn ask_roots(raw: &mut RawPeer) {
     raw.send(&json!({"jsonrpc": "2.0", "id": "r", "method": "roots/list"})).await;
 }
 
-/// L5: whoever closes a client from inside one of its handlers is stopped with it, and the close comes to its end.
+/// L5: a handler that closes its own client is stopped with it, and close ends.
 #[tokio::test]
 async fn a_handler_may_close_its_own_client() {
     let own: Arc<Mutex<Option<Client>>> = Arc::default();
@@ -99,8 +99,8 @@ async fn a_handler_may_call_the_requesting_server() {
     soon(outer).await.unwrap().unwrap();
 }
 
-/// A call that has told its first progress when this returns.
-async fn with_progress_told(raw: &mut Raw) -> Value {
+/// A call whose first progress has been sent when this returns.
+async fn with_progress_told(raw: &mut RawPeer) -> Value {
     let request = soon(raw.line()).await.unwrap();
     let token = &request["params"]["_meta"]["progressToken"];
     raw.send(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
@@ -109,7 +109,7 @@ async fn with_progress_told(raw: &mut Raw) -> Value {
     request
 }
 
-/// L3: a callback that panics takes its own call back and no other.
+/// L3: a callback that panics cancels its own call and no other.
 #[tokio::test]
 async fn a_callback_that_panics_cancels_only_its_own_call() {
     let (client, mut raw) = older(|connecting| connecting).await;
@@ -141,7 +141,7 @@ async fn a_callback_may_cancel_its_call_and_close_its_client() {
         soon(async { tokio::join!(async { drop(with_progress_told(&mut raw).await) }, call.outcome()) }).await;
     assert!(matches!(&settled, CallOutcome::Cancelled(error) if error.outcome() == Outcome::Unknown), "{settled:?}");
     assert_eq!(soon(raw.line()).await.unwrap()["method"], "notifications/cancelled");
-    // A second time, and behind the end.
+    // A second time, and after the end.
     canceller.lock().unwrap().take().unwrap().cancel();
 
     let call = client.call_tool("any", json!({})).on_progress(move |_| drop(tokio::spawn(closing.clone().close())));

@@ -1,4 +1,4 @@
-//! Lists as a client sees them: item by item, over as many pages as there are.
+//! Lists on the client: item by item, over any number of pages.
 
 use serde_json::{Value, json};
 use steadfast::client::Era;

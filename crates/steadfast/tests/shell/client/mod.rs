@@ -1,4 +1,4 @@
-//! What the specification demands of a client, where no other test shows it. Each test is named in the requirements manifest.
+//! Clients, with servers that are scripted by hand or those of the library.
 
 mod cache;
 mod callbacks;
@@ -6,10 +6,10 @@ mod calls;
 mod connecting;
 mod input;
 mod lists;
+mod manual_server;
 mod notifications;
 mod pagination;
 mod ping;
-mod puppet;
 mod reconnecting;
 mod tasks;
 
@@ -18,31 +18,31 @@ use steadfast::client::{Connecting, Era};
 use steadfast::transport::memory;
 use steadfast::{Error, Revision};
 
-use crate::support::Raw;
+use crate::support::RawPeer;
 use crate::*;
 
 const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
 pub(crate) const ERAS: [Era; 2] = [Era::Modern, OLDER];
 
 /// A server that reads and writes by hand.
-pub(super) struct Host {
-    raw: Raw,
+pub(super) struct RecordingServer {
+    raw: RawPeer,
     /// Every message of the client's, in order.
-    pub(super) heard: Vec<Value>,
+    pub(super) received: Vec<Value>,
 }
 
-impl Host {
-    /// A client that has not said anything yet, and its server.
+impl RecordingServer {
+    /// A client that has not sent anything yet, and its server.
     pub(super) fn new() -> (Connecting, Self) {
         let (here, there) = memory::pair(1 << 16);
-        (Client::connect(here), Self { raw: Raw::new(there), heard: Vec::new() })
+        (Client::connect(here), Self { raw: RawPeer::new(there), received: Vec::new() })
     }
 
     /// A client that speaks that era, as `prepare` wants it, and its server.
     pub(super) async fn connected(era: Era, prepare: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
-        let (connecting, mut host) = Self::new();
-        let (client, ()) = tokio::join!(prepare(connecting).era(era).into_future(), host.open(era));
-        (client.unwrap(), host)
+        let (connecting, mut server) = Self::new();
+        let (client, ()) = tokio::join!(prepare(connecting).era(era).into_future(), server.open(era));
+        (client.unwrap(), server)
     }
 
     /// Answers what a client of that era begins with.
@@ -61,14 +61,14 @@ impl Host {
     /// The next message of the client's; `None` when it has closed the connection.
     pub(super) async fn next(&mut self) -> Option<Value> {
         let line = soon(self.raw.line()).await?;
-        self.heard.push(line.clone());
+        self.received.push(line.clone());
         Some(line)
     }
 
     /// Reads up to the next message of that method.
     pub(super) async fn until(&mut self, method: &str) -> Value {
         loop {
-            let line = self.next().await.unwrap_or_else(|| panic!("no {method} came: {:?}", self.heard));
+            let line = self.next().await.unwrap_or_else(|| panic!("no {method} came: {:?}", self.received));
             if line["method"] == method {
                 return line;
             }
@@ -101,7 +101,7 @@ impl Host {
         answer
     }
 
-    /// Sees to it that the client has looked at everything, and that all it has said is the call that shows it.
+    /// Checks that the client has processed everything, and has sent nothing but the call that shows it.
     pub(super) async fn is_quiet(&mut self, client: &Client) {
         let answered = async {
             let call = self.next().await.expect("a call");

@@ -1,60 +1,61 @@
-//! Pings that a client sends by itself, by a clock that the test moves.
+//! Pings that a client sends, with a manual clock.
 
 use steadfast::runtime::Runtime as _;
 
 use super::*;
-use crate::support::Heard;
-use crate::support::{Clock, EVERY};
+use crate::support::LogLines;
+use crate::support::{EVERY, ManualClock};
 
-async fn pinging(era: Era) -> (Client, Host, Clock) {
-    let clock = Clock::new();
+async fn pinging(era: Era) -> (Client, RecordingServer, ManualClock) {
+    let clock = ManualClock::new();
     let runtime = Arc::new(clock.clone());
-    let (client, host) = Host::connected(era, |connecting| connecting.keep_alive(EVERY).with_runtime(runtime)).await;
-    (client, host, clock)
+    let (client, server) =
+        RecordingServer::connected(era, |connecting| connecting.keep_alive(EVERY).with_runtime(runtime)).await;
+    (client, server, clock)
 }
 
 #[tokio::test]
 async fn a_server_is_pinged_at_the_interval_and_dropped_without_a_response() {
-    let heard = Heard::default();
+    let heard = LogLines::default();
     let _guard = tracing::subscriber::set_default(heard.clone());
-    let (client, mut host, clock) = pinging(OLDER).await;
+    let (client, mut server, clock) = pinging(OLDER).await;
     for answered in [true, false, true] {
         clock.beat(false).await;
-        let ping = host.next().await.expect("the connection goes on while pings are answered");
+        let ping = server.next().await.expect("the connection goes on while pings are answered");
         assert_eq!(ping["method"], "ping", "{ping}");
         // A result or an error: both are signs of life.
         if answered {
-            host.answer(&ping, json!({})).await;
+            server.answer(&ping, json!({})).await;
         } else {
-            host.refuse(&ping, -32601, Value::Null).await;
+            server.refuse(&ping, -32601, Value::Null).await;
         }
     }
     clock.beat(false).await;
-    assert_eq!(host.next().await.unwrap()["method"], "ping");
+    assert_eq!(server.next().await.unwrap()["method"], "ping");
     assert!(!heard.text().contains("ping"), "{}", heard.text());
     // This one is not answered.
     clock.beat(true).await;
-    host.read_to_the_end().await;
+    server.read_to_the_end().await;
     soon(client.closed()).await;
     assert!(heard.text().contains("a ping was not answered"), "{}", heard.text());
 }
 
 #[tokio::test]
 async fn no_ping_is_sent_by_default_or_in_2026() {
-    let (client, mut host, clock) = pinging(Era::Modern).await;
+    let (client, mut server, clock) = pinging(Era::Modern).await;
     clock.move_to(clock.now() + EVERY + EVERY);
-    host.is_quiet(&client).await;
-    let clock = Clock::new();
+    server.is_quiet(&client).await;
+    let clock = ManualClock::new();
     let runtime = Arc::new(clock.clone());
-    let (client, mut host) = Host::connected(OLDER, |connecting| connecting.with_runtime(runtime)).await;
+    let (client, mut server) = RecordingServer::connected(OLDER, |connecting| connecting.with_runtime(runtime)).await;
     clock.move_to(clock.now() + EVERY + EVERY);
-    host.is_quiet(&client).await;
+    server.is_quiet(&client).await;
 }
 
 #[tokio::test]
 async fn a_server_that_stops_reading_pings_is_dropped() {
     let (client, _host, clock) = pinging(OLDER).await;
-    // More than fits between the two: the ping waits behind it.
+    // More than the transport buffers: the ping waits in the queue after it.
     let call = client.call_tool("large", json!({"text": "x".repeat(1 << 18)})).start();
     let closed = tokio::spawn({
         let client = client.clone();

@@ -1,4 +1,4 @@
-//! Clients that are called in quick succession, whose driver is polled on the workers meanwhile.
+//! Clients with calls in quick succession, whose driver is polled on the workers meanwhile.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -179,7 +179,7 @@ impl Transport for Observed {
     }
 }
 
-/// A server that answers without starting anything, and dies when it is told to.
+/// A server that responds without starting anything, and exits on request.
 const QUICK: &str = r#"
 while read -r line; do
   rest=${line#*\"id\":}; id=${rest%%[,\}]*}

@@ -8,7 +8,7 @@ use steadfast::prelude::*;
 
 use crate::{Signal, echo, server, soon, text};
 
-/// Blocks its thread until told.
+/// Blocks its thread until it is released.
 fn blocker(begun: &Signal, release: &Arc<Barrier>, on_worker: bool) -> Tool {
     let (begun, release) = (begun.clone(), Arc::clone(release));
     let block = move || {

@@ -1,4 +1,4 @@
-//! Runtimes that go in the middle of something, and clients that are still there afterwards.
+//! Runtimes that are dropped while something runs in them, and clients that outlive them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use steadfast::transport::memory;
 use steadfast::{ErrorKind, Outcome, Revision};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::support::{Raw, tool_call};
+use crate::support::{RawPeer, tool_call};
 use crate::*;
 
 fn one_thread() -> Runtime {
@@ -17,9 +17,9 @@ fn one_thread() -> Runtime {
 }
 
 /// A client of 2026-07-28 whose server is the other end.
-async fn pair() -> (Client, Raw) {
+async fn pair() -> (Client, RawPeer) {
     let (here, there) = memory::pair(1 << 16);
-    let mut raw = Raw::new(there);
+    let mut raw = RawPeer::new(there);
     let greeting = async {
         let probe = raw.line().await.unwrap();
         let found =
@@ -57,7 +57,7 @@ fn a_client_outlives_the_runtime_that_created_it() {
     });
 }
 
-/// L10: who comes back does so in the runtime that is gone, and whoever waits is told.
+/// L10: reconnecting runs in the runtime that was dropped, and a call that waits for it ends with an error.
 #[test]
 fn waiting_for_a_reconnect_ends_when_the_runtime_is_dropped() {
     let first = one_thread();
@@ -82,7 +82,7 @@ fn waiting_for_a_reconnect_ends_when_the_runtime_is_dropped() {
 fn dropping_the_runtime_during_a_connect_closes_the_connection() {
     for era in [Era::Any, Era::Handshake(Revision::V2025_11_25)] {
         let (here, there) = memory::pair(1 << 16);
-        let mut raw = Raw::new(there);
+        let mut raw = RawPeer::new(there);
         let first = one_thread();
         first.block_on(async {
             tokio::spawn(Client::connect(here).era(era).into_future());
@@ -101,7 +101,7 @@ async fn dropping_the_runtime_of_handlers_leaves_no_request_without_a_response()
     let runtime = Arc::new(TokioRuntime::new(workers.handle().clone()));
     let (here, there) = memory::pair(4096);
     tokio::spawn(server([forever(&begun, &dropped), echo()]).serve(there).with_runtime(runtime).into_future());
-    let mut peer = Raw::new(here);
+    let mut peer = RawPeer::new(here);
     peer.open("2025-11-25").await;
     peer.send(&tool_call(1, "forever")).await;
     within(5, begun.wait()).await.unwrap();

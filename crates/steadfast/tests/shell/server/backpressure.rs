@@ -8,13 +8,13 @@ use steadfast::prelude::*;
 use steadfast::transport::memory;
 use steadfast::{JsonObject, Limits};
 
-use crate::support::{Raw, alone, resident, tool_call};
+use crate::support::{RawPeer, alone, resident, tool_call};
 use crate::{Signal, echo, forever, server, text, within};
 
-fn served(server: Server, capacity: usize) -> Raw {
+fn served(server: Server, capacity: usize) -> RawPeer {
     let (here, there) = memory::pair(capacity);
     tokio::spawn(server.serve(there).into_future());
-    Raw::new(here)
+    RawPeer::new(here)
 }
 
 fn small_outbox() -> Limits {

@@ -1,4 +1,4 @@
-//! What handlers can do, and what becomes of their answers.
+//! Handlers: what they can do, and how their results are sent.
 
 use std::panic::panic_any;
 use std::sync::{Arc, Mutex};

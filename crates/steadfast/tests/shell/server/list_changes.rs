@@ -1,4 +1,4 @@
-//! Changes of lists are told: to everybody up to 2025-11-25, and since then to those who listen.
+//! Notifications of list changes: to every client up to 2025-11-25, and since then to subscribers.
 
 use steadfast::server::{Prompt, Resource};
 

@@ -1,4 +1,4 @@
-//! What a server declares and lists.
+//! Declared capabilities, and lists.
 
 use steadfast::server::{Prompt, Resource, ResourceTemplate};
 use steadfast::{Cache, CacheScope, code};

@@ -1,4 +1,4 @@
-//! What the specification demands of a server, where no other test shows it. Each test is named in the requirements manifest.
+//! Servers, with clients that are scripted by hand or those of the library.
 
 mod backpressure;
 mod cancellation;
@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 use steadfast::prelude::*;
 use steadfast::transport::memory;
 
-use crate::support::{Heard, Raw};
+use crate::support::{LogLines, RawPeer};
 use crate::*;
 
 /// A client that writes and reads by hand, in either era.
 struct Peer {
-    raw: Raw,
+    raw: RawPeer,
     /// What every request says of the client; `None` after a handshake.
     meta: Option<Value>,
     /// The answer to the handshake.
@@ -122,10 +122,10 @@ impl Peer {
     }
 }
 
-fn served(server: &Server) -> Raw {
+fn served(server: &Server) -> RawPeer {
     let (here, there) = memory::pair(1 << 16);
     tokio::spawn(server.clone().serve(there).into_future());
-    Raw::new(here)
+    RawPeer::new(here)
 }
 
 /// The text of the first piece of a result.

@@ -1,20 +1,20 @@
-//! Pings that a server sends by itself, by a clock that the test moves.
+//! Pings that a server sends, with a manual clock.
 
 use super::*;
-use crate::support::{Clock, EVERY};
+use crate::support::{EVERY, ManualClock};
 
-/// A server that pings, in the hands of a clock.
-fn pinging() -> (Raw, Clock) {
-    let clock = Clock::new();
+/// A server that sends pings, driven by a manual clock.
+fn pinging() -> (RawPeer, ManualClock) {
+    let clock = ManualClock::new();
     let (here, there) = memory::pair(1 << 16);
     let serving = server([echo()]).serve(there).ping_every(EVERY).with_runtime(Arc::new(clock.clone()));
     tokio::spawn(serving.into_future());
-    (Raw::new(here), clock)
+    (RawPeer::new(here), clock)
 }
 
 #[tokio::test]
 async fn a_client_is_pinged_at_the_interval_and_dropped_without_a_response() {
-    let heard = Heard::default();
+    let heard = LogLines::default();
     let _guard = tracing::subscriber::set_default(heard.clone());
     let (mut raw, clock) = pinging();
     soon(raw.open("2025-11-25")).await;

@@ -1,4 +1,4 @@
-//! Progress, as the client asked for it.
+//! Progress tokens.
 
 use super::*;
 

@@ -14,7 +14,7 @@ use steadfast::{
     Reference, ResourceContents, ResourceTemplate, Revision, Role, TextResourceContents, code, model, request,
 };
 
-use crate::support::Raw;
+use crate::support::RawPeer;
 use crate::{Signal, soon};
 
 /// One revision of each kind: the oldest, the last with a handshake, the one without.
@@ -182,7 +182,7 @@ async fn prompts_come_and_go() {
     let server = Server::builder("test", "1.0.0").expect_prompts().build();
     let (here, there) = memory::pair(1 << 16);
     tokio::spawn(server.clone().serve(there).into_future());
-    let mut peer = Raw::new(here);
+    let mut peer = RawPeer::new(here);
     peer.open("2025-06-18").await;
     // An answer shows that the server has seen the notification before it.
     peer.send(&json!({"jsonrpc":"2.0","id":1,"method":"ping"})).await;
@@ -300,7 +300,7 @@ fn chatty() -> Server {
 }
 
 /// The messages up to an answer, and the answer.
-async fn until_answer(peer: &mut Raw) -> (Vec<Value>, Value) {
+async fn until_answer(peer: &mut RawPeer) -> (Vec<Value>, Value) {
     let mut before = Vec::new();
     loop {
         let line = soon(peer.line()).await.unwrap();
@@ -316,7 +316,7 @@ async fn the_log_level_of_a_connection_is_set_with_an_empty_answer() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let (here, there) = memory::pair(1 << 16);
         tokio::spawn(chatty().serve(there).into_future());
-        let mut peer = Raw::new(here);
+        let mut peer = RawPeer::new(here);
         peer.open(revision).await;
         let get = json!({"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"chatty"}});
         for (level, heard) in [("debug", vec!["debug", "warning"]), ("error", vec![]), ("warning", vec!["warning"])] {
@@ -336,7 +336,7 @@ async fn the_log_level_of_a_connection_is_set_with_an_empty_answer() {
 async fn in_2026_a_request_gets_only_the_log_messages_it_requested() {
     let (here, there) = memory::pair(1 << 16);
     tokio::spawn(chatty().serve(there).into_future());
-    let mut peer = Raw::new(here);
+    let mut peer = RawPeer::new(here);
     for (level, heard) in
         [(None, vec![]), (Some("warning"), vec!["warning"]), (Some("debug"), vec!["debug", "warning"])]
     {

@@ -1,4 +1,4 @@
-//! A call to a client that does not answer has an end, although nobody has set one.
+//! A request to a client that does not respond times out, also with the default limits.
 
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
@@ -56,7 +56,7 @@ async fn a_request_to_an_unresponsive_client_times_out_and_is_cancelled() {
     let (here, there) = memory::pair(1 << 16);
     let runtime = Arc::new(Fast(TokioRuntime::current().unwrap()));
     tokio::spawn(server.serve(there).with_runtime(runtime).into_future());
-    peer.raw = Raw::new(here);
+    peer.raw = RawPeer::new(here);
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
         "clientInfo": {"name": "peer", "version": "1"}});
     peer.ask("initialize", params).await;

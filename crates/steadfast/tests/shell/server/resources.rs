@@ -1,4 +1,4 @@
-//! Resources and their templates, pages, and what is told of changes, in both eras.
+//! Resources and their templates, pages, and notifications of changes, in both eras.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use steadfast::{
 };
 
 use crate::soon;
-use crate::support::Raw;
+use crate::support::RawPeer;
 
 /// One revision of each kind: the oldest, the last with a handshake, the one without.
 const ERAS: [Era; 3] = [Era::Handshake(Revision::V2024_11_05), Era::Handshake(Revision::V2025_11_25), Era::Modern];
@@ -171,10 +171,10 @@ async fn lists_come_in_pages_whose_cursors_survive_changes() {
     }
 }
 
-fn served(server: Server) -> Raw {
+fn served(server: Server) -> RawPeer {
     let (here, there) = memory::pair(65_536);
     tokio::spawn(server.serve(there).into_future());
-    Raw::new(here)
+    RawPeer::new(here)
 }
 
 fn subscribe(id: u32, method: &str, uri: &str) -> Value {
@@ -240,7 +240,7 @@ async fn the_limits_of_a_connection_apply_to_its_subscriptions() {
     let served = || {
         let (here, there) = memory::pair(65_536);
         tokio::spawn(server().serve(there).with_limits(limits.clone()).into_future());
-        Raw::new(here)
+        RawPeer::new(here)
     };
     let mut modern = served();
     modern.send(&listen(1, json!({"resourceSubscriptions": ["note://1", "image://dot"]}))).await;
@@ -346,7 +346,7 @@ async fn a_shutdown_ends_a_stream_with_its_result_and_a_cancellation() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = server().serve(there).with_shutdown(async { _ = stopped.await });
     let served = tokio::spawn(serving.into_future());
-    let mut raw = Raw::new(here);
+    let mut raw = RawPeer::new(here);
     raw.send(&listen(1, json!({"toolsListChanged":true}))).await;
     assert_eq!(soon(raw.line()).await.unwrap()["method"], "notifications/subscriptions/acknowledged");
     stop.send(()).unwrap();

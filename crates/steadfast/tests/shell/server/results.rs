@@ -1,11 +1,11 @@
-//! What every result of 2026-07-28 has.
+//! Members that every result of 2026-07-28 has.
 
 use steadfast::server::tasks::TaskSupport;
 use steadfast::server::{Prompt, Resource};
 
 use super::*;
 
-/// A server with something behind every method.
+/// A server that supports every method.
 fn complete() -> Server {
     Server::builder("complete", "1.2.3")
         .tool(echo())

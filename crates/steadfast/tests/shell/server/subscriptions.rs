@@ -1,4 +1,4 @@
-//! Streams of notifications (2026-07-28): their first message and their last.
+//! Subscriptions (2026-07-28): their first message and their last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ async fn the_acknowledgement_is_the_first_message_of_a_subscription() {
     let mut peer = Peer::modern(&server, json!({}));
     for _ in 0..50 {
         let id = peer.begin("subscriptions/listen", listening()).await;
-        // Others are told of changes all the time; this one is acknowledged first.
+        // Other subscriptions are notified all the time; this one is acknowledged first.
         let first = loop {
             let line = peer.line().await;
             if line["params"]["_meta"][SUBSCRIPTION] == id {
@@ -48,7 +48,7 @@ async fn a_shutdown_ends_every_stream_with_its_result_first() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     tokio::spawn(server.clone().serve(there).with_shutdown(async { _ = stopped.await }).into_future());
     let mut peer = Peer::modern(&server, json!({}));
-    peer.raw = Raw::new(here);
+    peer.raw = RawPeer::new(here);
     for _ in 0..2 {
         peer.begin("subscriptions/listen", listening()).await;
         peer.line().await;

@@ -1,4 +1,4 @@
-//! What a tool may be called, and which of its arguments may be mirrored in headers.
+//! Names of tools, their schemas, and arguments that are mirrored in headers.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn an_unportable_tool_name_is_logged() {
         ("a,b", true),
         ("größe", true),
     ] {
-        let heard = Heard::default();
+        let heard = LogLines::default();
         tracing::subscriber::with_default(heard.clone(), || server([named(name)]));
         assert_eq!(heard.text().contains("WARN"), warned, "{name}: {}", heard.text());
     }

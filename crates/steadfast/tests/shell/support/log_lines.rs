@@ -2,15 +2,15 @@
 
 /// Lines of the log, as this thread writes them.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+pub(crate) struct LogLines(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
 
-impl Heard {
+impl LogLines {
     pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap().join("\n")
     }
 }
 
-impl tracing::Subscriber for Heard {
+impl tracing::Subscriber for LogLines {
     fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
         true
     }

@@ -13,19 +13,19 @@ pub(crate) const EVERY: Duration = Duration::from_secs(30);
 
 /// A clock that stands still until it is moved.
 #[derive(Clone)]
-pub(crate) struct Clock {
+pub(crate) struct ManualClock {
     runtime: TokioRuntime,
-    times: Arc<Mutex<Times>>,
+    times: Arc<Mutex<ClockState>>,
 }
 
-struct Times {
+struct ClockState {
     now: Moment,
     timers: Vec<(Option<Moment>, Option<Waker>)>,
 }
 
-impl Clock {
+impl ManualClock {
     pub(crate) fn new() -> Self {
-        let times = Times { now: Moment::after_origin(Duration::ZERO), timers: Vec::new() };
+        let times = ClockState { now: Moment::after_origin(Duration::ZERO), timers: Vec::new() };
         Self { runtime: TokioRuntime::current().unwrap(), times: Arc::new(Mutex::new(times)) }
     }
 
@@ -57,7 +57,7 @@ impl Clock {
     }
 }
 
-impl Runtime for Clock {
+impl Runtime for ManualClock {
     fn now(&self) -> Moment {
         self.times.lock().unwrap().now
     }
@@ -65,7 +65,7 @@ impl Runtime for Clock {
     fn timer(&self) -> Box<dyn Timer> {
         let mut times = self.times.lock().unwrap();
         times.timers.push((None, None));
-        Box::new(Hand { times: Arc::clone(&self.times), index: times.timers.len() - 1 })
+        Box::new(ManualTimer { times: Arc::clone(&self.times), index: times.timers.len() - 1 })
     }
 
     fn spawn(&self, task: Task) {
@@ -77,12 +77,12 @@ impl Runtime for Clock {
     }
 }
 
-struct Hand {
-    times: Arc<Mutex<Times>>,
+struct ManualTimer {
+    times: Arc<Mutex<ClockState>>,
     index: usize,
 }
 
-impl Timer for Hand {
+impl Timer for ManualTimer {
     fn reset(&mut self, when: Option<Moment>) {
         self.times.lock().unwrap().timers[self.index].0 = when;
     }

@@ -5,12 +5,12 @@ use steadfast::transport::Transport;
 use steadfast::transport::memory::MemoryEnd;
 
 /// A peer that writes and reads lines by hand.
-pub(crate) struct Raw {
+pub(crate) struct RawPeer {
     end: MemoryEnd,
     held: Vec<u8>,
 }
 
-impl Raw {
+impl RawPeer {
     pub(crate) fn new(end: MemoryEnd) -> Self {
         Self { end, held: Vec::new() }
     }

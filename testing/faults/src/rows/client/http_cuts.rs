@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use super::http_server_dies::start;
-use super::raw_server::{CHUNKED_EVENTS, Came, Door, EVENTS, Guest, response, text};
+use super::raw_server::{CHUNKED_EVENTS, Connection, EVENTS, RawServer, ReceivedRequest, response, text};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};
@@ -40,47 +40,48 @@ fn events(mark: &str, answer: &str, ids: bool) -> Vec<String> {
 /// Where the stream of a call had which events whole.
 type Seams = Arc<Mutex<HashMap<String, Vec<usize>>>>;
 
-/// Cuts the response of `cut`, and gives the rest to whoever comes back for it.
-fn serve(came: &Came, guest: &mut Guest, era: Era, seams: &Seams) {
+/// Cuts the response of `cut`, and sends the rest to a client that resumes.
+fn serve(request: &ReceivedRequest, connection: &mut Connection, era: Era, seams: &Seams) {
     let mut seams = seams.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(last) = came.header("last-event-id") {
+    if let Some(last) = request.header("last-event-id") {
         // The rest is known by the call that it belongs to.
         let Some((mark, number)) = last.split_once('/') else { return };
         let id = seams.get(&format!("id of {mark}")).and_then(|id| id.first().copied()).unwrap_or(0);
         let answer = json!({ "jsonrpc": "2.0", "id": id, "result": text(era.is_stateless(), "whole") }).to_string();
         let from = number.parse::<usize>().map_or(0, |number| number + 1);
-        guest.write(EVENTS.as_bytes());
-        guest.write(events(mark, &answer, true)[from..].concat().as_bytes());
-        return guest.close();
+        connection.write(EVENTS.as_bytes());
+        connection.write(events(mark, &answer, true)[from..].concat().as_bytes());
+        return connection.close();
     }
-    let events = events(came.mark(), &came.message(&text(era.is_stateless(), "whole")), came.argument("ids") == true);
+    let events =
+        events(request.mark(), &request.message(&text(era.is_stateless(), "whole")), request.argument("ids") == true);
     let ends = events.iter().scan(0, |end, event| {
         *end += event.len();
         Some(*end)
     });
-    seams.insert(came.mark().to_owned(), ends.collect());
-    let id = came.body["id"].as_u64().and_then(|id| usize::try_from(id).ok()).unwrap_or(0);
-    seams.insert(format!("id of {}", came.mark()), vec![id]);
+    seams.insert(request.mark().to_owned(), ends.collect());
+    let id = request.body["id"].as_u64().and_then(|id| usize::try_from(id).ok()).unwrap_or(0);
+    seams.insert(format!("id of {}", request.mark()), vec![id]);
     drop(seams);
     let whole = events.concat();
-    let at = came.argument("at").as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
+    let at = request.argument("at").as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
     let part = &whole.as_bytes()[..at.min(whole.len())];
-    if came.argument("chunked") == true {
-        guest.write(format!("{CHUNKED_EVENTS}{:x}\r\n", whole.len()).as_bytes());
+    if request.argument("chunked") == true {
+        connection.write(format!("{CHUNKED_EVENTS}{:x}\r\n", whole.len()).as_bytes());
     } else {
-        guest.write(EVENTS.as_bytes());
+        connection.write(EVENTS.as_bytes());
     }
-    guest.write(part);
-    if at.is_multiple_of(2) || came.argument("chunked") != true { guest.close() } else { guest.reset() }
+    connection.write(part);
+    if at.is_multiple_of(2) || request.argument("chunked") != true { connection.close() } else { connection.reset() }
 }
 
 fn cut(bench: &mut Bench, ids: bool) -> Verdict {
     let era = bench.era;
     let seams = Seams::default();
     let inside = Arc::clone(&seams);
-    let door = Door::open(era, move |came, guest| serve(came, guest, era, &inside))?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let server = RawServer::open(era, move |request, connection| serve(request, connection, era, &inside))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     let mut cuts = 0;
     for chunked in [false, true] {
         for at in 0.. {
@@ -98,7 +99,7 @@ fn cut(bench: &mut Bench, ids: bool) -> Verdict {
                 (true, _) => ended.done("whole").map_err(place)?,
                 (false, _) => ended.is("Unknown", &["Transport"]).map_err(place)?,
             }
-            let (posted, resumed) = (door.count(&call), resumptions(&door, &call));
+            let (posted, resumed) = (server.count(&call), resumptions(&server, &call));
             ensure!(posted == 1, "cut at {at}: the call came {posted} times");
             ensure!(resumed <= usize::from(resumable && at < whole), "cut at {at}: resumed {resumed} times");
             cuts += 1;
@@ -112,38 +113,45 @@ fn cut(bench: &mut Bench, ids: bool) -> Verdict {
     subject.finish(bench)
 }
 
-fn resumptions(door: &Door, call: &str) -> usize {
+fn resumptions(server: &RawServer, call: &str) -> usize {
     let of = format!("{call}/");
-    door.came().iter().filter(|came| came.header("last-event-id").is_some_and(|id| id.starts_with(&of))).count()
+    server
+        .requests()
+        .iter()
+        .filter(|request| request.header("last-event-id").is_some_and(|id| id.starts_with(&of)))
+        .count()
 }
 
-/// Each resumption is cut behind one more event: the client goes on from there, and never back.
+/// Each resumed stream is cut after one more event: the client continues from there, and never goes back.
 fn cut_again(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, move |came, guest| {
-        let last = came.header("last-event-id").map(str::to_owned);
+    let server = RawServer::open(bench.era, move |request, connection| {
+        let last = request.header("last-event-id").map(str::to_owned);
         let (mark, next) = match last.as_deref().and_then(|last| last.split_once('/')) {
             Some((mark, number)) => (mark.to_owned(), number.parse::<u64>().unwrap_or(0) + 1),
-            None => (format!("{}|{}", came.mark(), came.body["id"]), 0),
+            None => (format!("{}|{}", request.mark(), request.body["id"]), 0),
         };
-        guest.write(EVENTS.as_bytes());
+        connection.write(EVENTS.as_bytes());
         if next < 20 {
-            guest.write(format!("id: {mark}/{next}\nretry: 1\ndata:\n\nid: half").as_bytes());
+            connection.write(format!("id: {mark}/{next}\nretry: 1\ndata:\n\nid: half").as_bytes());
         } else {
             let id: Value = mark.split_once('|').and_then(|(_, id)| id.parse().ok()).unwrap_or_default();
             let answer = json!({ "jsonrpc": "2.0", "id": id, "result": text(false, "at last") });
-            guest.write(format!("id: {mark}/{next}\ndata: {answer}\n\n").as_bytes());
+            connection.write(format!("id: {mark}/{next}\ndata: {answer}\n\n").as_bytes());
         }
-        guest.close();
+        connection.close();
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     // A notification between the cuts would make it a pace; without one the client comes less and less often, so few of them.
     let call = subject.call_with(&name, "again", json!({}), &json!({ "deadline_ms": 2_000 }))?;
     let ended = subject.ended(&call)?;
     let right = ended.ends == "Done" || (ended.ends == "Unknown" && ended.kind == "TimedOut");
     ensure!(right, "{ended}");
-    let numbers: Vec<u64> =
-        door.came().iter().filter_map(|came| came.header("last-event-id")?.split_once('/')?.1.parse().ok()).collect();
+    let numbers: Vec<u64> = server
+        .requests()
+        .iter()
+        .filter_map(|request| request.header("last-event-id")?.split_once('/')?.1.parse().ok())
+        .collect();
     bench.note(format!("{} resumptions", numbers.len()));
     ensure!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "it went on at {numbers:?}");
     subject.works(&name)?;
@@ -152,20 +160,20 @@ fn cut_again(bench: &mut Bench) -> Verdict {
 
 /// The server has forgotten the events: Unknown, without another word.
 fn lost(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |came, guest| {
-        if came.header("last-event-id").is_some() {
-            guest.write(&response("400 Bad Request", &[], b""));
-            return guest.keep();
+    let server = RawServer::open(bench.era, |request, connection| {
+        if request.header("last-event-id").is_some() {
+            connection.write(&response("400 Bad Request", &[], b""));
+            return connection.keep();
         }
-        guest.write(format!("{EVENTS}id: {}/0\nretry: 1\ndata:\n\n", came.mark()).as_bytes());
-        guest.close();
+        connection.write(format!("{EVENTS}id: {}/0\nretry: 1\ndata:\n\n", request.mark()).as_bytes());
+        connection.close();
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for _ in 0..5 {
         let call = subject.call(&name, "cut", json!({}))?;
         subject.ended(&call)?.is("Unknown", &["Transport"])?;
-        let resumed = resumptions(&door, &call);
+        let resumed = resumptions(&server, &call);
         ensure!(resumed == 1, "it was asked for {resumed} times");
     }
     subject.works(&name)?;

@@ -1,9 +1,9 @@
-//! Servers that send their clients elsewhere, and servers that let nobody in.
+//! Servers that redirect their clients, and servers that authorize no request.
 
 use serde_json::{Value, json};
 
 use super::http_server_dies::{start, start_with};
-use super::raw_server::{Door, response};
+use super::raw_server::{RawServer, response};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -37,18 +37,18 @@ fn credentials() -> Value {
 }
 
 fn elsewhere(bench: &mut Bench) -> Verdict {
-    let stranger = Door::bare(bench.era, |_, _| {})?;
+    let stranger = RawServer::bare(bench.era, |_, _| {})?;
     let place = stranger.url();
-    let door = Door::open(bench.era, move |came, guest| {
-        let status = came.argument("status").as_str().unwrap_or_default();
-        let location = came.argument("location").as_str().unwrap_or(&place);
-        guest.write(&response(status, &[("location", location)], b""));
-        guest.keep();
+    let server = RawServer::open(bench.era, move |request, connection| {
+        let status = request.argument("status").as_str().unwrap_or_default();
+        let location = request.argument("location").as_str().unwrap_or(&place);
+        connection.write(&response(status, &[("location", location)], b""));
+        connection.keep();
     })?;
-    let mut subject = start_with(bench, &door, &credentials())?;
-    let name = subject.connect_to(&door.url(), &credentials())?;
+    let mut subject = start_with(bench, &server, &credentials())?;
+    let name = subject.connect_to(&server.url(), &credentials())?;
     let other_name = format!("http://localhost:{}/mcp", stranger.address.port());
-    let other_scheme = format!("https://{}/mcp", door.address);
+    let other_scheme = format!("https://{}/mcp", server.address);
     let without_scheme = format!("//{}/mcp", stranger.address);
     for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"] {
         for location in [&stranger.url(), &other_name, &other_scheme, &without_scheme] {
@@ -58,41 +58,46 @@ fn elsewhere(bench: &mut Bench) -> Verdict {
             let (outcome, kind) = if begun { ("Unknown", "Transport") } else { ("NotSent", "Unsendable") };
             let place = format!("{status} to {location}");
             subject.ended(&call)?.is(outcome, &[kind]).map_err(|failure| failure.at(place))?;
-            ensure!(door.count(&call) == 1, "it came {} times", door.count(&call));
+            ensure!(server.count(&call) == 1, "it came {} times", server.count(&call));
         }
     }
     subject.works(&name)?;
     subject.finish(bench)?;
-    ensure!(stranger.guests() == 0, "{} connections went elsewhere: {:?}", stranger.guests(), stranger.came());
+    ensure!(
+        stranger.connections() == 0,
+        "{} connections went elsewhere: {:?}",
+        stranger.connections(),
+        stranger.requests()
+    );
     Ok(())
 }
 
 fn opening_elsewhere(bench: &mut Bench) -> Verdict {
-    let stranger = Door::open(bench.era, |_, _| {})?;
-    let good = Door::open(bench.era, |_, _| {})?;
+    let stranger = RawServer::open(bench.era, |_, _| {})?;
+    let good = RawServer::open(bench.era, |_, _| {})?;
     let place = stranger.url();
-    let door = Door::bare(bench.era, move |_, guest| {
-        guest.write(&response("307 Temporary Redirect", &[("location", &place)], b""));
-        guest.keep();
+    let server = RawServer::bare(bench.era, move |_, connection| {
+        connection.write(&response("307 Temporary Redirect", &[("location", &place)], b""));
+        connection.keep();
     })?;
     let mut subject = start(bench, &good)?;
-    let name = subject.begin_connect_to(&door.url(), &credentials())?;
+    let name = subject.begin_connect_to(&server.url(), &credentials())?;
     subject.not_connected(&name)?.is("NotSent", &["Unsendable"])?;
     subject.finish(bench)?;
-    ensure!(stranger.guests() == 0, "{} connections went elsewhere", stranger.guests());
+    ensure!(stranger.connections() == 0, "{} connections went elsewhere", stranger.connections());
     Ok(())
 }
 
 fn in_circles(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |_, guest| {
-        guest.write(&response("307 Temporary Redirect", &[("location", "/mcp")], b""));
-        guest.keep();
+    let server = RawServer::open(bench.era, |_, connection| {
+        connection.write(&response("307 Temporary Redirect", &[("location", "/mcp")], b""));
+        connection.keep();
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     let call = subject.call(&name, "redirect", json!({}))?;
     subject.ended(&call)?.is("NotSent", &["Unsendable"])?;
-    let count = door.count(&call);
+    let count = server.count(&call);
     bench.note(format!("{count} requests"));
     ensure!((2..=10).contains(&count), "{count} requests of one call");
     subject.works(&name)?;
@@ -102,19 +107,19 @@ fn in_circles(bench: &mut Bench) -> Verdict {
 const LOCKED: [&str; 2] = ["401 Unauthorized", "403 Forbidden"];
 
 fn locked_call(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |came, guest| {
-        let status = came.argument("status").as_str().unwrap_or_default();
-        guest.write(&response(status, &[("www-authenticate", "Bearer scope=\"more\"")], b""));
-        guest.keep();
+    let server = RawServer::open(bench.era, |request, connection| {
+        let status = request.argument("status").as_str().unwrap_or_default();
+        connection.write(&response(status, &[("www-authenticate", "Bearer scope=\"more\"")], b""));
+        connection.keep();
     })?;
-    let mut subject = start_with(bench, &door, &credentials())?;
+    let mut subject = start_with(bench, &server, &credentials())?;
     let (stubborn, plain) =
-        (subject.connect_to(&door.url(), &credentials())?, subject.connect_to(&door.url(), &json!({}))?);
+        (subject.connect_to(&server.url(), &credentials())?, subject.connect_to(&server.url(), &json!({}))?);
     for status in LOCKED {
         for (name, most) in [(&stubborn, 10), (&plain, 1)] {
             let call = subject.call(name, "locked", json!({ "status": status }))?;
             subject.ended(&call)?.is("Refused", &["Refused"])?;
-            let count = door.count(&call);
+            let count = server.count(&call);
             ensure!((1..=most).contains(&count), "{count} requests of one call");
             subject.works(name)?;
         }
@@ -123,17 +128,17 @@ fn locked_call(bench: &mut Bench) -> Verdict {
 }
 
 fn locked_opening(bench: &mut Bench) -> Verdict {
-    let good = Door::open(bench.era, |_, _| {})?;
+    let good = RawServer::open(bench.era, |_, _| {})?;
     let mut subject = start(bench, &good)?;
     for status in LOCKED {
         for (more, most) in [(credentials(), 10), (json!({}), 1)] {
-            let door = Door::bare(bench.era, move |_, guest| {
-                guest.write(&response(status, &[("www-authenticate", "Bearer")], b""));
-                guest.keep();
+            let server = RawServer::bare(bench.era, move |_, connection| {
+                connection.write(&response(status, &[("www-authenticate", "Bearer")], b""));
+                connection.keep();
             })?;
-            let name = subject.begin_connect_to(&door.url(), &more)?;
+            let name = subject.begin_connect_to(&server.url(), &more)?;
             subject.not_connected(&name)?.is("Refused", &["Refused"])?;
-            let count = door.came().len();
+            let count = server.requests().len();
             ensure!((1..=most).contains(&count), "{count} requests of one opening");
         }
     }
@@ -143,18 +148,18 @@ fn locked_opening(bench: &mut Bench) -> Verdict {
 /// The stream on which a server speaks first: without it, calls work all the same.
 fn locked_stream(bench: &mut Bench) -> Verdict {
     let era = bench.era;
-    let door = Door::guarded(era, "GET", |_, guest| {
-        guest.write(&response("401 Unauthorized", &[("www-authenticate", "Bearer")], b""));
-        guest.keep();
+    let server = RawServer::guarded(era, "GET", |_, connection| {
+        connection.write(&response("401 Unauthorized", &[("www-authenticate", "Bearer")], b""));
+        connection.keep();
     })?;
-    let mut subject = start_with(bench, &door, &credentials())?;
-    let name = subject.connect_to(&door.url(), &credentials())?;
-    door.wait("a request for the stream", |came| came.method == "GET")?;
+    let mut subject = start_with(bench, &server, &credentials())?;
+    let name = subject.connect_to(&server.url(), &credentials())?;
+    server.wait("a request for the stream", |request| request.method == "GET")?;
     for _ in 0..20 {
         subject.works(&name)?;
     }
     subject.finish(bench)?;
-    let count = door.came().iter().filter(|came| came.method == "GET").count();
+    let count = server.requests().iter().filter(|request| request.method == "GET").count();
     bench.note(format!("{count} requests for two streams"));
     ensure!(count <= 20, "{count} requests for two streams");
     Ok(())

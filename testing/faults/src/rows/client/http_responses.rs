@@ -1,9 +1,9 @@
-//! Responses on HTTP that are no answers: statuses, shapes, kinds of content, bodies without an end.
+//! HTTP responses that are not a JSON-RPC response: statuses, shapes, content types, endless bodies.
 
 use serde_json::json;
 
 use super::http_server_dies::start;
-use super::raw_server::{Came, Door, EVENTS, Guest, response, text};
+use super::raw_server::{Connection, EVENTS, RawServer, ReceivedRequest, response, text};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -24,18 +24,18 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-fn respond(came: &Came, guest: &mut Guest) {
-    let text = |name: &str| came.argument(name).as_str().unwrap_or_default();
-    let body: Vec<u8> = text("body").replace('@', &came.body["id"].to_string()).chars().map(byte).collect();
-    if came.argument("events") == true {
-        guest.write(EVENTS.as_bytes());
-        guest.write(&body);
-        return guest.close();
+fn respond(request: &ReceivedRequest, connection: &mut Connection) {
+    let text = |name: &str| request.argument(name).as_str().unwrap_or_default();
+    let body: Vec<u8> = text("body").replace('@', &request.body["id"].to_string()).chars().map(byte).collect();
+    if request.argument("events") == true {
+        connection.write(EVENTS.as_bytes());
+        connection.write(&body);
+        return connection.close();
     }
-    let status = came.argument("status").as_str().unwrap_or("200 OK");
-    let kind = came.argument("kind").as_str().unwrap_or("application/json");
-    guest.write(&response(status, &[("content-type", kind)], &body));
-    guest.keep();
+    let status = request.argument("status").as_str().unwrap_or("200 OK");
+    let kind = request.argument("kind").as_str().unwrap_or("application/json");
+    connection.write(&response(status, &[("content-type", kind)], &body));
+    connection.keep();
 }
 
 /// Characters up to U+00FF stand for one byte each.
@@ -62,14 +62,14 @@ fn statuses(bench: &mut Bench) -> Verdict {
         ("504 Gateway Timeout", "Unknown"),
         ("599 Unheard Of", "Unknown"),
     ];
-    let door = Door::open(bench.era, respond)?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let server = RawServer::open(bench.era, respond)?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for (status, outcome) in ROWS {
         let call = subject.call(&name, "respond", json!({ "status": status }))?;
         let ended = subject.ended(&call)?;
         ensure!(ended.ends == outcome, "{status}: expected {outcome}, {ended}");
-        ensure!(door.count(&call) == 1, "{status}: it came {} times", door.count(&call));
+        ensure!(server.count(&call) == 1, "{status}: it came {} times", server.count(&call));
         subject.works(&name)?;
     }
     subject.finish(bench)
@@ -90,9 +90,9 @@ fn bodies(bench: &mut Bench) -> Verdict {
         ("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":7,\"message\":\"no\"}}", "application/json", "Refused"),
         (good.as_str(), "application/json; charset=utf-8", "Done"),
     ];
-    let door = Door::open(bench.era, respond)?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let server = RawServer::open(bench.era, respond)?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for (body, kind, outcome) in rows {
         let call = subject.call(&name, "respond", json!({ "body": body, "kind": kind }))?;
         let ended = subject.ended(&call)?;
@@ -116,9 +116,9 @@ fn events(bench: &mut Bench) -> Verdict {
         (String::new(), "Unknown"),
         (format!("data: {good}"), "Unknown"),
     ];
-    let door = Door::open(bench.era, respond)?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let server = RawServer::open(bench.era, respond)?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for (body, outcome) in rows {
         let call = subject.call(&name, "respond", json!({ "body": body, "events": true }))?;
         let ended = subject.ended(&call)?;
@@ -130,26 +130,26 @@ fn events(bench: &mut Bench) -> Verdict {
 
 /// 64 MiB where 16 are taken: in a body, in an event, in a comment that never ends.
 fn endless(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |came, guest| {
-        let front = match came.argument("way").as_str() {
+    let server = RawServer::open(bench.era, |request, connection| {
+        let front = match request.argument("way").as_str() {
             Some("event") => format!("{EVENTS}data: "),
             Some("comment") => format!("{EVENTS}: "),
             Some("id") => format!("{EVENTS}id: "),
             Some("error") => "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n\r\n\"".to_owned(),
             _ => "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n\"".to_owned(),
         };
-        guest.write(front.as_bytes());
+        connection.write(front.as_bytes());
         let much = vec![b'x'; 64 * 1024];
         for _ in 0..64 * 16 {
-            if !guest.write(&much) {
+            if !connection.write(&much) {
                 return;
             }
         }
-        guest.close();
+        connection.close();
     })?;
-    let mut subject = start(bench, &door)?;
+    let mut subject = start(bench, &server)?;
     let before = subject.baseline()?.resident;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for (way, outcome) in
         [("body", "Unknown"), ("event", "Unknown"), ("comment", "Unknown"), ("id", "Unknown"), ("error", "Refused")]
     {
@@ -166,13 +166,13 @@ fn endless(bench: &mut Bench) -> Verdict {
 
 /// A session that the server does not know: nothing was begun, and everything ends.
 fn session_gone(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |_, guest| {
-        guest.write(&response("404 Not Found", &[], b""));
-        guest.keep();
+    let server = RawServer::open(bench.era, |_, connection| {
+        connection.write(&response("404 Not Found", &[], b""));
+        connection.keep();
     })?;
-    let mut subject = start(bench, &door)?;
+    let mut subject = start(bench, &server)?;
     for _ in 0..2 {
-        let name = subject.connect_to(&door.url(), &json!({}))?;
+        let name = subject.connect_to(&server.url(), &json!({}))?;
         subject.works(&name)?;
         let call = subject.call(&name, "any", json!({}))?;
         subject.ended(&call)?.is("NotSent", &["Transport"])?;

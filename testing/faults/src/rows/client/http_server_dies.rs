@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::raw_server::{CHUNKED_EVENTS, Came, Door, EVENTS, Greeting, Guest, text};
+use super::raw_server::{CHUNKED_EVENTS, Connection, EVENTS, Greeting, RawServer, ReceivedRequest, text};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -23,17 +23,17 @@ pub(crate) static ROW: Row = Row {
 };
 
 fn unreachable(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |_, _| {})?;
-    let mut subject = start(bench, &door)?;
+    let server = RawServer::open(bench.era, |_, _| {})?;
+    let mut subject = start(bench, &server)?;
     let mut others = Vec::new();
     for _ in 0..5 {
-        let short_lived = Door::open(bench.era, |_, _| {})?;
+        let short_lived = RawServer::open(bench.era, |_, _| {})?;
         short_lived.hurry();
         let name = subject.connect_to(&short_lived.url(), &json!({}))?;
         subject.works(&name)?;
         let address = short_lived.address;
         drop(short_lived);
-        // Once nobody listens any more.
+        // Once the port is closed.
         while std::net::TcpStream::connect(address).is_ok() {
             std::thread::yield_now();
         }
@@ -48,25 +48,29 @@ fn unreachable(bench: &mut Bench) -> Verdict {
 }
 
 fn before_reading(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |_, _| {})?;
-    let mut subject = start(bench, &door)?;
+    let server = RawServer::open(bench.era, |_, _| {})?;
+    let mut subject = start(bench, &server)?;
     for greeting in [Greeting::Close, Greeting::Reset, Greeting::CloseBehindHead] {
         for _ in 0..5 {
-            let fresh = Door::open(bench.era, |_, _| {})?;
+            let fresh = RawServer::open(bench.era, |_, _| {})?;
             fresh.hurry();
             let name = subject.connect_to(&fresh.url(), &json!({}))?;
             subject.works(&name)?;
             // What opened the conversation is through with it, too: the server's own stream was asked for and refused.
             if !bench.era.is_stateless() {
-                fresh.wait("the request for the stream", |came| came.method == "GET")?;
+                fresh.wait("the request for the stream", |request| request.method == "GET")?;
             }
             fresh.greet(greeting);
-            let guests = fresh.guests();
+            let connections = fresh.connections();
             let call = subject.call(&name, "echo", json!({ "text": "x" }))?;
             let ended = subject.ended(&call)?;
             let right = ["NotSent", "Unknown"].contains(&ended.ends.as_str()) && ended.kind == "Transport";
             ensure!(right, "{greeting:?}: {ended}");
-            ensure!(fresh.guests() == guests + 1, "{greeting:?}: it was tried {} times", fresh.guests() - guests);
+            ensure!(
+                fresh.connections() == connections + 1,
+                "{greeting:?}: it was tried {} times",
+                fresh.connections() - connections
+            );
             fresh.greet(Greeting::Welcome);
             subject.works(&name)?;
             subject.close(&name)?;
@@ -107,25 +111,25 @@ const PHASES: [&str; 9] = [
     "in_the_chunked_events",
 ];
 
-fn break_off(came: &Came, guest: &mut Guest, era: Era) {
-    let phase = came.argument("phase").as_str().unwrap_or_default();
-    if let Some(bytes) = beginning(phase, &came.message(&text(era.is_stateless(), "whole"))) {
-        guest.write(&bytes);
+fn break_off(request: &ReceivedRequest, connection: &mut Connection, era: Era) {
+    let phase = request.argument("phase").as_str().unwrap_or_default();
+    if let Some(bytes) = beginning(phase, &request.message(&text(era.is_stateless(), "whole"))) {
+        connection.write(&bytes);
     }
-    if came.argument("by") == "reset" { guest.reset() } else { guest.close() }
+    if request.argument("by") == "reset" { connection.reset() } else { connection.close() }
 }
 
 fn every_phase(bench: &mut Bench) -> Verdict {
     let era = bench.era;
-    let door = Door::open(era, move |came, guest| break_off(came, guest, era))?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let server = RawServer::open(era, move |request, connection| break_off(request, connection, era))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for by in ["close", "reset"] {
         for phase in PHASES {
             let call = subject.call(&name, "break_off", json!({ "phase": phase, "by": by }))?;
             let ended = subject.ended(&call)?;
             ended.is("Unknown", &["Transport"]).map_err(|failure| failure.at(format!("{phase} by {by}")))?;
-            let count = door.count(&call);
+            let count = server.count(&call);
             ensure!(count == 1, "{phase} by {by}: the call came {count} times");
             subject.works(&name)?;
         }
@@ -133,15 +137,15 @@ fn every_phase(bench: &mut Bench) -> Verdict {
     subject.finish(bench)
 }
 
-/// A connection that was kept is closed when the client may be about to use it. The call is made on another, or nobody knows;
-/// but it is not made twice.
+/// A pooled connection is closed when the client may be about to use it. The call is sent on another, or its outcome is
+/// unknown; but it is not sent twice.
 fn between_requests(bench: &mut Bench) -> Verdict {
     let modern = bench.era.is_stateless();
-    let door = Door::open(bench.era, move |came, guest| {
-        guest.write(&came.answer(&text(modern, "and gone")));
+    let server = RawServer::open(bench.era, move |request, connection| {
+        connection.write(&request.answer(&text(modern, "and gone")));
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     let mut unknown = 0;
     for _ in 0..200 {
         let call = subject.call(&name, "answer_and_close", json!({}))?;
@@ -151,7 +155,7 @@ fn between_requests(bench: &mut Bench) -> Verdict {
             unknown += 1;
         }
         bench.random.pause(300);
-        let count = door.count(&call);
+        let count = server.count(&call);
         ensure!(count <= 1, "the call came {count} times");
         ensure!(count == 1 || ended.ends != "Done", "a call was answered that never came");
     }
@@ -160,14 +164,14 @@ fn between_requests(bench: &mut Bench) -> Verdict {
     subject.finish(bench)
 }
 
-/// A subject that has spoken to a door once.
-pub(super) fn start(bench: &mut Bench, door: &Door) -> Verdict<Subject> {
-    start_with(bench, door, &json!({}))
+/// A subject that has spoken to a server once.
+pub(super) fn start(bench: &mut Bench, server: &RawServer) -> Verdict<Subject> {
+    start_with(bench, server, &json!({}))
 }
 
-pub(super) fn start_with(bench: &mut Bench, door: &Door, more: &Value) -> Verdict<Subject> {
+pub(super) fn start_with(bench: &mut Bench, server: &RawServer, more: &Value) -> Verdict<Subject> {
     let mut subject = Subject::begin(bench)?;
-    let name = subject.connect_to(&door.url(), more)?;
+    let name = subject.connect_to(&server.url(), more)?;
     subject.works(&name)?;
     subject.close(&name)?;
     subject.take_baseline()?;

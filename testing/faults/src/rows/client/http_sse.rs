@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::http_server_dies::start;
 use super::http_server_hangs::{give_up_hanging, wait_for_cancellation};
-use super::raw_server::{Came, Door, EVENTS, Guest, response, text};
+use super::raw_server::{Connection, EVENTS, RawServer, ReceivedRequest, response, text};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};
@@ -54,16 +54,16 @@ impl Streams {
     }
 
     /// To the stream of who has sent this. One that has ended says nothing.
-    fn tell(&self, came: &Came, word: Word) {
-        let session = came.path().split_once("session=").and_then(|(_, number)| number.parse().ok());
+    fn tell(&self, request: &ReceivedRequest, word: Word) {
+        let session = request.path().split_once("session=").and_then(|(_, number)| number.parse().ok());
         let streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = session.and_then(|session: usize| streams.get(&session)) {
             let _ = stream.send(word);
         }
     }
 
-    fn answer(&self, came: &Came, result: &Value) {
-        self.tell(came, Word::Say(event(&came.message(result)).into_bytes()));
+    fn answer(&self, request: &ReceivedRequest, result: &Value) {
+        self.tell(request, Word::Say(event(&request.message(result)).into_bytes()));
     }
 }
 
@@ -74,35 +74,37 @@ fn event(message: &str) -> String {
 /// A server that speaks nothing newer. `endpoint` is what its stream begins with, for a session; calls but `echo` are left to `fault`.
 fn old(
     endpoint: impl Fn(usize) -> (String, bool) + Send + Sync + 'static,
-    fault: impl Fn(&Came, &mut Guest, &Streams) + Send + Sync + 'static,
-) -> Verdict<Door> {
+    fault: impl Fn(&ReceivedRequest, &mut Connection, &Streams) + Send + Sync + 'static,
+) -> Verdict<RawServer> {
     let streams = Streams::default();
-    Door::bare(Era::V2024_11_05, move |came, guest| match (came.method.as_str(), came.body["method"].as_str()) {
-        ("GET", _) => {
-            let (number, words) = streams.open();
-            let (begins, goes_on) = endpoint(number);
-            guest.write(format!("{EVENTS}{begins}").as_bytes());
-            if goes_on { speak(guest, &words) } else { guest.close() }
-        }
-        ("POST", Some(method)) if came.path().starts_with("/messages") => {
-            match method {
-                "initialize" => streams.answer(
-                    came,
-                    &json!({ "protocolVersion": "2024-11-05", "capabilities": { "tools": {} },
-                        "serverInfo": { "name": "old", "version": "1" } }),
-                ),
-                "tools/call" if came.tool() == "echo" => {
-                    streams.answer(came, &text(false, came.argument("text").as_str().unwrap_or_default()));
-                }
-                "tools/call" => return fault(came, guest, &streams),
-                _ => {}
+    RawServer::bare(Era::V2024_11_05, move |request, connection| {
+        match (request.method.as_str(), request.body["method"].as_str()) {
+            ("GET", _) => {
+                let (number, words) = streams.open();
+                let (begins, goes_on) = endpoint(number);
+                connection.write(format!("{EVENTS}{begins}").as_bytes());
+                if goes_on { speak(connection, &words) } else { connection.close() }
             }
-            guest.write(&response("202 Accepted", &[], b""));
-            guest.keep();
-        }
-        _ => {
-            guest.write(&response("405 Method Not Allowed", &[], b""));
-            guest.keep();
+            ("POST", Some(method)) if request.path().starts_with("/messages") => {
+                match method {
+                    "initialize" => streams.answer(
+                        request,
+                        &json!({ "protocolVersion": "2024-11-05", "capabilities": { "tools": {} },
+                        "serverInfo": { "name": "old", "version": "1" } }),
+                    ),
+                    "tools/call" if request.tool() == "echo" => {
+                        streams.answer(request, &text(false, request.argument("text").as_str().unwrap_or_default()));
+                    }
+                    "tools/call" => return fault(request, connection, &streams),
+                    _ => {}
+                }
+                connection.write(&response("202 Accepted", &[], b""));
+                connection.keep();
+            }
+            _ => {
+                connection.write(&response("405 Method Not Allowed", &[], b""));
+                connection.keep();
+            }
         }
     })
 }
@@ -111,42 +113,42 @@ fn named(session: usize) -> String {
     format!("event: endpoint\ndata: /messages?session={session}\n\n")
 }
 
-fn good(fault: impl Fn(&Came, &mut Guest, &Streams) + Send + Sync + 'static) -> Verdict<Door> {
+fn good(fault: impl Fn(&ReceivedRequest, &mut Connection, &Streams) + Send + Sync + 'static) -> Verdict<RawServer> {
     old(|session| (named(session), true), fault)
 }
 
-/// Says what it is told to, until it is told to end.
-fn speak(guest: &mut Guest, words: &Receiver<Word>) {
+/// Writes what the check sends it, until the check ends it.
+fn speak(connection: &mut Connection, words: &Receiver<Word>) {
     while let Ok(word) = words.recv_timeout(PATIENCE) {
         match word {
-            Word::Say(bytes) if guest.write(&bytes) => {}
+            Word::Say(bytes) if connection.write(&bytes) => {}
             Word::Say(_) => return,
-            Word::Close => return guest.close(),
-            Word::Reset => return guest.reset(),
+            Word::Close => return connection.close(),
+            Word::Reset => return connection.reset(),
         }
     }
 }
 
-fn accept(guest: &mut Guest) {
-    guest.write(&response("202 Accepted", &[], b""));
-    guest.keep();
+fn accept(connection: &mut Connection) {
+    connection.write(&response("202 Accepted", &[], b""));
+    connection.keep();
 }
 
 fn cut_in_an_answer(bench: &mut Bench) -> Verdict {
-    let door = good(|came, guest, streams| {
-        accept(guest);
-        let whole = event(&came.message(&text(false, "whole")));
-        let at = came.argument("at").as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
-        streams.tell(came, Word::Say(whole.as_bytes()[..at.min(whole.len())].to_vec()));
-        streams.tell(came, if came.argument("by") == "reset" { Word::Reset } else { Word::Close });
+    let server = good(|request, connection, streams| {
+        accept(connection);
+        let whole = event(&request.message(&text(false, "whole")));
+        let at = request.argument("at").as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
+        streams.tell(request, Word::Say(whole.as_bytes()[..at.min(whole.len())].to_vec()));
+        streams.tell(request, if request.argument("by") == "reset" { Word::Reset } else { Word::Close });
     })?;
-    let mut subject = start(bench, &door)?;
+    let mut subject = start(bench, &server)?;
     for by in ["close", "reset"] {
         for at in 0.. {
-            let name = subject.connect_to(&door.url(), &json!({}))?;
+            let name = subject.connect_to(&server.url(), &json!({}))?;
             let call = subject.call(&name, "cut", json!({ "at": at, "by": by }))?;
-            let came = door.wait("the call", |came| came.mark() == call)?;
-            let whole = event(&came.message(&text(false, "whole"))).len();
+            let request = server.wait("the call", |request| request.mark() == call)?;
+            let whole = event(&request.message(&text(false, "whole"))).len();
             let place = |failure: Failure| failure.at(format!("cut at {at} of {whole} by {by}"));
             let ended = subject.ended(&call)?;
             // A reset may also take away what was written before it.
@@ -158,7 +160,7 @@ fn cut_in_an_answer(bench: &mut Bench) -> Verdict {
             subject.gone(&name).map_err(place)?;
             subject.is_over(&name).map_err(place)?;
             subject.close(&name)?;
-            ensure!(door.count(&call) == 1, "cut at {at}: the call came {} times", door.count(&call));
+            ensure!(server.count(&call) == 1, "cut at {at}: the call came {} times", server.count(&call));
             if at == whole {
                 break;
             }
@@ -168,24 +170,24 @@ fn cut_in_an_answer(bench: &mut Bench) -> Verdict {
 }
 
 fn cut_in_the_endpoint(bench: &mut Bench) -> Verdict {
-    let door = good(|_, guest, _| accept(guest))?;
-    let mut subject = start(bench, &door)?;
+    let server = good(|_, connection, _| accept(connection))?;
+    let mut subject = start(bench, &server)?;
     for at in 0..named(0).len() {
-        let cut = old(move |session| (named(session)[..at].to_owned(), false), |_, guest, _| accept(guest))?;
+        let cut = old(move |session| (named(session)[..at].to_owned(), false), |_, connection, _| accept(connection))?;
         let name = subject.begin_connect_to(&cut.url(), &json!({}))?;
         // The server has refused what is newer, and nothing else is known of it.
         let place = |failure: Failure| failure.at(format!("cut at {at}"));
         subject.not_connected(&name)?.is("Refused", &["Refused"]).map_err(place)?;
-        let posted = cut.came().iter().filter(|came| came.is("initialize")).count();
+        let posted = cut.requests().iter().filter(|request| request.is("initialize")).count();
         ensure!(posted == 1, "cut at {at}: `initialize` came {posted} times");
     }
     subject.finish(bench)
 }
 
 fn elsewhere(bench: &mut Bench) -> Verdict {
-    let stranger = Door::bare(bench.era, |_, _| {})?;
-    let door = good(|_, guest, _| accept(guest))?;
-    let mut subject = start(bench, &door)?;
+    let stranger = RawServer::bare(bench.era, |_, _| {})?;
+    let server = good(|_, connection, _| accept(connection))?;
+    let mut subject = start(bench, &server)?;
     let port = stranger.address.port();
     let places = [
         format!("http://{}/messages", stranger.address),
@@ -195,24 +197,29 @@ fn elsewhere(bench: &mut Bench) -> Verdict {
     ];
     for place in places {
         let named = format!("event: endpoint\ndata: {place}\n\n");
-        let sends_away = old(move |_| (named.clone(), true), |_, guest, _| accept(guest))?;
+        let sends_away = old(move |_| (named.clone(), true), |_, connection, _| accept(connection))?;
         let credentials = json!({ "headers": { "x-secret": "of the header" }, "token": "of the token" });
         let name = subject.begin_connect_to(&sends_away.url(), &credentials)?;
         subject.not_connected(&name)?.is("NotSent", &["Transport"]).map_err(|failure| failure.at(place))?;
     }
     subject.finish(bench)?;
-    ensure!(stranger.guests() == 0, "{} connections went elsewhere: {:?}", stranger.guests(), stranger.came());
+    ensure!(
+        stranger.connections() == 0,
+        "{} connections went elsewhere: {:?}",
+        stranger.connections(),
+        stranger.requests()
+    );
     Ok(())
 }
 
 /// Streams that say nothing, and streams that say something else. The silent one is waited for, a few seconds.
 fn no_endpoint(bench: &mut Bench) -> Verdict {
-    let door = good(|_, guest, _| accept(guest))?;
-    let mut subject = start(bench, &door)?;
+    let server = good(|_, connection, _| accept(connection))?;
+    let mut subject = start(bench, &server)?;
     let other = event(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }).to_string());
     for begins in [String::new(), ": nothing\n\n".to_owned(), other] {
         let says = begins.clone();
-        let nameless = old(move |_| (says.clone(), true), |_, guest, _| accept(guest))?;
+        let nameless = old(move |_| (says.clone(), true), |_, connection, _| accept(connection))?;
         let name = subject.begin_connect_to(&nameless.url(), &json!({}))?;
         let place = |failure: Failure| failure.at(format!("a stream that begins with {begins:?}"));
         subject.not_connected(&name)?.is("Refused", &["Refused"]).map_err(place)?;
@@ -221,12 +228,12 @@ fn no_endpoint(bench: &mut Bench) -> Verdict {
 }
 
 fn refuses(bench: &mut Bench) -> Verdict {
-    let door = good(|came, guest, _| {
-        guest.write(&response(came.argument("status").as_str().unwrap_or_default(), &[], b"no"));
-        guest.keep();
+    let server = good(|request, connection, _| {
+        connection.write(&response(request.argument("status").as_str().unwrap_or_default(), &[], b"no"));
+        connection.keep();
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for (status, outcome, kind) in [
         ("400 Bad Request", "Refused", "Refused"),
         ("401 Unauthorized", "Refused", "Refused"),
@@ -238,7 +245,7 @@ fn refuses(bench: &mut Bench) -> Verdict {
     ] {
         let call = subject.call(&name, "refuse", json!({ "status": status }))?;
         subject.ended(&call)?.is(outcome, &[kind]).map_err(|failure| failure.at(status))?;
-        ensure!(door.count(&call) == 1, "{status}: the call came {} times", door.count(&call));
+        ensure!(server.count(&call) == 1, "{status}: the call came {} times", server.count(&call));
         subject.works(&name).map_err(|failure| failure.at(status))?;
     }
     // The session is gone, and with it the connection.
@@ -248,22 +255,22 @@ fn refuses(bench: &mut Bench) -> Verdict {
     subject.finish(bench)
 }
 
-/// It takes the call, or does not even do that, and that is all. The server is told when the call is given up.
+/// The server accepts the call, or not even that, and never responds. It gets a cancellation when the call is dropped.
 fn never_answers(bench: &mut Bench) -> Verdict {
-    let door = good(|came, guest, streams| match came.argument("way").as_str() {
+    let server = good(|request, connection, streams| match request.argument("way").as_str() {
         Some("a_comment") => {
-            accept(guest);
-            streams.tell(came, Word::Say(b": a comment\n\n".to_vec()));
+            accept(connection);
+            streams.tell(request, Word::Say(b": a comment\n\n".to_vec()));
         }
-        Some("accepted") => accept(guest),
-        _ => drop(guest.wait_for_end()),
+        Some("accepted") => accept(connection),
+        _ => drop(connection.wait_for_end()),
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({}))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({}))?;
     for way in ["accepted", "a_comment", "no_word"] {
         for take_back in [false, true] {
-            let came = give_up_hanging(&mut subject, &door, &name, way, take_back)?;
-            wait_for_cancellation(&door, &came).map_err(|failure| failure.at(way))?;
+            let request = give_up_hanging(&mut subject, &server, &name, way, take_back)?;
+            wait_for_cancellation(&server, &request).map_err(|failure| failure.at(way))?;
             subject.works(&name)?;
         }
     }

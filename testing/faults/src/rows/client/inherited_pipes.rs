@@ -1,4 +1,4 @@
-//! The server starts a process that keeps its pipes.
+//! The server starts a process that inherits its pipes.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -58,7 +58,7 @@ fn server_dies_first(bench: &mut Bench) -> Verdict {
             subject.ended(&beside)?.is("Unknown", &["Closed"])?;
             subject.gone(&line.name)?;
             subject.is_over(&line.name)?;
-            // Also without being asked to: nobody may close a connection that has ended.
+            // Also without a close: a program need not close a connection that has ended.
             descendants::none_left(bench.folder())?;
             subject.close(&line.name)?;
         }

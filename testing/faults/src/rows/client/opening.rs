@@ -1,4 +1,4 @@
-//! The server fails while the conversation is opened.
+//! The server fails during the handshake.
 
 use serde_json::json;
 

@@ -72,7 +72,7 @@ fn pile_up(bench: &mut Bench) -> Verdict {
         for call in &calls[1..] {
             subject.ended(call)?.is("NotSent", &["TimedOut"])?;
         }
-        // The rest of the first is still to be written, so nothing behind it will ever be.
+        // The rest of the first call is still to be written, so no later one ever is.
         let more = json!({ "deadline_ms": CLIENT_SHORT_MS / 2 });
         let call = subject.call_with(&line.name, "echo", json!({ "text": "behind it" }), &more)?;
         subject.ended(&call)?.is("NotSent", &["TimedOut"])?;
@@ -105,8 +105,8 @@ fn flood(bench: &mut Bench, lines: bool) -> Verdict {
     subject.finish(bench)
 }
 
-/// Its function does not return, so the pipe fills and the server stands still. Its calls end by their deadlines, and
-/// another server is none the wiser.
+/// Its callback does not return, so the pipe fills and the server hangs. Its calls end by their deadlines, and
+/// another server is not affected.
 fn stuck(bench: &mut Bench) -> Verdict {
     let mut subject = Subject::start(bench)?;
     let line = subject.connect(&Play { errors: "stuck", ..Play::honest() })?;

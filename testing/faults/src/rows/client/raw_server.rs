@@ -13,15 +13,15 @@ use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::PATIENCE;
 
-/// A request as it came.
+/// A request as it request.
 #[derive(Clone, Debug)]
-pub(super) struct Came {
+pub(super) struct ReceivedRequest {
     pub(super) method: String,
     head: String,
     pub(super) body: Value,
 }
 
-/// What is done when somebody comes.
+/// How the server responds to a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Greeting {
     /// The request is read.
@@ -43,25 +43,25 @@ enum Guarded {
 }
 
 /// What a check does with a call.
-type Fault = dyn Fn(&Came, &mut Guest) + Send + Sync;
+type Fault = dyn Fn(&ReceivedRequest, &mut Connection) + Send + Sync;
 
 /// Somebody who has come: one connection.
-pub(super) struct Guest {
+pub(super) struct Connection {
     stream: TcpStream,
     /// Whether another request may come on it.
     keep: bool,
 }
 
-pub(super) struct Door {
+pub(super) struct RawServer {
     pub(super) address: SocketAddr,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     era: Era,
-    came: Mutex<Vec<Came>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     greeting: Mutex<Greeting>,
-    guests: AtomicUsize,
+    connections: AtomicUsize,
     /// Whether a connection is good for one request only.
     hasty: AtomicBool,
     shut: AtomicBool,
@@ -70,14 +70,20 @@ struct Shared {
     fault: Box<Fault>,
 }
 
-impl Door {
+impl RawServer {
     /// Opens conversations, answers `echo`, and leaves the rest to `fault`.
-    pub(super) fn open(era: Era, fault: impl Fn(&Came, &mut Guest) + Send + Sync + 'static) -> Verdict<Self> {
+    pub(super) fn open(
+        era: Era,
+        fault: impl Fn(&ReceivedRequest, &mut Connection) + Send + Sync + 'static,
+    ) -> Verdict<Self> {
         Self::start(era, Guarded::Calls, Box::new(fault))
     }
 
     /// Leaves everything to `fault`.
-    pub(super) fn bare(era: Era, fault: impl Fn(&Came, &mut Guest) + Send + Sync + 'static) -> Verdict<Self> {
+    pub(super) fn bare(
+        era: Era,
+        fault: impl Fn(&ReceivedRequest, &mut Connection) + Send + Sync + 'static,
+    ) -> Verdict<Self> {
         Self::start(era, Guarded::Everything, Box::new(fault))
     }
 
@@ -85,7 +91,7 @@ impl Door {
     pub(super) fn guarded(
         era: Era,
         method: &'static str,
-        fault: impl Fn(&Came, &mut Guest) + Send + Sync + 'static,
+        fault: impl Fn(&ReceivedRequest, &mut Connection) + Send + Sync + 'static,
     ) -> Verdict<Self> {
         Self::start(era, Guarded::Method(method), Box::new(fault))
     }
@@ -95,9 +101,9 @@ impl Door {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             era,
-            came: Mutex::default(),
+            requests: Mutex::default(),
             greeting: Mutex::new(Greeting::Welcome),
-            guests: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
             hasty: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             guarded,
@@ -109,9 +115,9 @@ impl Door {
                 if inside.shut.load(Ordering::SeqCst) {
                     return;
                 }
-                inside.guests.fetch_add(1, Ordering::SeqCst);
+                inside.connections.fetch_add(1, Ordering::SeqCst);
                 let inside = Arc::clone(&inside);
-                // Without a thread for it the guest is sent away, and the check fails.
+                // Without a thread for it the connection is sent away, and the check fails.
                 let _ = std::thread::Builder::new().name("guest".to_owned()).spawn(move || inside.receive(stream));
             }
         })?;
@@ -131,26 +137,26 @@ impl Door {
         *self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner) = greeting;
     }
 
-    pub(super) fn came(&self) -> MutexGuard<'_, Vec<Came>> {
-        self.shared.came()
+    pub(super) fn requests(&self) -> MutexGuard<'_, Vec<ReceivedRequest>> {
+        self.shared.requests()
     }
 
     /// How many connections were opened.
-    pub(super) fn guests(&self) -> usize {
-        self.shared.guests.load(Ordering::SeqCst)
+    pub(super) fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// How often a call came.
+    /// How often a call request.
     pub(super) fn count(&self, call: &str) -> usize {
-        self.came().iter().filter(|came| came.mark() == call).count()
+        self.requests().iter().filter(|request| request.mark() == call).count()
     }
 
     /// Waits until something has come.
-    pub(super) fn wait(&self, what: &str, look: impl Fn(&Came) -> bool) -> Verdict<Came> {
+    pub(super) fn wait(&self, what: &str, look: impl Fn(&ReceivedRequest) -> bool) -> Verdict<ReceivedRequest> {
         let start = Instant::now();
         loop {
-            if let Some(came) = self.came().iter().find(|came| look(came)) {
-                return Ok(came.clone());
+            if let Some(request) = self.requests().iter().find(|request| look(request)) {
+                return Ok(request.clone());
             }
             ensure!(start.elapsed() < PATIENCE, "{what} never came");
             std::thread::sleep(Duration::from_millis(1));
@@ -158,80 +164,82 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for RawServer {
     fn drop(&mut self) {
         self.shared.shut.store(true, Ordering::SeqCst);
-        // So that the listener looks up. If nobody can be reached, nobody listens.
+        // Wakes the listener. If the connect fails, there is no listener.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 impl Shared {
-    fn came(&self) -> MutexGuard<'_, Vec<Came>> {
-        self.came.lock().unwrap_or_else(PoisonError::into_inner)
+    fn requests(&self) -> MutexGuard<'_, Vec<ReceivedRequest>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn receive(&self, stream: TcpStream) {
         let greeting = *self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = stream.set_nodelay(true);
         let _ = stream.set_read_timeout(Some(PATIENCE));
-        let mut guest = Guest { stream, keep: true };
+        let mut connection = Connection { stream, keep: true };
         match greeting {
             Greeting::Close => return,
-            Greeting::Reset => return guest.reset(),
+            Greeting::Reset => return connection.reset(),
             Greeting::Welcome | Greeting::CloseBehindHead => {}
         }
-        while guest.keep {
-            let Some(came) = guest.read(greeting == Greeting::CloseBehindHead) else { return };
-            self.came().push(came.clone());
-            guest.keep = false;
+        while connection.keep {
+            let Some(request) = connection.read(greeting == Greeting::CloseBehindHead) else { return };
+            self.requests().push(request.clone());
+            connection.keep = false;
             let guarded = match self.guarded {
                 Guarded::Calls => false,
-                Guarded::Method(method) => came.method == method,
+                Guarded::Method(method) => request.method == method,
                 Guarded::Everything => true,
             };
-            match self.usual(&came).filter(|_| !guarded) {
+            match self.usual(&request).filter(|_| !guarded) {
                 Some(answer) if self.hasty.load(Ordering::SeqCst) => {
                     let line = answer.windows(2).position(|two| two == b"\r\n").unwrap_or(0);
-                    guest.write(&[&answer[..line], b"\r\nconnection: close", &answer[line..]].concat());
-                    guest.close();
+                    connection.write(&[&answer[..line], b"\r\nconnection: close", &answer[line..]].concat());
+                    connection.close();
                 }
                 Some(answer) => {
-                    guest.keep = true;
-                    guest.write(&answer);
+                    connection.keep = true;
+                    connection.write(&answer);
                 }
-                None => (self.fault)(&came, &mut guest),
+                None => (self.fault)(&request, &mut connection),
             }
         }
     }
 
     /// What a server without faults answers, if it is nothing that the check sees to.
-    fn usual(&self, came: &Came) -> Option<Vec<u8>> {
+    fn usual(&self, request: &ReceivedRequest) -> Option<Vec<u8>> {
         let modern = self.era.is_stateless();
-        match (came.method.as_str(), came.body["method"].as_str()) {
+        match (request.method.as_str(), request.body["method"].as_str()) {
             ("POST", Some("initialize")) => {
                 let result = json!({ "protocolVersion": self.era.revision(), "capabilities": { "tools": {} },
                     "serverInfo": { "name": "door", "version": "1" } });
-                let body = json!({ "jsonrpc": "2.0", "id": came.body["id"], "result": result }).to_string();
+                let body = json!({ "jsonrpc": "2.0", "id": request.body["id"], "result": result }).to_string();
                 let headers = [("content-type", "application/json"), ("mcp-session-id", "s1")];
                 Some(response("200 OK", &headers, body.as_bytes()))
             }
-            ("POST", Some("server/discover")) => Some(came.answer(&json!({ "resultType": "complete",
+            ("POST", Some("server/discover")) => Some(request.answer(&json!({ "resultType": "complete",
                 "supportedVersions": [self.era.revision()], "capabilities": { "tools": {} } }))),
             ("POST", Some("notifications/initialized" | "notifications/cancelled")) => {
                 Some(response("202 Accepted", &[], b""))
             }
-            ("POST", Some("tools/call")) if came.tool() == "echo" => {
-                Some(came.answer(&text(modern, came.argument("text").as_str().unwrap_or_default())))
+            ("POST", Some("tools/call")) if request.tool() == "echo" => {
+                Some(request.answer(&text(modern, request.argument("text").as_str().unwrap_or_default())))
             }
-            ("GET", _) if came.header("last-event-id").is_none() => Some(response("405 Method Not Allowed", &[], b"")),
+            ("GET", _) if request.header("last-event-id").is_none() => {
+                Some(response("405 Method Not Allowed", &[], b""))
+            }
             ("DELETE", _) => Some(response("200 OK", &[], b"")),
             _ => None,
         }
     }
 }
 
-impl Came {
+impl ReceivedRequest {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(':'));
         fields.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
@@ -270,8 +278,8 @@ impl Came {
     }
 }
 
-impl Guest {
-    /// Writes, to somebody who may have gone. False if so.
+impl Connection {
+    /// Writes to a client that may have disconnected. False if so.
     pub(super) fn write(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
@@ -304,8 +312,8 @@ impl Guest {
         }
     }
 
-    /// The next request; `None` if there is none, or only its head was wanted.
-    fn read(&mut self, head_only: bool) -> Option<Came> {
+    /// The next request; `None` at the end of the connection, or if only its head was wanted.
+    fn read(&mut self, head_only: bool) -> Option<ReceivedRequest> {
         let mut bytes = Vec::new();
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -315,11 +323,12 @@ impl Guest {
                 }
                 let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
                 let method = head.split(' ').next().unwrap_or_default().to_owned();
-                let mut came = Came { method, head, body: Value::Null };
-                let length: usize = came.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+                let mut request = ReceivedRequest { method, head, body: Value::Null };
+                let length: usize =
+                    request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
                 if bytes.len() >= end + 4 + length {
-                    came.body = serde_json::from_slice(&bytes[end + 4..]).unwrap_or_default();
-                    return Some(came);
+                    request.body = serde_json::from_slice(&bytes[end + 4..]).unwrap_or_default();
+                    return Some(request);
                 }
             }
             let count = self.stream.read(&mut buffer).ok().filter(|count| *count > 0)?;

@@ -1,10 +1,10 @@
-//! A connection is lost, and the client was told to come back.
+//! A connection is lost, and the client is set to reconnect.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::http_server_dies::start;
-use super::raw_server::{Door, response};
+use super::raw_server::{RawServer, response};
 use crate::bench::Bench;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -48,7 +48,7 @@ fn between_calls(bench: &mut Bench) -> Verdict {
     for round in 1..=5 {
         subject.works(&line.name)?;
         kill(&line)?;
-        // A call that comes before the client has noticed may be written to nobody: then nobody knows what became of it.
+        // A call before the client has noticed may be written to a closed connection: then its outcome is unknown.
         loop {
             let call = subject.call(&line.name, "echo", json!({ "text": "back" }))?;
             let ended = subject.ended(&call)?;
@@ -138,39 +138,39 @@ fn for_good(bench: &mut Bench) -> Verdict {
 
 fn session_forgotten(bench: &mut Bench) -> Verdict {
     let forgetful = std::sync::atomic::AtomicUsize::new(0);
-    let door = Door::open(bench.era, move |came, guest| {
-        // Each second time that somebody comes, the session is known.
+    let server = RawServer::open(bench.era, move |request, connection| {
+        // On each second connection, the session is known.
         let known = forgetful.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 2 == 1;
         let answer = if known {
-            came.answer(&super::raw_server::text(false, "known"))
+            request.answer(&super::raw_server::text(false, "known"))
         } else {
             response("404 Not Found", &[], b"")
         };
-        guest.write(&answer);
-        guest.keep();
+        connection.write(&answer);
+        connection.keep();
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({ "reconnect": OFTEN }))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({ "reconnect": OFTEN }))?;
     for _ in 0..3 {
         let call = subject.call(&name, "any", json!({}))?;
         subject.ended(&call)?.done("known")?;
-        ensure!(door.count(&call) == 2, "it came {} times", door.count(&call));
+        ensure!(server.count(&call) == 2, "it came {} times", server.count(&call));
         subject.works(&name)?;
     }
     subject.finish(bench)
 }
 
 fn every_session(bench: &mut Bench) -> Verdict {
-    let door = Door::open(bench.era, |_, guest| {
-        guest.write(&response("404 Not Found", &[], b""));
-        guest.keep();
+    let server = RawServer::open(bench.era, |_, connection| {
+        connection.write(&response("404 Not Found", &[], b""));
+        connection.keep();
     })?;
-    let mut subject = start(bench, &door)?;
-    let name = subject.connect_to(&door.url(), &json!({ "reconnect": OFTEN }))?;
+    let mut subject = start(bench, &server)?;
+    let name = subject.connect_to(&server.url(), &json!({ "reconnect": OFTEN }))?;
     let call = subject.call(&name, "any", json!({}))?;
     let ended = subject.ended(&call)?;
     ensure!(ended.ends == "NotSent", "{ended}");
-    let count = door.count(&call);
+    let count = server.count(&call);
     bench.note(format!("{count} requests"));
     ensure!(count <= 5, "{count} requests of one call");
     subject.works(&name)?;

@@ -1,4 +1,4 @@
-//! Answers that are none, are too many, come too late, or cannot be read.
+//! Responses that are malformed, too many, or too late.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn to_nothing(bench: &mut Bench) -> Verdict {
         let call = say(&mut subject, &line.name, &text)?;
         subject.ended(&call)?.done("mine").map_err(|failure| failure.at(id))?;
     }
-    // Progress of nothing, cancellations of nothing, notifications that nobody knows.
+    // Progress with an unknown token, cancellations of unknown ids, unknown notifications.
     let strays = [
         json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": 77, "progress": 1 } }),
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 77 } }),
@@ -178,7 +178,7 @@ fn garbage(bench: &mut Bench) -> Verdict {
     let all = LINES.join("\n").repeat(50);
     let call = say(&mut subject, &line.name, &format!("{all}\n{}", good(bench.era, "mine")))?;
     subject.ended(&call)?.done("mine")?;
-    // Nested so deep that a reader of recursion would not come back.
+    // Nested so deeply that a recursive reader would overflow its stack.
     for bracket in ["[", "{\"a\":"] {
         let arguments = json!({ "front": "", "repeat": bracket, "times": 1024 * 64, "back": format!("\n{}", good(bench.era, "mine")) });
         let call = subject.call(&line.name, "say", arguments)?;
@@ -188,7 +188,7 @@ fn garbage(bench: &mut Bench) -> Verdict {
     subject.finish(bench)
 }
 
-/// The id can be read, the rest cannot: nobody waits for an answer that has come.
+/// The id can be read, the rest cannot: the call does not wait for a response that has come.
 fn garbage_in_the_answer(bench: &mut Bench) -> Verdict {
     const RESULTS: [&str; 4] = [
         "{\"content\":[{\"type\":\"text\",\"text\":\"\u{ff}\u{fe}\"}]}",

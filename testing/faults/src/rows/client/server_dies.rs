@@ -22,7 +22,7 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-/// The call lies in the pipe: that nobody read it is nothing that a client can know.
+/// The call is in the pipe: a client cannot know that it was not read.
 fn unread(bench: &mut Bench) -> Verdict {
     let mut subject = Subject::start(bench)?;
     for _ in 0..5 {

@@ -51,7 +51,7 @@ fn taken_back(bench: &mut Bench) -> Verdict {
     subject.finish(bench)
 }
 
-/// Each is told of, once.
+/// Each is reported once.
 fn many_at_once(bench: &mut Bench) -> Verdict {
     const CALLS: usize = 500;
     let mut subject = Subject::start(bench)?;

@@ -1,4 +1,4 @@
-//! Tools that block: threads of their own, or workers of the runtime. Others do not notice.
+//! Tools that block: threads of their own, or workers of the runtime. Other calls are not delayed.
 
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,7 @@ fn all_but_one(bench: &mut Bench) -> Verdict {
     blocked(bench, "block_worker", |client| Ok(client.server.workers()?.saturating_sub(1).max(1)))
 }
 
-/// With more workers there are more places for the driver, or the next echo, to be stuck behind a block.
+/// With more workers there are more queues in which the driver, or the next echo, can wait for a blocked worker.
 fn all_but_one_of_four(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = bench.launch().cleanup_log(&log).variable("TOKIO_WORKER_THREADS", "4");

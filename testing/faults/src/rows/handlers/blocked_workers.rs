@@ -1,4 +1,4 @@
-//! Every worker of the runtime is blocked: nothing that needs one can run, and all the rest still acts.
+//! Every worker of the runtime is blocked: nothing that needs one can run, and everything else still works.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::reference_server::{Site, answer, launch, maybe_answer, rest};
+use super::reference_server::{ReferenceServer, answer, launch, maybe_answer, rest};
 use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
 use crate::client::expect::{self, INTERNAL_ERROR, INVALID_REQUEST};
 use crate::client::message::{Body, Id};
@@ -59,10 +59,10 @@ pub(crate) static BLOCKED: Row = Row {
 fn running_call(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::watched(bench, launch)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::watched(bench, launch)?;
+    let talk = server.talk()?;
     for round in 1..=10 {
-        let (id, other) = (site.fresh_id(), site.fresh_id());
+        let (id, other) = (server.fresh_id(), server.fresh_id());
         let mut wire = talk.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
         let mut beside = talk.begin(&other, "progress", json!({ "steps": 5, "ms": 2 }))?;
         talk.cancel(&id)?;
@@ -72,19 +72,19 @@ fn running_call(bench: &mut Bench) -> Verdict {
         super::hang_ups::ends_with_text(&talk, &mut beside, &other)?;
     }
     ensure!(cleanup_lines(&log) == 10, "{} cleanups of 10 calls", cleanup_lines(&log));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// Whatever comes first, there is one ending: an answer, or a response without one.
 fn racing(bench: &mut Bench) -> Verdict {
     const TOOLS: [&str; 4] = ["echo", "sleep", "stubborn", "block_thread"];
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let mut answered = 0;
     bench.race(|bench| {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let tool = TOOLS[bench.random.place(TOOLS.len())];
-        let (mut calling, mut cancelling) = (site.connect()?, site.connect()?);
+        let (mut calling, mut cancelling) = (server.connect()?, server.connect()?);
         calling.send(&talk.call(&id, tool, json!({ "text": "x", "ms": bench.random.below(3) })))?;
         bench.random.pause(2_500);
         cancelling.send(&talk.post(crate::client::cancel_line(&id)))?;
@@ -95,13 +95,13 @@ fn racing(bench: &mut Bench) -> Verdict {
         Ok(())
     })?;
     bench.note(format!("{answered} were answered first"));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn of_nothing(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
     let mut running = talk.begin(&id, "progress", json!({ "steps": 5, "ms": 20 }))?;
     let params =
         ["{}", "{\"requestId\":null}", "{\"requestId\":[]}", "{\"requestId\":{}}", "{\"requestId\":\"\"}", "[]", "7"];
@@ -109,7 +109,7 @@ fn of_nothing(bench: &mut Bench) -> Verdict {
     let other = [format!("{{\"requestId\":\"{id}\"}}"), "{\"requestId\":123456789}".to_owned()];
     for params in unknown.chain(other) {
         let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}");
-        let status = site.status(&talk.post(text))?;
+        let status = server.status(&talk.post(text))?;
         ensure!([202, 400].contains(&status), "the cancellation {params} was answered with {status}");
     }
     super::hang_ups::ends_with_text(&talk, &mut running, &id)?;
@@ -117,70 +117,70 @@ fn of_nothing(bench: &mut Bench) -> Verdict {
     if talk.session.is_some() {
         talk.cancel(&id)?;
     }
-    let asking = talk.ask(&site.fresh_id(), "notifications/cancelled", json!({ "requestId": 7 }));
-    site.send(&asking)?;
+    let asking = talk.ask(&server.fresh_id(), "notifications/cancelled", json!({ "requestId": 7 }));
+    server.send(&asking)?;
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn another_session(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let (mine, other) = (site.talk()?, site.talk()?);
+    let mut server = ReferenceServer::open(bench)?;
+    let (mine, other) = (server.talk()?, server.talk()?);
     let id = Id::number(7);
     let mut one = mine.begin(&id, "progress", json!({ "steps": 10, "ms": 10 }))?;
     let mut two = other.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
     other.cancel(&id)?;
     ensure!(rest(&mut two, &id)?.is_none(), "a cancelled call was answered");
     super::hang_ups::ends_with_text(&mine, &mut one, &id)?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn stateless(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
     let mut running = talk.begin(&id, "progress", json!({ "steps": 5, "ms": 10 }))?;
-    let params = json!({ "requestId": 1, "_meta": crate::client::stateless_meta(site.era.revision()) });
+    let params = json!({ "requestId": 1, "_meta": crate::client::stateless_meta(server.era.revision()) });
     let text = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string();
     for text in [text, crate::client::cancel_line(&id)] {
-        let status = site.status(&talk.post(text).with("Mcp-Method", "notifications/cancelled"))?;
+        let status = server.status(&talk.post(text).with("Mcp-Method", "notifications/cancelled"))?;
         ensure!(status == 202, "a cancellation was answered with {status}");
     }
     super::hang_ups::ends_with_text(&talk, &mut running, &id)?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn duplicate(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     for id in [Id::number(9), Id::string("nine"), Id::string("9")] {
         let mut first = talk.begin(&id, "progress", json!({ "steps": 20, "ms": 10 }))?;
         for _ in 0..3 {
-            let (head, mut second) = site.send(&talk.call(&id, "echo", json!({ "text": "second" })))?;
+            let (head, mut second) = server.send(&talk.call(&id, "echo", json!({ "text": "second" })))?;
             let answer = answer(&head, &mut second, &id)?;
             if talk.session.is_some() {
                 ensure!(head.status == 400, "the second was answered with {}", head.status);
                 expect::error(&answer, &[INVALID_REQUEST])?;
             } else {
-                ensure!(expect::text(&answer, site.era)? == "second", "the second was not served");
+                ensure!(expect::text(&answer, server.era)? == "second", "the second was not served");
             }
         }
         let text = super::hang_ups::ends_with_text(&talk, &mut first, &id)?;
         ensure!(text == "20 steps", "the first was answered with {text:?}");
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
-/// Two at the same moment: each has its answer in its own response. In a session at least one is served, and if one is refused
-/// it is told so.
+/// Two at the same moment: each gets a response of its own. In a session at least one is served, and one that is refused
+/// gets an error.
 fn duplicate_raced(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let mut refused = 0;
     bench.race(|bench| {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let ms = bench.random.below(2);
-        let mut wires = [site.connect()?, site.connect()?];
+        let mut wires = [server.connect()?, server.connect()?];
         for wire in &mut wires {
             wire.send(&talk.call(&id, "sleep", json!({ "ms": ms })))?;
             if bench.random.coin() {
@@ -202,43 +202,43 @@ fn duplicate_raced(bench: &mut Bench) -> Verdict {
         Ok(())
     })?;
     bench.note(format!("{refused} refused"));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn panic(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    site.panics_expected = true;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    server.panics_expected = true;
+    let talk = server.talk()?;
     for _ in 0..20 {
-        let (id, beside) = (site.fresh_id(), site.fresh_id());
+        let (id, beside) = (server.fresh_id(), server.fresh_id());
         let mut other = talk.begin(&beside, "progress", json!({ "steps": 2, "ms": 1 }))?;
-        let (head, mut wire) = site.send(&talk.call(&id, "panic", json!({})))?;
+        let (head, mut wire) = server.send(&talk.call(&id, "panic", json!({})))?;
         let answer = answer(&head, &mut wire, &id)?;
         let error = expect::error(&answer, &[INTERNAL_ERROR])?;
         ensure!(!error.message.contains("secret"), "the text of the panic is on the wire: {}", error.message);
         // One whose client does not wait for it.
-        let mut gone = site.connect()?;
-        gone.send(&talk.call(&site.fresh_id(), "panic", json!({})))?;
+        let mut gone = server.connect()?;
+        gone.send(&talk.call(&server.fresh_id(), "panic", json!({})))?;
         drop(gone);
         super::hang_ups::ends_with_text(&talk, &mut other, &beside)?;
         talk.fence()?;
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// `count` of 0: as many as there are workers.
 fn blocked(bench: &mut Bench, tool: &str, count: usize) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::start(bench, &launch)?;
-    let count = if count == 0 { site.server.workers()? } else { count };
-    let talk = site.talk()?;
-    let cancelled = site.fresh_id();
+    let mut server = ReferenceServer::start(bench, &launch)?;
+    let count = if count == 0 { server.server.workers()? } else { count };
+    let talk = server.talk()?;
+    let cancelled = server.fresh_id();
     let cleaned = talk.begin(&cancelled, "slow_cleanup", json!({ "ms": LONG_MS }))?;
     let mut blocking = Vec::new();
     for _ in 0..count {
-        let mut wire = site.connect()?;
-        wire.send(&talk.call(&site.fresh_id(), tool, json!({ "ms": BLOCK_MS })))?;
+        let mut wire = server.connect()?;
+        wire.send(&talk.call(&server.fresh_id(), tool, json!({ "ms": BLOCK_MS })))?;
         blocking.push(wire);
     }
     let mut slowest = Duration::ZERO;
@@ -255,7 +255,7 @@ fn blocked(bench: &mut Bench, tool: &str, count: usize) -> Verdict {
         talk.cancel(&cancelled)?;
     }
     drop(cleaned);
-    // With every worker blocked nobody is there to run the cleanup.
+    // With every worker blocked, none is free to run the cleanup.
     if tool == "block_thread" {
         let took = wait_for_cleanups(&log, 1)?;
         bench.note(format!("cleanup {}", seconds(took)));
@@ -263,8 +263,8 @@ fn blocked(bench: &mut Bench, tool: &str, count: usize) -> Verdict {
     // The clients of some of them leave.
     blocking.truncate(count / 2);
     talk.quick()?;
-    site.server.signal(rustix::process::Signal::TERM)?;
-    let ending = site.ended(ENDING_ACCEPTED)?;
+    server.server.signal(rustix::process::Signal::TERM)?;
+    let ending = server.ended(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     if ending.took > ENDING_ACCEPTED {
         fail!("it waited for blocked handlers");

@@ -1,8 +1,8 @@
-//! Calls at the edge of what can be read, over HTTP: served, or refused under their id in their own response.
+//! Calls at the limits of what can be read, over HTTP: served, or refused under their id in their own response.
 
 use serde_json::{Value, json};
 
-use super::reference_server::{Site, Talk, answer, maybe_answer};
+use super::reference_server::{ReferenceServer, Talk, answer, maybe_answer};
 use super::wire::Request;
 use crate::bench::Bench;
 use crate::client::expect::{self, PARSE_ERROR};
@@ -34,7 +34,7 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-/// A call of `echo` with something in place of an argument that the tool does not know, its id in front or behind.
+/// A call of `echo` with `extra` in place of an argument that the tool does not know, its id first or last.
 fn call_with(talk: &Talk<'_>, id: &Id, extra: &[u8], id_last: bool) -> Request {
     const MARK: &[u8] = b"\"MARK\"";
     let mut request = talk.call(id, "echo", json!({ "text": "deep", "extra": "MARK" }));
@@ -52,8 +52,8 @@ fn call_with(talk: &Talk<'_>, id: &Id, extra: &[u8], id_last: bool) -> Request {
 }
 
 /// What a request is answered with: under its id, or without one if its id was not read.
-fn respond(site: &Site, request: &Request) -> Verdict<Message> {
-    let (_, mut wire) = site.send(request)?;
+fn respond(server: &ReferenceServer, request: &Request) -> Verdict<Message> {
+    let (_, mut wire) = server.send(request)?;
     Ok(Message::parse(&wire.body()?))
 }
 
@@ -62,47 +62,47 @@ fn nest(depth: usize, objects: bool) -> String {
 }
 
 fn nested_150(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     for objects in [false, true] {
         for id_last in [false, true] {
-            let id = site.fresh_id();
-            let (head, mut wire) = site.send(&call_with(&talk, &id, nest(150, objects).as_bytes(), id_last))?;
+            let id = server.fresh_id();
+            let (head, mut wire) = server.send(&call_with(&talk, &id, nest(150, objects).as_bytes(), id_last))?;
             expect::result(&answer(&head, &mut wire, &id)?)?;
         }
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn nested(bench: &mut Bench, depth: usize) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let mut served = 0;
     for objects in [false, true] {
         for id_last in [false, true] {
-            let id = site.fresh_id();
+            let id = server.fresh_id();
             let place = |failure: Failure| failure.at(format!("objects: {objects}, the id behind: {id_last}"));
             let said =
-                respond(&site, &call_with(&talk, &id, nest(depth, objects).as_bytes(), id_last)).map_err(place)?;
+                respond(&server, &call_with(&talk, &id, nest(depth, objects).as_bytes(), id_last)).map_err(place)?;
             ensure!(said.answers() == Some(&id), "not under its id: {}", said.opening);
             served += usize::from(matches!(said.body, Body::Result(_)));
             talk.fence()?;
         }
     }
     bench.note(format!("{served} served, {} refused", 4 - served));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn large_id(bench: &mut Bench, digits: &str) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let id = Id::raw(digits);
-    let said = respond(&site, &talk.call(&id, "add", json!({ "a": 2, "b": 3 })))?;
+    let said = respond(&server, &talk.call(&id, "add", json!({ "a": 2, "b": 3 })))?;
     ensure!(said.answers() == Some(&id), "not under its id: {}", said.opening);
     let served = matches!(said.body, Body::Result(_));
     bench.note(if served { "served" } else { "refused" });
     if served && talk.session.is_some() {
-        ensure!(expect::text(&said, site.era)? == "5", "2 + 3 under {id}");
+        ensure!(expect::text(&said, server.era)? == "5", "2 + 3 under {id}");
         // Exactly that id, not one that is the same float: a cancellation of its neighbour does not touch it.
         let (front, last) = digits.split_at(digits.len() - 1);
         let neighbour = Id::raw(format!("{front}{}", if last == "9" { "8" } else { "9" }));
@@ -116,33 +116,33 @@ fn large_id(bench: &mut Bench, digits: &str) -> Verdict {
             "{id} was answered after its cancellation"
         );
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn odd_string_ids(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let long = "i".repeat(1_000);
     for text in ["", " ", "7", "null", "ü-✓", "\"quoted\" \\ \n", &long] {
         let id = Id::string(text);
-        let (head, mut wire) = site.send(&talk.call(&id, "add", json!({ "a": 2, "b": 3 })))?;
-        ensure!(expect::text(&answer(&head, &mut wire, &id)?, site.era)? == "5", "2 + 3 under {id}");
+        let (head, mut wire) = server.send(&talk.call(&id, "add", json!({ "a": 2, "b": 3 })))?;
+        ensure!(expect::text(&answer(&head, &mut wire, &id)?, server.era)? == "5", "2 + 3 under {id}");
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn huge_string_id(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let id = Id::string(&"i".repeat(100_000));
-    let said = respond(&site, &talk.call(&id, "add", json!({ "a": 2, "b": 3 })))?;
+    let said = respond(&server, &talk.call(&id, "add", json!({ "a": 2, "b": 3 })))?;
     let refused = said.is_unnamed_error() || matches!(said.body, Body::Error(_));
     bench.note(if refused { "refused" } else { "served" });
     if !refused {
-        ensure!(expect::text(&said, site.era)? == "5", "2 + 3");
+        ensure!(expect::text(&said, server.era)? == "5", "2 + 3");
     }
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn invalid_utf8(bench: &mut Bench) -> Verdict {
@@ -156,35 +156,35 @@ fn invalid_utf8(bench: &mut Bench) -> Verdict {
         b"\x80abc",
         b"ok\xfe\xffok",
     ];
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let flying = site.fresh_id();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let flying = server.fresh_id();
     let mut running = talk.begin(&flying, "progress", json!({ "steps": 10, "ms": 10 }))?;
     for sequence in sequences {
         for id_last in [false, true] {
-            let id = site.fresh_id();
+            let id = server.fresh_id();
             let text = [b"\"".as_slice(), sequence, b"\""].concat();
-            let said = respond(&site, &call_with(&talk, &id, &text, id_last))?;
+            let said = respond(&server, &call_with(&talk, &id, &text, id_last))?;
             expect::error(&said, &[PARSE_ERROR]).map_err(|failure| failure.at(format!("{sequence:x?}")))?;
             talk.fence()?;
         }
     }
     super::hang_ups::ends_with_text(&talk, &mut running, &flying)?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn lone_surrogate(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     for escape in ["\\ud800", "\\udc00", "\\ud800x", "\\udc00\\ud800"] {
         for id_last in [false, true] {
-            let id = site.fresh_id();
-            let said = respond(&site, &call_with(&talk, &id, format!("\"{escape}\"").as_bytes(), id_last))?;
+            let id = server.fresh_id();
+            let said = respond(&server, &call_with(&talk, &id, format!("\"{escape}\"").as_bytes(), id_last))?;
             ensure!(said.answers() == Some(&id), "{escape}: not under its id: {}", said.opening);
         }
     }
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// The arguments that come there and back.
@@ -194,11 +194,11 @@ fn text() -> Value {
 
 /// However the bytes of a call arrive, it is the same call.
 fn split_at_every_byte(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let mut wire = site.connect()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let mut wire = server.connect()?;
     for cut in 1.. {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let bytes = talk.call(&id, "echo", text()).bytes();
         if cut >= bytes.len() {
             break;
@@ -210,23 +210,23 @@ fn split_at_every_byte(bench: &mut Bench) -> Verdict {
         let Some(said) = maybe_answer(&head, &mut wire, &id)? else {
             return Err(Failure(format!("no answer, cut after {cut} bytes")));
         };
-        ensure!(expect::text(&said, site.era)? == "ü✓\u{1f980}", "cut after {cut} bytes");
+        ensure!(expect::text(&said, server.era)? == "ü✓\u{1f980}", "cut after {cut} bytes");
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn one_byte_chunks(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
     let request = talk.call(&id, "echo", text()).with("Transfer-Encoding", "chunked");
-    let mut wire = site.connect()?;
+    let mut wire = server.connect()?;
     wire.write(&request.head())?;
     for byte in &request.body {
         wire.write(&[b"1\r\n".as_slice(), &[*byte], b"\r\n"].concat())?;
     }
     wire.write(b"0\r\n\r\n")?;
     let head = wire.head()?;
-    ensure!(expect::text(&answer(&head, &mut wire, &id)?, site.era)? == "ü✓\u{1f980}", "in chunks");
-    site.finish().map(drop)
+    ensure!(expect::text(&answer(&head, &mut wire, &id)?, server.era)? == "ü✓\u{1f980}", "in chunks");
+    server.finish().map(drop)
 }

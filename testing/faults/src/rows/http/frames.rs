@@ -17,7 +17,7 @@ const PING: u8 = 6;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
-/// The code of a stream that nobody wants any more.
+/// The error code for a stream that is no longer needed (CANCEL).
 const CANCEL: u32 = 8;
 
 /// One connection of HTTP/2.

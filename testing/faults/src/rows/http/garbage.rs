@@ -1,8 +1,8 @@
-//! What is no request, or none that can be served: bytes, heads and bodies of every kind.
+//! Invalid requests: bytes, heads and bodies of every kind.
 
 use serde_json::json;
 
-use super::reference_server::{Site, Talk, answer};
+use super::reference_server::{ReferenceServer, Talk, answer};
 use super::wire::Request;
 use crate::bench::Bench;
 use crate::client::expect;
@@ -28,18 +28,18 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// The connection is given an answer of that kind, or closed.
-fn refused(site: &Site, bytes: &[u8], what: &str) -> Verdict {
-    let mut wire = site.connect()?;
+fn refused(server: &ReferenceServer, bytes: &[u8], what: &str) -> Verdict {
+    let mut wire = server.connect()?;
     wire.write_regardless(bytes);
     let head = wire.maybe_head().map_err(|failure| failure.at(what))?;
     if let Some(head) = &head {
         ensure!((400..600).contains(&head.status), "{what} was answered with {}", head.status);
     }
-    site.alive().map_err(|failure| failure.at(what))
+    server.alive().map_err(|failure| failure.at(what))
 }
 
 fn not_http(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
+    let mut server = ReferenceServer::open(bench)?;
     let mut random = vec![0; 4_096];
     random.fill_with(|| u8::try_from(bench.random.below(256)).unwrap_or(0));
     let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a hello of another protocol \x13\x01\r\n\r\n";
@@ -58,18 +58,18 @@ fn not_http(bench: &mut Bench) -> Verdict {
     ];
     for (what, bytes) in cases {
         // Whatever it is answered, in whatever protocol: then the connection is over.
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write_regardless(bytes);
         wire.closed().map_err(|failure| failure.at(what))?;
-        site.alive().map_err(|failure| failure.at(what))?;
+        server.alive().map_err(|failure| failure.at(what))?;
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn heads(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let before = site.server.memory()?.resident;
-    let start = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", site.address);
+    let mut server = ReferenceServer::open(bench)?;
+    let before = server.server.memory()?.resident;
+    let start = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", server.address);
     let long = "x".repeat(1 << 20);
     let many = "X-Many: y\r\n".repeat(5_000);
     for (what, bytes) in [
@@ -86,17 +86,17 @@ fn heads(bench: &mut Bench) -> Verdict {
         ("a length beyond any number", format!("{start}Content-Length: 99999999999999999999999\r\n\r\n")),
         ("an unknown encoding", format!("{start}Transfer-Encoding: gzip\r\n\r\n")),
     ] {
-        refused(&site, bytes.as_bytes(), what)?;
+        refused(&server, bytes.as_bytes(), what)?;
     }
-    let growth = site.server.memory()?.resident.saturating_sub(before);
+    let growth = server.server.memory()?.resident.saturating_sub(before);
     bench.note_memory("grown by", growth);
     ensure!(growth < LONG_LINE_KIB, "heads of megabytes were kept: {growth} KiB");
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
-/// The error that a body comes to. It has to be told in the response, as JSON.
+/// The error for a body. It has to be in the response, as JSON.
 fn told(talk: &Talk<'_>, request: &Request, what: &str) -> Verdict<Message> {
-    let (head, mut wire) = talk.site.send(request).map_err(|failure| failure.at(what))?;
+    let (head, mut wire) = talk.server.send(request).map_err(|failure| failure.at(what))?;
     ensure!((400..500).contains(&head.status), "{what} was answered with {}", head.status);
     let message = Message::parse(&wire.body()?);
     ensure!(matches!(message.body, Body::Error(_)), "{what}: {}", message.opening);
@@ -104,8 +104,8 @@ fn told(talk: &Talk<'_>, request: &Request, what: &str) -> Verdict<Message> {
 }
 
 fn bodies(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let deep = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{}", "[".repeat(100_000));
     let bodies: [(&str, &[u8]); 14] = [
         ("nothing", b""),
@@ -127,29 +127,29 @@ fn bodies(bench: &mut Bench) -> Verdict {
         let request = talk.post(body).with("Mcp-Method", "ping");
         told(&talk, &request, what)?;
         talk.fence().map_err(|failure| failure.at(what))?;
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write(&request.replacing("Transfer-Encoding", "chunked").head())?;
         wire.write_regardless(b"zz\r\nnot a chunk\r\n\r\n");
         let head = wire.maybe_head()?;
         ensure!(head.is_none_or(|head| head.status == 400), "bad chunks were taken");
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// Refused as soon as it is known, and not read to the end into memory.
 fn over_the_limit(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     talk.fence()?;
-    let idle = site.server.memory()?.resident;
+    let idle = server.server.memory()?.resident;
     // Said in advance: nothing of it need be sent.
     let request = talk.post("").with("Content-Length", &(4 * FRAME_LIMIT).to_string());
-    let mut wire = site.connect()?;
+    let mut wire = server.connect()?;
     wire.write(&request.head())?;
     let status = wire.head()?.status;
     ensure!(status == 413, "a body of 64 MiB was answered with {status}");
     // Found out on the way.
-    let mut wire = site.connect()?;
+    let mut wire = server.connect()?;
     wire.write(&talk.post("").with("Transfer-Encoding", "chunked").head())?;
     let chunk = vec![b' '; 1 << 20];
     for _ in 0..64 {
@@ -160,49 +160,49 @@ fn over_the_limit(bench: &mut Bench) -> Verdict {
     if let Some(head) = wire.maybe_head()? {
         ensure!(head.status == 413, "64 MiB in chunks were answered with {}", head.status);
     }
-    let peak = site.server.memory()?.peak.saturating_sub(idle);
+    let peak = server.server.memory()?.peak.saturating_sub(idle);
     bench.note_memory("peak over idle", peak);
     ensure!(peak < LONG_LINE_KIB, "64 MiB were read into memory: {peak} KiB");
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn types_methods_and_paths(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let good = talk.ask(&site.fresh_id(), "tools/list", json!({}));
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let good = talk.ask(&server.fresh_id(), "tools/list", json!({}));
     for kind in ["text/plain", "application/jsonp", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
-        let status = site.status(&good.clone().replacing("Content-Type", kind))?;
+        let status = server.status(&good.clone().replacing("Content-Type", kind))?;
         ensure!(status == 415, "a body of type {kind:?} was answered with {status}");
     }
-    let status = site.status(&good.clone().without("Content-Type"))?;
+    let status = server.status(&good.clone().without("Content-Type"))?;
     ensure!(status == 415, "a body without a type was answered with {status}");
     for accept in ["text/html", "application/json", "text/event-stream", "application/json;q=0, text/event-stream", ""]
     {
-        let status = site.status(&good.clone().replacing("Accept", accept))?;
+        let status = server.status(&good.clone().replacing("Accept", accept))?;
         ensure!(status == 406, "Accept {accept:?} was answered with {status}");
     }
     for method in ["PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "post"] {
-        let status = site.status(&talk.request(method))?;
+        let status = server.status(&talk.request(method))?;
         ensure!(status == 405, "{method} was answered with {status}");
     }
     for target in ["/", "/mcp/", "/mcp/..", "/MCP", "//mcp", "/mcp%00", "/mc"] {
-        let status = site.status(&Request { target: target.to_owned(), ..good.clone() })?;
+        let status = server.status(&Request { target: target.to_owned(), ..good.clone() })?;
         ensure!(status == 404, "{target} was answered with {status}");
     }
-    let id = site.fresh_id();
+    let id = server.fresh_id();
     let request = Request { target: "/mcp?a=b".to_owned(), ..talk.ask(&id, "tools/list", json!({})) };
-    let (head, mut wire) = site.send(&request)?;
+    let (head, mut wire) = server.send(&request)?;
     expect::result(&answer(&head, &mut wire, &id)?)?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// A good request with one to four bytes changed, put in or left out. What it comes to is its own affair.
 fn random_damage(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let (mut served, mut refused, mut closed) = (0, 0, 0);
     bench.race(|bench| {
-        let mut bytes = talk.call(&site.fresh_id(), "echo", json!({ "text": "x" })).bytes();
+        let mut bytes = talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })).bytes();
         for _ in 0..=bench.random.below(3) {
             let place = bench.random.place(bytes.len());
             let byte = u8::try_from(bench.random.below(256)).unwrap_or(0);
@@ -212,7 +212,7 @@ fn random_damage(bench: &mut Bench) -> Verdict {
                 _ => drop(bytes.remove(place)),
             }
         }
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write_regardless(&bytes);
         // Damage may have made it longer than it is: then it has an end here.
         wire.stop_writing()?;
@@ -225,5 +225,5 @@ fn random_damage(bench: &mut Bench) -> Verdict {
     })?;
     talk.fence()?;
     bench.note(format!("{served} served, {refused} refused, {closed} closed"));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }

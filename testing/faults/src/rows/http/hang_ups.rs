@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::reference_server::{Site, Talk, launch, message, rest};
+use super::reference_server::{ReferenceServer, Talk, launch, message, rest};
 use super::wire::Wire;
 use crate::bench::{Bench, cleanup_lines, wait_for_cleanups};
 use crate::client::expect;
@@ -34,40 +34,40 @@ fn hang_up(bench: &mut Bench, wire: Wire) -> Verdict {
 }
 
 fn in_the_head(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let head = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS })).head();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let head = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS })).head();
     for cut in 0..head.len() {
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write(&head[..cut])?;
         hang_up(bench, wire)?;
     }
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn in_the_body(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let request = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS }));
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let request = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS }));
     for cut in 0..request.body.len() {
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write(&request.head())?;
         wire.write(&request.body[..cut])?;
         hang_up(bench, wire)?;
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write(&request.clone().with("Transfer-Encoding", "chunked").head())?;
         wire.write(format!("{:x}\r\n", request.body.len()).as_bytes())?;
         wire.write(&request.body[..cut])?;
         hang_up(bench, wire)?;
     }
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
-/// A handler that runs and has said nothing, and the connection on which its answer is waited for.
+/// A handler that runs and has sent nothing, and the connection that waits for its response.
 fn silent_call(talk: &Talk<'_>, id: &crate::client::message::Id) -> Verdict<Wire> {
-    let mut wire = talk.site.connect()?;
+    let mut wire = talk.server.connect()?;
     wire.send(&talk.call(id, "slow_cleanup", json!({ "ms": LONG_MS })))?;
     talk.fence()?;
     // Time for a worker to begin with it: one that never began has nothing to clean up.
@@ -79,15 +79,15 @@ fn silent_call(talk: &Talk<'_>, id: &crate::client::message::Id) -> Verdict<Wire
 fn before_the_answer(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::watched(bench, launch)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::watched(bench, launch)?;
+    let talk = server.talk()?;
     for round in 1..=10 {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let wire = silent_call(&talk, &id)?;
         hang_up(bench, wire)?;
         cancelled_or_going_on(&talk, &id, &log, round)?;
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// Hanging up is the cancellation in one era, and none in the other.
@@ -110,27 +110,27 @@ fn cancelled_or_going_on(
 fn in_the_stream(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::watched(bench, launch)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::watched(bench, launch)?;
+    let talk = server.talk()?;
     for round in 1..=20 {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let wire = talk.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
         hang_up(bench, wire)?;
         cancelled_or_going_on(&talk, &id, &log, round)?;
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
-/// Cut again and again, a client that comes back each time has every event once and in order, and the answer at the end.
+/// A client whose connection is cut repeatedly, and that resumes each time, gets every event once and in order, and the response.
 fn and_back(bench: &mut Bench) -> Verdict {
     const STEPS: u32 = 12;
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let mut cuts = 0;
     for _ in 0..12 {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let call = talk.call_with_progress(&id, "progress", json!({ "steps": STEPS, "ms": 4 }));
-        let (_, mut wire) = site.send(&call)?;
+        let (_, mut wire) = server.send(&call)?;
         let mut last: Option<String> = None;
         let mut step = 0.0;
         let answer = loop {
@@ -160,38 +160,38 @@ fn and_back(bench: &mut Bench) -> Verdict {
             wire = resumed;
         };
         ensure!(answer.answers() == Some(&id), "not the answer to {id}: {}", answer.opening);
-        expect::text(&answer, site.era)?;
+        expect::text(&answer, server.era)?;
     }
     bench.note(format!("{cuts} times cut and back"));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// The next request is cut while the one before is still served.
 fn behind_the_request(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::watched(bench, launch)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::watched(bench, launch)?;
+    let talk = server.talk()?;
     for round in 1..=10 {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let mut wire = talk.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
-        let next = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
+        let next = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
         wire.write_regardless(&next[..bench.random.place(next.len())]);
         hang_up(bench, wire)?;
         cancelled_or_going_on(&talk, &id, &log, round)?;
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
-/// Hundreds of clients that stop in the middle of a head or a body and stay: nobody else waits for them.
+/// Hundreds of clients that stop in the middle of a head or a body and stay: no other client waits for them.
 fn never_goes_on(bench: &mut Bench) -> Verdict {
     const CLIENTS: usize = 300;
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let bytes = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let bytes = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
     let mut stuck = Vec::new();
     for _ in 0..CLIENTS {
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write(&bytes[..bench.random.place(bytes.len())])?;
         stuck.push(wire);
     }
@@ -201,14 +201,14 @@ fn never_goes_on(bench: &mut Bench) -> Verdict {
         talk.fence()?;
     }
     drop(stuck);
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn raced(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     bench.race(|bench| {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         let ms = bench.random.below(3);
         let (tool, arguments) = match bench.random.below(6) {
             0 => ("echo", json!({ "text": "x" })),
@@ -220,7 +220,7 @@ fn raced(bench: &mut Bench) -> Verdict {
         };
         let bytes = talk.call_with_progress(&id, tool, arguments).bytes();
         let cut = if bench.random.coin() { bytes.len() } else { bench.random.place(bytes.len()) };
-        let mut wire = site.connect()?;
+        let mut wire = server.connect()?;
         wire.write(&bytes[..cut])?;
         bench.random.pause(3_000);
         if bench.random.below(4) == 0 {
@@ -230,11 +230,11 @@ fn raced(bench: &mut Bench) -> Verdict {
         hang_up(bench, wire)
     })?;
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// What a stream that was not cut ends with, for a check of another row.
 pub(super) fn ends_with_text(talk: &Talk<'_>, wire: &mut Wire, id: &crate::client::message::Id) -> Verdict<String> {
     let answer = rest(wire, id)?.ok_or_else(|| Failure(format!("the stream ended without an answer to {id}")))?;
-    expect::text(&answer, talk.site.era)
+    expect::text(&answer, talk.server.era)
 }

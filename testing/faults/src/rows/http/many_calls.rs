@@ -1,11 +1,11 @@
-//! Ten thousand calls in flight over HTTP/2, all taken back.
+//! Ten thousand calls in flight over HTTP/2, all cancelled.
 
 use std::time::Instant;
 
 use serde_json::json;
 
 use super::frames::Frames;
-use super::reference_server::{Site, Talk};
+use super::reference_server::{ReferenceServer, Talk};
 use crate::bench::{Bench, seconds};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -23,23 +23,23 @@ pub(crate) static ROW: Row = Row {
 
 const CONNECTIONS: usize = 100;
 const EACH: usize = 100;
-/// In a session each of them has a stream of its own to be begun and kept: a tenth of them.
+/// In a session each call has a stream of its own to be opened and stored: a tenth of them.
 const EACH_IN_A_SESSION: usize = 10;
 const ROUNDS: Windows = Windows { rounds: 2, most: 4, bound: HTTP_SLEEPERS_GROWTH_KIB };
 
 fn all_taken_back(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    site.alive()?;
-    let idle = site.server.memory()?.resident;
+    let mut server = ReferenceServer::open(bench)?;
+    server.alive()?;
+    let idle = server.server.memory()?.resident;
     let (start, mut rounds) = (Instant::now(), 0);
     let settled = ROUNDS.run(|| {
         rounds += 1;
-        let talk = site.talk()?;
+        let talk = server.talk()?;
         let mut wires = begin(&talk)?;
         for (wire, _) in &mut wires {
             wire.ping()?;
         }
-        site.alive()?;
+        server.alive()?;
         if talk.session.is_some() {
             let status = talk.delete()?;
             ensure!(status == 204, "DELETE was answered with {status}");
@@ -51,18 +51,18 @@ fn all_taken_back(bench: &mut Bench) -> Verdict {
                 wire.ping()?;
             }
         }
-        site.alive()?;
+        server.alive()?;
         drop(wires);
-        Ok(site.server.memory()?.resident)
+        Ok(server.server.memory()?.resident)
     });
-    let peak = site.server.memory()?.peak.saturating_sub(idle);
+    let peak = server.server.memory()?.peak.saturating_sub(idle);
     bench.note_memory("peak over idle", peak);
     bench.note(format!("{rounds} rounds in {}", seconds(start.elapsed())));
     ensure!(peak <= HTTP_SLEEPERS_KIB, "peak of {peak} KiB over idle, the bound is {HTTP_SLEEPERS_KIB} KiB");
     let Settled { first, last } = settled?;
     bench.note_memory("growth over rounds", last.saturating_sub(first));
     // With a handler that was left it would wait for it, twenty seconds.
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// A connection, and the streams of its sleepers.
@@ -72,10 +72,10 @@ fn begin(talk: &Talk<'_>) -> Verdict<Vec<Sleepers>> {
     let mut wires = Vec::new();
     let each = if talk.session.is_some() { EACH_IN_A_SESSION } else { EACH };
     for _ in 0..CONNECTIONS {
-        let mut wire = Frames::connect(talk.site.address)?;
+        let mut wire = Frames::connect(talk.server.address)?;
         let mut streams = Vec::new();
         for _ in 0..each {
-            streams.push(wire.send(&talk.call(&talk.site.fresh_id(), "sleep", json!({ "ms": LONG_MS })))?);
+            streams.push(wire.send(&talk.call(&talk.server.fresh_id(), "sleep", json!({ "ms": LONG_MS })))?);
         }
         wires.push((wire, streams));
     }

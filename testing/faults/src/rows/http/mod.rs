@@ -1,4 +1,4 @@
-//! The rows on Streamable HTTP: what clients, sockets, sessions and tools do to it on a bad day.
+//! The rows on Streamable HTTP: what clients, sockets, sessions and tools do wrong.
 
 mod calls;
 mod extreme_calls;

@@ -23,7 +23,7 @@ use crate::process::standard_error::crash_line;
 const WINDOW_MS: u64 = 20_000;
 
 /// A server that listens.
-pub(super) struct Site {
+pub(super) struct ReferenceServer {
     pub(super) server: Server,
     pub(super) address: SocketAddr,
     pub(super) era: Era,
@@ -37,7 +37,7 @@ pub(super) fn launch(bench: &Bench) -> Launch {
     bench.launch().argument("--http").argument("127.0.0.1:0")
 }
 
-impl Site {
+impl ReferenceServer {
     /// A server whose end shows whether a handler was left running.
     pub(super) fn open(bench: &mut Bench) -> Verdict<Self> {
         let launch = launch(bench);
@@ -94,7 +94,7 @@ impl Site {
 
     /// The same over a connection that is there.
     pub(super) fn talk_over(&self, wire: &mut Wire) -> Verdict<Talk<'_>> {
-        let mut talk = Talk { site: self, session: None };
+        let mut talk = Talk { server: self, session: None };
         if self.era.is_stateless() {
             return Ok(talk);
         }
@@ -113,12 +113,12 @@ impl Site {
         Ok(talk)
     }
 
-    /// It lives, and serves somebody new.
+    /// The server runs, and serves a new client.
     pub(super) fn alive(&self) -> Verdict {
         self.talk()?.fence().map_err(|failure| failure.at("afterwards"))
     }
 
-    /// Ends the server, which has to have nothing to wait for: no handler was left behind.
+    /// Stops the server, which must not have to wait: no handler still runs.
     pub(super) fn finish(&mut self) -> Verdict<Ending> {
         self.alive()?;
         self.server.signal(Signal::TERM)?;
@@ -155,14 +155,14 @@ fn listening(errors: &str) -> Option<SocketAddr> {
 /// A conversation: a session, or nothing at all.
 #[derive(Clone)]
 pub(super) struct Talk<'a> {
-    pub(super) site: &'a Site,
+    pub(super) server: &'a ReferenceServer,
     pub(super) session: Option<String>,
 }
 
 impl Talk<'_> {
     /// A request of HTTP that belongs to the conversation.
     pub(super) fn request(&self, method: &'static str) -> Request {
-        let request = self.site.request(method).with("MCP-Protocol-Version", self.site.era.revision());
+        let request = self.server.request(method).with("MCP-Protocol-Version", self.server.era.revision());
         match &self.session {
             Some(session) => request.with("Mcp-Session-Id", session),
             None => request,
@@ -172,7 +172,7 @@ impl Talk<'_> {
     /// A message as it is.
     pub(super) fn post(&self, message: impl Into<Vec<u8>>) -> Request {
         let mut request = self.request("POST").with("Content-Type", "application/json");
-        if self.session.is_none() && !self.site.era.is_stateless() {
+        if self.session.is_none() && !self.server.era.is_stateless() {
             // What was negotiated is not known before the session.
             request = request.without("MCP-Protocol-Version");
         }
@@ -182,10 +182,10 @@ impl Talk<'_> {
 
     /// A request of the protocol, with the headers that the era wants.
     pub(super) fn ask(&self, id: &Id, method: &str, mut params: Value) -> Request {
-        let stateless = self.site.era.is_stateless();
+        let stateless = self.server.era.is_stateless();
         if stateless {
             let token = params["_meta"]["progressToken"].take();
-            params["_meta"] = stateless_meta(self.site.era.revision());
+            params["_meta"] = stateless_meta(self.server.era.revision());
             if !token.is_null() {
                 params["_meta"]["progressToken"] = token;
             }
@@ -219,7 +219,7 @@ impl Talk<'_> {
     /// Sends a request of the protocol on a connection of its own, and gives the connection once its handler runs: the
     /// tool has to report progress.
     pub(super) fn begin(&self, id: &Id, tool: &str, arguments: Value) -> Verdict<Wire> {
-        let (head, mut wire) = self.site.send(&self.call_with_progress(id, tool, arguments))?;
+        let (head, mut wire) = self.server.send(&self.call_with_progress(id, tool, arguments))?;
         ensure!(head.status == 200 && head.is_events(), "{tool} was answered with {}", head.status);
         loop {
             let event = wire.event()?.ok_or_else(|| Failure(format!("the stream of {tool} ended")))?;
@@ -231,9 +231,9 @@ impl Talk<'_> {
 
     /// Calls a tool and waits for its text.
     pub(super) fn text(&self, tool: &str, arguments: Value) -> Verdict<String> {
-        let id = self.site.fresh_id();
-        let (head, mut wire) = self.site.send(&self.call(&id, tool, arguments))?;
-        expect::text(&answer(&head, &mut wire, &id)?, self.site.era)
+        let id = self.server.fresh_id();
+        let (head, mut wire) = self.server.send(&self.call(&id, tool, arguments))?;
+        expect::text(&answer(&head, &mut wire, &id)?, self.server.era)
     }
 
     /// An `echo` there and back.
@@ -246,35 +246,35 @@ impl Talk<'_> {
     /// Something that is answered without a handler, and how long it took.
     pub(super) fn quick(&self) -> Verdict<Duration> {
         let start = Instant::now();
-        let id = self.site.fresh_id();
-        let (head, mut wire) = self.site.send(&self.ask(&id, "tools/list", json!({})))?;
+        let id = self.server.fresh_id();
+        let (head, mut wire) = self.server.send(&self.ask(&id, "tools/list", json!({})))?;
         expect::result(&answer(&head, &mut wire, &id)?)?;
         Ok(start.elapsed())
     }
 
     /// Cancels a call of a session.
     pub(super) fn cancel(&self, id: &Id) -> Verdict {
-        let status = self.site.status(&self.post(cancel_line(id)))?;
+        let status = self.server.status(&self.post(cancel_line(id)))?;
         ensure!(status == 202, "a cancellation was answered with {status}");
         Ok(())
     }
 
     /// Ends the session.
     pub(super) fn delete(&self) -> Verdict<u16> {
-        self.site.status(&self.request("DELETE"))
+        self.server.status(&self.request("DELETE"))
     }
 
     /// The stream of what belongs to no request, or the rest of one.
     pub(super) fn listen(&self, last_event: Option<&str>) -> Verdict<(Head, Wire)> {
         let request = self.request("GET");
-        self.site.send(&match last_event {
+        self.server.send(&match last_event {
             Some(id) => request.with("Last-Event-ID", id),
             None => request,
         })
     }
 }
 
-/// The answer to a request in its response, whether that is a message or a stream. Nothing may come behind it.
+/// The JSON-RPC response to a request, whether its HTTP response is a message or a stream. Nothing may follow it.
 pub(super) fn answer(head: &Head, wire: &mut Wire, id: &Id) -> Verdict<Message> {
     maybe_answer(head, wire, id)?.ok_or_else(|| Failure(format!("the response ended without an answer to {id}")))
 }

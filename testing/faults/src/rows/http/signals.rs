@@ -1,11 +1,11 @@
-//! The server is told to end, with clients in every state.
+//! The server gets a signal to stop, with clients in every state.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::reference_server::{Site, Talk, answer, launch, rest};
+use super::reference_server::{ReferenceServer, Talk, answer, launch, rest};
 use crate::bench::{Bench, cleanup_lines};
 use crate::client::expect;
 use crate::era::Era;
@@ -32,15 +32,15 @@ pub(crate) static ROW: Row = Row {
 fn with_calls_running(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::start(bench, &launch)?;
-    let talk = site.talk()?;
-    let (quick, slow, silent) = (site.fresh_id(), site.fresh_id(), site.fresh_id());
+    let mut server = ReferenceServer::start(bench, &launch)?;
+    let talk = server.talk()?;
+    let (quick, slow, silent) = (server.fresh_id(), server.fresh_id(), server.fresh_id());
     let mut ends = talk.begin(&quick, "progress", json!({ "steps": 20, "ms": 20 }))?;
     let mut lasts = talk.begin(&slow, "slow_cleanup", json!({ "ms": LONG_MS }))?;
-    let mut says_nothing = site.connect()?;
+    let mut says_nothing = server.connect()?;
     says_nothing.send(&talk.call(&silent, "slow_cleanup", json!({ "ms": LONG_MS })))?;
     talk.fence()?;
-    site.server.signal(Signal::TERM)?;
+    server.server.signal(Signal::TERM)?;
     super::hang_ups::ends_with_text(&talk, &mut ends, &quick)?;
     let Some(stopped) = rest(&mut lasts, &slow)? else { fail!("{slow} was not answered for") };
     expect::own_condition(&stopped)?;
@@ -51,8 +51,8 @@ fn with_calls_running(bench: &mut Bench) -> Verdict {
     if begun {
         expect::own_condition(&answer(&head, &mut says_nothing, &silent)?)?;
     }
-    nothing_is_begun(&site, &talk)?;
-    let ending = site.ended(ENDING_ACCEPTED)?;
+    nothing_is_begun(&server, &talk)?;
+    let ending = server.ended(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     // A handler that was still waiting for a worker has nothing to clean up either.
     let (lines, calls) = (cleanup_lines(&log), 1 + usize::from(begun));
@@ -61,9 +61,9 @@ fn with_calls_running(bench: &mut Bench) -> Verdict {
 }
 
 /// A connection that is taken during the drain is for answers and cancellations.
-fn nothing_is_begun(site: &Site, talk: &Talk<'_>) -> Verdict {
-    let Ok(mut late) = site.connect() else { return Ok(()) };
-    let id = site.fresh_id();
+fn nothing_is_begun(server: &ReferenceServer, talk: &Talk<'_>) -> Verdict {
+    let Ok(mut late) = server.connect() else { return Ok(()) };
+    let id = server.fresh_id();
     // It may be over at any moment.
     if late.send(&talk.call(&id, "sleep", json!({ "ms": 0 }))).is_ok()
         && let Ok(Some(head)) = late.maybe_head()
@@ -77,58 +77,58 @@ fn nothing_is_begun(site: &Site, talk: &Talk<'_>) -> Verdict {
 fn with_clients_that_left(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::start(bench, &launch)?;
+    let mut server = ReferenceServer::start(bench, &launch)?;
     for _ in 0..5 {
-        let talk = site.talk()?;
-        drop(talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?);
+        let talk = server.talk()?;
+        drop(talk.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?);
     }
-    site.alive()?;
-    site.server.signal(Signal::TERM)?;
-    let ending = site.ended(ENDING_ACCEPTED)?;
+    server.alive()?;
+    server.server.signal(Signal::TERM)?;
+    let ending = server.ended(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     ensure!(cleanup_lines(&log) == 5, "{} cleanups of 5 calls", cleanup_lines(&log));
     Ok(())
 }
 
 fn with_idle(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let mut idle = Vec::new();
     for _ in 0..20 {
-        // One that said nothing, and one that may say more.
-        idle.push(site.connect()?);
-        let id = site.fresh_id();
-        let mut wire = site.connect()?;
+        // One connection that sent nothing, and one that may send more.
+        idle.push(server.connect()?);
+        let id = server.fresh_id();
+        let mut wire = server.connect()?;
         wire.send(&talk.ask(&id, "tools/list", json!({})))?;
         let head = wire.head()?;
         answer(&head, &mut wire, &id)?;
         idle.push(wire);
     }
     let listening = if talk.session.is_some() { Some(talk.listen(None)?.1) } else { None };
-    site.server.signal(Signal::TERM)?;
+    server.server.signal(Signal::TERM)?;
     for wire in &mut idle {
         wire.closed()?;
     }
     if let Some(mut listening) = listening {
         while listening.event()?.is_some() {}
     }
-    let ending = site.ended(ENDING_ACCEPTED)?;
+    let ending = server.ended(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     Ok(())
 }
 
 fn with_half_a_request(bench: &mut Bench) -> Verdict {
     let launch = launch(bench);
-    let mut site = Site::start(bench, &launch)?;
-    let talk = site.talk()?;
-    let request = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS }));
-    let (mut head, mut body) = (site.connect()?, site.connect()?);
+    let mut server = ReferenceServer::start(bench, &launch)?;
+    let talk = server.talk()?;
+    let request = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS }));
+    let (mut head, mut body) = (server.connect()?, server.connect()?);
     head.write(&request.head()[..40])?;
     body.write(&request.head())?;
     body.write(&request.body[..10])?;
     talk.fence()?;
-    site.server.signal(Signal::TERM)?;
-    let ending = site.ended(ENDING_ACCEPTED)?;
+    server.server.signal(Signal::TERM)?;
+    let ending = server.ended(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     Ok(())
 }
@@ -136,17 +136,17 @@ fn with_half_a_request(bench: &mut Bench) -> Verdict {
 fn with_unread(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);
-    let mut site = Site::start(bench, &launch)?;
-    let talk = site.talk()?;
-    let mut unread = vec![talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?];
+    let mut server = ReferenceServer::start(bench, &launch)?;
+    let talk = server.talk()?;
+    let mut unread = vec![talk.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?];
     for _ in 0..3 {
-        let mut wire = site.connect()?;
-        wire.send(&talk.call(&site.fresh_id(), "blob", json!({ "bytes": 8 << 20 })))?;
+        let mut wire = server.connect()?;
+        wire.send(&talk.call(&server.fresh_id(), "blob", json!({ "bytes": 8 << 20 })))?;
         unread.push(wire);
     }
     talk.fence()?;
-    site.server.signal(Signal::TERM)?;
-    let ending = site.ended(ENDING_ACCEPTED)?;
+    server.server.signal(Signal::TERM)?;
+    let ending = server.ended(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
@@ -155,16 +155,16 @@ fn with_unread(bench: &mut Bench) -> Verdict {
 /// The second signal ends it at once, however long the window is.
 fn twice(bench: &mut Bench) -> Verdict {
     let launch = launch(bench).argument("--drain").argument(BLOCK_MS.to_string());
-    let mut site = Site::start(bench, &launch)?;
-    let talk = site.talk()?;
-    let running = talk.begin(&site.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?;
-    site.server.signal(Signal::TERM)?;
+    let mut server = ReferenceServer::start(bench, &launch)?;
+    let talk = server.talk()?;
+    let running = talk.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?;
+    server.server.signal(Signal::TERM)?;
     std::thread::sleep(Duration::from_millis(50));
-    site.server.signal(Signal::TERM)?;
-    let ending = site.server.wait(ENDING_ACCEPTED)?;
+    server.server.signal(Signal::TERM)?;
+    let ending = server.server.wait(ENDING_ACCEPTED)?;
     bench.note_ending(ending);
     drop(running);
-    ensure!(!site.server.errors.text().contains("panicked"), "the second signal made it panic");
+    ensure!(!server.server.errors.text().contains("panicked"), "the second signal made it panic");
     Ok(())
 }
 
@@ -175,16 +175,16 @@ fn raced(bench: &mut Bench) -> Verdict {
     for _ in 0..ROUNDS {
         let log = bench.new_file();
         let launch = launch(bench).cleanup_log(&log);
-        let mut site = Site::start(bench, &launch)?;
-        let talk = site.talk()?;
+        let mut server = ReferenceServer::start(bench, &launch)?;
+        let talk = server.talk()?;
         let mut calls = Vec::new();
         for _ in 0..bench.random.below(8) {
-            let (id, mut wire) = (site.fresh_id(), site.connect()?);
+            let (id, mut wire) = (server.fresh_id(), server.connect()?);
             wire.send(&talk.call(&id, "sleep", json!({ "ms": bench.random.below(5) })))?;
             calls.push((id, wire));
         }
         // One that is known to run is answered for, and cleaned up, whatever the moment.
-        let running = site.fresh_id();
+        let running = server.fresh_id();
         let left = bench.random.coin();
         let lasts = left && talk.session.is_none();
         let stream = talk.begin(&running, "slow_cleanup", json!({ "ms": if lasts { LONG_MS } else { 100 } }))?;
@@ -193,7 +193,7 @@ fn raced(bench: &mut Bench) -> Verdict {
             stream = None;
         }
         bench.random.pause(3_000);
-        site.server.signal(Signal::TERM)?;
+        server.server.signal(Signal::TERM)?;
         for (id, mut wire) in calls {
             match wire.maybe_head()? {
                 Some(head) if head.status == 200 => {
@@ -207,7 +207,7 @@ fn raced(bench: &mut Bench) -> Verdict {
         if let Some(mut stream) = stream {
             super::hang_ups::ends_with_text(&talk, &mut stream, &running)?;
         }
-        site.ended(ENDING_ACCEPTED)?;
+        server.ended(ENDING_ACCEPTED)?;
         let cleaned = cleanup_lines(&log);
         ensure!(cleaned == usize::from(lasts), "{cleaned} cleanups of the call that ran");
     }

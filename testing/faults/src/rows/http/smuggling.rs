@@ -1,8 +1,8 @@
-//! Heads that say two things at once, to whoever reads them differently; and names and origins that are not ours.
+//! Ambiguous heads, which two readers parse differently; and foreign hosts and origins.
 
 use serde_json::json;
 
-use super::reference_server::{Site, Talk, answer};
+use super::reference_server::{ReferenceServer, Talk, answer};
 use super::wire::Request;
 use crate::bench::Bench;
 use crate::client::expect;
@@ -32,9 +32,9 @@ pub(crate) static GUARD: Row = Row {
     checks: &[Check::new("host", Era::BOTH, host), Check::new("origin", Era::BOTH, origin)],
 };
 
-/// Refused, or the connection closed: and what was hidden behind it is not served.
-fn refused(site: &Site, bytes: &[u8], what: &str) -> Verdict {
-    let mut wire = site.connect()?;
+/// Refused, or the connection closed: and the request hidden after it is not served.
+fn refused(server: &ReferenceServer, bytes: &[u8], what: &str) -> Verdict {
+    let mut wire = server.connect()?;
     wire.write_regardless(bytes);
     if let Some(head) = wire.maybe_head()? {
         ensure!((400..500).contains(&head.status), "{what} was answered with {}", head.status);
@@ -43,15 +43,15 @@ fn refused(site: &Site, bytes: &[u8], what: &str) -> Verdict {
         let second = wire.maybe_head()?;
         ensure!(second.is_none_or(|head| head.status >= 400), "{what}: what was hidden behind it was served");
     }
-    site.alive().map_err(|failure| failure.at(what))
+    server.alive().map_err(|failure| failure.at(what))
 }
 
 fn two_ends(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     // It must never run: the end of the server would wait for it.
-    let hidden = talk.call(&site.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
-    let good = talk.ask(&site.fresh_id(), "tools/list", json!({}));
+    let hidden = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
+    let good = talk.ask(&server.fresh_id(), "tools/list", json!({}));
     let length = good.body.len().to_string();
     let more = (good.body.len() + 5).to_string();
     let both = [("Content-Length", &*length), ("Content-Length", &more)];
@@ -70,9 +70,9 @@ fn two_ends(bench: &mut Bench) -> Verdict {
     for (what, request) in cases {
         let mut bytes = request.bytes();
         bytes.extend_from_slice(&hidden);
-        refused(&site, &bytes, what)?;
+        refused(&server, &bytes, what)?;
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn with(request: &Request, headers: &[(&str, &str)]) -> Request {
@@ -81,27 +81,27 @@ fn with(request: &Request, headers: &[(&str, &str)]) -> Request {
 
 /// A line that begins with a space went on from the one before, once. Nobody may see one header where others see two.
 fn folded(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let good = talk.ask(&site.fresh_id(), "tools/list", json!({}));
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let good = talk.ask(&server.fresh_id(), "tools/list", json!({}));
     for name in ["Host", "Mcp-Session-Id", "Content-Length", "MCP-Protocol-Version", "X-Anything"] {
         for fold in ["\r\n ", "\r\n\t", "\n ", "\r"] {
             let value = good.headers.iter().find(|(known, _)| known == name).map_or("1", |(_, value)| value);
             let bytes = good.clone().replacing(name, &format!("{value}{fold}{value}")).bytes();
-            refused(&site, &bytes, &format!("{name} folded with {fold:?}"))?;
+            refused(&server, &bytes, &format!("{name} folded with {fold:?}"))?;
         }
     }
     // A space before the colon is another way to hide a name.
     let bytes = good.clone().with("Content-Length ", "3").bytes();
-    refused(&site, &bytes, "a space before the colon")?;
-    site.finish().map(drop)
+    refused(&server, &bytes, "a space before the colon")?;
+    server.finish().map(drop)
 }
 
-/// The same thing twice is two things to whoever reads only one of them.
+/// A header given twice means two things to two readers that each use only one of them.
 fn twice(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let (talk, other) = (site.talk()?, site.talk()?);
-    let id = site.fresh_id();
+    let mut server = ReferenceServer::open(bench)?;
+    let (talk, other) = (server.talk()?, server.talk()?);
+    let id = server.fresh_id();
     let good = talk.call(&id, "echo", json!({ "text": "x" }));
     for (name, value) in good.headers.clone() {
         if ["Accept", "Content-Type"].contains(&&*name) {
@@ -112,21 +112,21 @@ fn twice(bench: &mut Bench) -> Verdict {
             _ => format!("{value}x"),
         };
         for second in [value.clone(), different] {
-            let status = site.status(&good.clone().with(&name, &second))?;
+            let status = server.status(&good.clone().with(&name, &second))?;
             ensure!([400, 403].contains(&status), "{name} twice was answered with {status}");
         }
     }
-    let (head, mut wire) = site.send(&good)?;
-    expect::text(&answer(&head, &mut wire, &id)?, site.era)?;
-    site.finish().map(drop)
+    let (head, mut wire) = server.send(&good)?;
+    expect::text(&answer(&head, &mut wire, &id)?, server.era)?;
+    server.finish().map(drop)
 }
 
 /// What the headers mirror is what the body says, or nothing is done.
 fn at_odds(bench: &mut Bench) -> Verdict {
     const HEADER_MISMATCH: i64 = -32020;
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
     let good = talk.call(&id, "sleep", json!({ "ms": LONG_MS }));
     for (name, values) in [
         ("Mcp-Method", &["tools/list", "Tools/Call", "tools/call,tools/call", "", "=?base64?dG9vbHMvY2FsbA==?="][..]),
@@ -140,42 +140,42 @@ fn at_odds(bench: &mut Bench) -> Verdict {
         mismatch(&talk, &good.clone().without(name), &id, HEADER_MISMATCH)
             .map_err(|failure| failure.at(format!("no {name}")))?;
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn mismatch(talk: &Talk<'_>, request: &Request, id: &crate::client::message::Id, code: i64) -> Verdict {
-    let (head, mut wire) = talk.site.send(request)?;
+    let (head, mut wire) = talk.server.send(request)?;
     ensure!(head.status == 400, "answered with {}", head.status);
     expect::error(&answer(&head, &mut wire, id)?, &[code]).map(drop)
 }
 
 fn other_revision(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let good = talk.call(&site.fresh_id(), "echo", json!({ "text": "x" }));
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let good = talk.call(&server.fresh_id(), "echo", json!({ "text": "x" }));
     for version in ["1999-01-01", "2026-07-28", "", "2025-11-25, 2025-11-25", "draft"] {
-        let status = site.status(&good.clone().replacing("MCP-Protocol-Version", version))?;
+        let status = server.status(&good.clone().replacing("MCP-Protocol-Version", version))?;
         ensure!(status == 400, "MCP-Protocol-Version {version:?} was answered with {status}");
     }
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// Every way in, with this header.
 fn every_method(talk: &Talk<'_>, change: impl Fn(Request) -> Request, allowed: &[u16], what: &str) -> Verdict {
-    let post = talk.call(&talk.site.fresh_id(), "echo", json!({ "text": "x" }));
+    let post = talk.call(&talk.server.fresh_id(), "echo", json!({ "text": "x" }));
     for request in [post, talk.request("GET"), talk.request("DELETE"), talk.request("OPTIONS")] {
         let method = request.method;
-        let status = talk.site.status(&change(request))?;
+        let status = talk.server.status(&change(request))?;
         ensure!(allowed.contains(&status), "{method} with {what} was answered with {status}");
     }
     Ok(())
 }
 
 fn host(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let port = site.address.port();
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let port = server.address.port();
     for name in [
         "evil.example.com",
         &format!("evil.example.com:{port}"),
@@ -193,19 +193,19 @@ fn host(bench: &mut Bench) -> Verdict {
     every_method(&talk, |request| request.with("Host", "evil.example.com"), &[400, 403], "two Hosts")?;
     for name in [format!("localhost:{port}"), format!("LOCALHOST:{port}"), "127.0.0.1".to_owned(), "[::1]".to_owned()] {
         let status =
-            site.status(&talk.call(&site.fresh_id(), "echo", json!({ "text": "x" })).replacing("Host", &name))?;
+            server.status(&talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })).replacing("Host", &name))?;
         ensure!(status == 200, "Host {name} was answered with {status}");
     }
     // The target may name a host too.
     let target = "http://evil.example.com/mcp".to_owned();
-    let status = site.status(&Request { target, ..talk.call(&site.fresh_id(), "echo", json!({ "text": "x" })) })?;
+    let status = server.status(&Request { target, ..talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })) })?;
     ensure!([400, 403].contains(&status), "a target elsewhere was answered with {status}");
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn origin(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     for origin in [
         "https://evil.example.com",
         "http://localhost.evil.example.com",
@@ -223,8 +223,8 @@ fn origin(bench: &mut Bench) -> Verdict {
     every_method(&talk, two, &[403], "two Origins")?;
     for origin in ["http://localhost", "http://localhost:5173", "http://127.0.0.1:80", "https://[::1]:8443"] {
         let status =
-            site.status(&talk.call(&site.fresh_id(), "echo", json!({ "text": "x" })).with("Origin", origin))?;
+            server.status(&talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })).with("Origin", origin))?;
         ensure!(status == 200, "Origin {origin} was answered with {status}");
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }

@@ -1,8 +1,8 @@
-//! Streams of events that nobody reads, or that are asked for by the wrong name. Up to 2025-11-25, unless said.
+//! Event streams that are not read, or that are resumed with a wrong event id. Up to 2025-11-25, unless noted.
 
 use serde_json::json;
 
-use super::reference_server::{Site, message, rest};
+use super::reference_server::{ReferenceServer, message, rest};
 use crate::bench::{Bench, seconds};
 use crate::client::expect;
 use crate::era::Era;
@@ -39,10 +39,10 @@ pub(crate) static LAST_EVENT_ID: Row = Row {
 const LARGE: usize = 8 << 20;
 
 fn stream_of_a_call(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
-    // The handler talks all the time, and nobody listens.
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
+    // The handler sends all the time, and the stream is not read.
     let mut unread = talk.begin(&id, "progress", json!({ "steps": 1_000, "ms": 0 }))?;
     let mut slowest = std::time::Duration::ZERO;
     for _ in 0..20 {
@@ -52,13 +52,13 @@ fn stream_of_a_call(bench: &mut Bench) -> Verdict {
     bench.note(format!("slowest list {}", seconds(slowest)));
     ensure!(slowest < PROMPT, "an unread stream delayed others by {slowest:?}");
     let Some(answer) = rest(&mut unread, &id)? else { fail!("no answer at the end of the stream") };
-    expect::text(&answer, site.era)?;
-    site.finish().map(drop)
+    expect::text(&answer, server.era)?;
+    server.finish().map(drop)
 }
 
 fn stream_of_get(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let (head, mut unread) = talk.listen(None)?;
     ensure!(head.status == 200, "GET was answered with {}", head.status);
     for _ in 0..20 {
@@ -71,16 +71,16 @@ fn stream_of_get(bench: &mut Bench) -> Verdict {
     while unread.event()?.is_some() {}
     drop(second);
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn large_answers(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let mut unread = Vec::new();
     for _ in 0..4 {
-        let id = site.fresh_id();
-        let mut wire = site.connect()?;
+        let id = server.fresh_id();
+        let mut wire = server.connect()?;
         wire.send(&talk.call(&id, "blob", json!({ "bytes": LARGE })))?;
         unread.push((id, wire));
     }
@@ -90,10 +90,10 @@ fn large_answers(bench: &mut Bench) -> Verdict {
     }
     for (id, mut wire) in unread {
         let head = wire.head()?;
-        let text = expect::text(&super::reference_server::answer(&head, &mut wire, &id)?, site.era)?;
+        let text = expect::text(&super::reference_server::answer(&head, &mut wire, &id)?, server.era)?;
         ensure!(text.len() == LARGE, "{} bytes of {LARGE} came", text.len());
     }
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn refused(talk: &super::reference_server::Talk<'_>, id: &str) -> Verdict {
@@ -103,8 +103,8 @@ fn refused(talk: &super::reference_server::Talk<'_>, id: &str) -> Verdict {
 }
 
 fn unknown(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
     let (_, mut listening) = talk.listen(None)?;
     let first = listening.event()?.and_then(|event| event.id);
     let first = first.ok_or_else(|| Failure("the GET stream was not primed".to_owned()))?;
@@ -115,25 +115,25 @@ fn unknown(bench: &mut Bench) -> Verdict {
         refused(&talk, &changed)?;
     }
     let twice = talk.request("GET").with("Last-Event-ID", &first).with("Last-Event-ID", &first);
-    let status = site.status(&twice)?;
+    let status = server.status(&twice)?;
     ensure!(status == 400, "Last-Event-ID twice was answered with {status}");
     // The stream that was open all the time is still the one that is read.
     ensure!(listening.is_silent(std::time::Duration::from_millis(5))?, "a refusal ended another stream");
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// Every event of one session, asked for in another that has streams and events of its own.
 fn of_another_session(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let (mine, other) = (site.talk()?, site.talk()?);
+    let mut server = ReferenceServer::open(bench)?;
+    let (mine, other) = (server.talk()?, server.talk()?);
     let mut ids = Vec::new();
     for talk in [&mine, &other] {
         let (_, mut listening) = talk.listen(None)?;
         let primed = listening.event()?.and_then(|event| event.id);
         ids.extend(primed.filter(|_| talk.session == other.session));
-        let id = site.fresh_id();
-        let (_, mut wire) = site.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 3, "ms": 1 })))?;
+        let id = server.fresh_id();
+        let (_, mut wire) = server.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 3, "ms": 1 })))?;
         while let Some(event) = wire.event()? {
             ids.extend(event.id.filter(|_| talk.session == other.session));
         }
@@ -143,16 +143,16 @@ fn of_another_session(bench: &mut Bench) -> Verdict {
         refused(&mine, id).map_err(|failure| failure.at("an event of another session"))?;
     }
     bench.note(format!("{} events", ids.len()));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 /// The log keeps so many events; what is older cannot be resumed, and says so instead of leaving a gap.
 fn stale(bench: &mut Bench) -> Verdict {
     const KEPT: usize = 4_096;
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
-    let (_, mut wire) = site.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 2, "ms": 1 })))?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
+    let (_, mut wire) = server.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 2, "ms": 1 })))?;
     let mut first = None;
     while let Some(event) = wire.event()? {
         first = first.or(event.id);
@@ -162,9 +162,9 @@ fn stale(bench: &mut Bench) -> Verdict {
     ensure!(head.status == 200, "a fresh event was answered with {}", head.status);
     rest(&mut again, &id)?;
     let mut count = 0;
-    let mut wire = site.connect()?;
+    let mut wire = server.connect()?;
     while count < KEPT {
-        let id = site.fresh_id();
+        let id = server.fresh_id();
         wire.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 1, "ms": 0 })))?;
         let head = wire.head()?;
         ensure!(head.is_events(), "progress was not answered with events");
@@ -174,28 +174,28 @@ fn stale(bench: &mut Bench) -> Verdict {
     }
     refused(&talk, &first)?;
     talk.fence()?;
-    site.finish().map(drop)
+    server.finish().map(drop)
 }
 
 fn of_a_deleted_session(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
-    let (_, mut wire) = site.send(&talk.call_with_progress(&id, "slow_cleanup", json!({ "ms": LONG_MS })))?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
+    let (_, mut wire) = server.send(&talk.call_with_progress(&id, "slow_cleanup", json!({ "ms": LONG_MS })))?;
     let first = wire.event()?.and_then(|event| event.id).unwrap_or_default();
     talk.delete()?;
     let (head, _) = talk.listen(Some(&first))?;
     ensure!(head.status == 404, "an event of a deleted session was answered with {}", head.status);
     // In a session that came after it, which a client may open at once with what it remembers.
-    refused(&site.talk()?, &first)?;
-    site.finish().map(drop)
+    refused(&server.talk()?, &first)?;
+    server.finish().map(drop)
 }
 
 fn again_and_again(bench: &mut Bench) -> Verdict {
-    let mut site = Site::open(bench)?;
-    let talk = site.talk()?;
-    let id = site.fresh_id();
-    let (_, mut wire) = site.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 4, "ms": 1 })))?;
+    let mut server = ReferenceServer::open(bench)?;
+    let talk = server.talk()?;
+    let id = server.fresh_id();
+    let (_, mut wire) = server.send(&talk.call_with_progress(&id, "progress", json!({ "steps": 4, "ms": 1 })))?;
     let mut events = Vec::new();
     while let Some(event) = wire.event()? {
         events.push((event.id.clone().unwrap_or_default(), message(&event)?.map(|message| message.opening)));
@@ -214,5 +214,5 @@ fn again_and_again(bench: &mut Bench) -> Verdict {
         }
     }
     bench.note(format!("{} events", events.len()));
-    site.finish().map(drop)
+    server.finish().map(drop)
 }

@@ -1,6 +1,6 @@
-//! HTTP/1.1 by hand: a request as bytes that may be anything, and what comes back, read as it comes.
+//! HTTP/1.1 by hand: a request as arbitrary bytes, and the response, read as it comes.
 //!
-//! It is no well-behaved client: it writes what it is told to, stops where it is told to, and never opens, closes or
+//! It is no well-behaved client: it writes exactly what the check wants, stops where the check wants, and never opens, closes or
 //! repeats anything by itself.
 
 use std::io::{ErrorKind, Read as _, Write as _};

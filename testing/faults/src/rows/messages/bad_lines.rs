@@ -1,4 +1,4 @@
-//! Lines that are no good, between calls in flight: each gets its error or silence, and the calls do not notice.
+//! Malformed lines between calls in flight: each gets its error or is ignored, and the calls are not disturbed.
 
 use serde_json::json;
 
@@ -38,7 +38,7 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-/// What has to come back for a bad line.
+/// The expected reaction to a bad line.
 pub(crate) enum Expected {
     /// One error without an id, with one of these codes.
     Unnamed(&'static [i64]),
@@ -59,7 +59,7 @@ fn bad(bytes: impl AsRef<[u8]>, expected: Expected) -> Bad {
     (bytes.as_ref().to_vec(), expected)
 }
 
-/// Sends bad lines between calls in flight and compares what comes back, line by line.
+/// Sends bad lines between calls in flight and compares the output, line by line.
 pub(crate) fn between_calls(bench: &mut Bench, make: impl FnOnce(&Client) -> Vec<Bad>) -> Verdict {
     let mut client = bench.open()?;
     let lines = make(&client);

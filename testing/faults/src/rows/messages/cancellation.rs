@@ -1,4 +1,4 @@
-//! Cancellations that meet their call, miss it, or make no sense. The races are in `cancellation_races`.
+//! Cancellations that are on time, late, or malformed. The races are in `cancellation_races`.
 
 use std::time::Duration;
 

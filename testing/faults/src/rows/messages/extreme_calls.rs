@@ -1,4 +1,4 @@
-//! Calls at the edge of what can be read: served, or refused under their id, never dropped in silence.
+//! Calls at the limits of what can be read: served, or refused under their id, never dropped in silence.
 
 use serde_json::json;
 
@@ -37,7 +37,7 @@ pub(crate) static ROW: Row = Row {
 /// Where the marker stands in a template.
 const MARK: &str = "\"MARK\"";
 
-/// A call of `echo` with something in place of an argument that the tool does not know, its id in front or behind.
+/// A call of `echo` with `extra` in place of an argument that the tool does not know, its id first or last.
 fn call_with(client: &Client, id: &Id, extra: &str, id_last: bool) -> String {
     let line = client.call_line(id, "echo", json!({ "text": "deep", "extra": "MARK" })).replace(MARK, extra);
     if !id_last {
@@ -132,7 +132,7 @@ fn odd_string_ids(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-/// An id has to be kept and given back, so its size may be limited: then it is refused, not dropped.
+/// An id has to be stored and echoed, so its size may be limited: then the call is refused, not dropped.
 fn huge_string_id(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     let id = Id::string(&"i".repeat(100_000));

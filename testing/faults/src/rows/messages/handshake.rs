@@ -1,4 +1,4 @@
-//! How a conversation opens, and what happens when it does not, or does so twice, or with a revision nobody knows.
+//! Handshakes: missing, repeated, or with an unknown revision.
 
 use serde_json::{Value, json};
 
@@ -232,7 +232,7 @@ fn incomplete_meta(bench: &mut Bench) -> Verdict {
     capabilities_of_wrong_shape[CAPABILITIES_KEY] = json!("all");
     let mut version_of_wrong_shape = stateless_meta("2026-07-28");
     version_of_wrong_shape[VERSION_KEY] = json!(20_260_728);
-    // No version at all is neither form: nobody has shaken hands here.
+    // Without any version it has neither form: there was no handshake.
     for meta in [without_capabilities, capabilities_of_wrong_shape, version_of_wrong_shape, json!({}), json!(7)] {
         let shown = meta.to_string();
         let params = json!({ "name": "echo", "arguments": { "text": "x" }, "_meta": meta });

@@ -45,7 +45,7 @@ fn start(client: &mut Client, count: u64) -> Verdict<Vec<Id>> {
     Ok(ids)
 }
 
-/// The same ids in each round: an entry that was left behind would refuse the next call as a duplicate.
+/// The same ids in each round: an entry that was not removed would refuse the next call as a duplicate.
 fn cancel_all(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     client.fence()?;

@@ -1,4 +1,4 @@
-//! Answers that nobody asked for, and answers that come twice: ignored.
+//! Responses with an unknown id, and responses that come twice: ignored.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Handlers wait for an answer of the client, and the client goes away.
+//! Handlers wait for a response of the client, and the client goes away.
 
 use serde_json::json;
 

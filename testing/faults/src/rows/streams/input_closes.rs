@@ -1,4 +1,4 @@
-//! Standard input closes: with long calls running, and right behind quick ones.
+//! Standard input closes: while long calls run, and right after quick ones.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ fn three_cleanups(bench: &mut Bench) -> Verdict {
 
 /// There are clients that kill a server at the first word that it says after they have closed its input.
 fn cleanups_first(bench: &mut Bench) -> Verdict {
-    // Enough of them that some are likely late if nobody waits for them.
+    // Enough of them that some are likely late if the server does not wait for them.
     const CALLS: usize = 200;
     let log = bench.new_file();
     let launch = bench.launch().cleanup_log(&log);
@@ -97,7 +97,7 @@ fn cleanups_first(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-/// What runs past the window is answered with an error of the server's own, while somebody still reads.
+/// A call that runs past the window gets an error from the server, while the output is still read.
 fn stopped(client: &Client, id: &Id) -> Verdict {
     let answer = client.answer_within(id, Duration::ZERO)?;
     expect::own_condition(&answer)?;
@@ -139,7 +139,7 @@ fn thousand_calls(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-/// As `printf '...' | steadfast serve` does it: nobody waits for the answer to the opening.
+/// As `printf '...' | steadfast serve` does it: the client does not wait for the response to `initialize`.
 fn whole_conversation(bench: &mut Bench) -> Verdict {
     for _ in 0..BURSTS {
         let launch = bench.launch();
@@ -169,7 +169,7 @@ fn short_bursts(bench: &mut Bench) -> Verdict {
     })
 }
 
-/// Sends the calls behind what is already there in one write, closes at once, and wants every answer.
+/// Sends the calls and the handshake in one write, closes at once, and expects every response.
 fn burst(client: &mut Client, opening: String, calls: u64) -> Verdict {
     let (lines, ids) = additions(client, calls);
     client.send(opening + &lines)?;

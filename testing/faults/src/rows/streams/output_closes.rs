@@ -1,4 +1,4 @@
-//! The reader of standard output goes away: nothing that is computed can be told to anybody any more.
+//! The reader of standard output goes away: no response can be delivered any more.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The server is told to end, or its client is killed.
+//! The server gets a signal to stop, or its client is killed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -179,7 +179,7 @@ fn client_killed(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-/// A zombie does not run: it only waits for whoever inherited it.
+/// A zombie does not run: it only waits for the process that inherited it.
 fn runs(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     status.lines().any(|line| line.starts_with("State:") && !line.contains('Z') && !line.contains('X'))

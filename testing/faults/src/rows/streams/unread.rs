@@ -40,7 +40,7 @@ pub(crate) static FLOOD: Row = Row {
 
 const BLOB_COUNT: usize = 2_000;
 const BLOB_BYTES: usize = 65_536;
-/// How long nobody reads once the calls are written, or the server takes no more.
+/// How long the output is not read once the calls are written, or the server reads no more.
 const UNREAD_FOR: Duration = Duration::from_secs(1);
 /// A server that waits for its client to read may keep the writer waiting: reading goes on then.
 const WRITING_FOR: Duration = Duration::from_secs(4);
@@ -48,7 +48,7 @@ const WRITING_FOR: Duration = Duration::from_secs(4);
 const FLOOD_FOR: Duration = Duration::from_secs(6);
 const SAMPLE: Duration = Duration::from_millis(20);
 
-/// Writes from a thread, so that a server that stops reading blocks nobody but the writer.
+/// Writes from a thread, so that a server that stops reading blocks only the writer.
 struct Writer {
     thread: std::thread::JoinHandle<Verdict<Input>>,
     done: Arc<AtomicBool>,
@@ -79,7 +79,7 @@ impl Writer {
     }
 }
 
-/// Sends the blobs with nobody reading, then reads. Gives the ids in order and the memory that it took above idle.
+/// Sends the blob calls without reading, then reads. Returns the ids in order and the memory that it took above idle.
 fn unread_blobs(client: &mut Client) -> Verdict<(Vec<Id>, u64)> {
     client.fence()?;
     let idle = client.server.memory()?.resident;
@@ -163,7 +163,7 @@ fn in_order(bench: &mut Bench) -> Verdict {
 }
 
 /// What a flood did to the memory of the server.
-struct Tide {
+struct UnreadBytes {
     idle: u64,
     early: u64,
     late: u64,
@@ -177,7 +177,7 @@ fn flood(
     arguments: &Value,
     time: Duration,
     gap: Duration,
-) -> Verdict<(Input, u64, Tide)> {
+) -> Verdict<(Input, u64, UnreadBytes)> {
     client.fence()?;
     let idle = client.server.memory()?.resident;
     client.server.output.hold_back();
@@ -203,7 +203,7 @@ fn flood(
         }
         Ok(input)
     })?;
-    let mut tide = Tide { idle, early: 0, late: 0 };
+    let mut tide = UnreadBytes { idle, early: 0, late: 0 };
     while Instant::now() < deadline {
         let resident = client.server.memory()?.resident;
         let left = deadline.saturating_duration_since(Instant::now());
@@ -216,7 +216,7 @@ fn flood(
 }
 
 /// Under the bound.
-fn judge_height(bench: &mut Bench, tide: &Tide, calls: u64) -> Verdict {
+fn judge_height(bench: &mut Bench, tide: &UnreadBytes, calls: u64) -> Verdict {
     let over = tide.early.max(tide.late).saturating_sub(tide.idle);
     bench.note(format!("{calls} calls taken"));
     bench.note_memory("over idle", over);
@@ -225,7 +225,7 @@ fn judge_height(bench: &mut Bench, tide: &Tide, calls: u64) -> Verdict {
 }
 
 /// Flat: the last third of the flood no higher than what came before.
-fn judge_flatness(bench: &mut Bench, tide: &Tide) -> Verdict {
+fn judge_flatness(bench: &mut Bench, tide: &UnreadBytes) -> Verdict {
     let growth = tide.late.saturating_sub(tide.early);
     bench.note_memory("growth in the last third", growth);
     ensure!(growth <= FLOOD_GROWTH_KIB, "grew by {growth} KiB in the last third, the bound is {FLOOD_GROWTH_KIB} KiB");

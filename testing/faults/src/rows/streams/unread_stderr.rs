@@ -10,7 +10,7 @@ use crate::client::{Client, cancel_line};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::PROMPT;
-use crate::process::standard_error::Treatment;
+use crate::process::standard_error::StderrMode;
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -18,11 +18,11 @@ pub(crate) static ROW: Row = Row {
     fault: "stderr is not drained by the client while bad bytes flood in",
     must: "the server goes on",
     checks: &[
-        Check::new("unread", Era::BOTH, |bench| flood(bench, Treatment::LeaveUnread, None)),
+        Check::new("unread", Era::BOTH, |bench| flood(bench, StderrMode::LeaveUnread, None)),
         Check::new("unread_with_every_log_line_on", Era::BOTH, |bench| {
-            flood(bench, Treatment::LeaveUnread, Some("trace"))
+            flood(bench, StderrMode::LeaveUnread, Some("trace"))
         }),
-        Check::new("closed", Era::BOTH, |bench| flood(bench, Treatment::Close, Some("trace"))),
+        Check::new("closed", Era::BOTH, |bench| flood(bench, StderrMode::Close, Some("trace"))),
         Check::new("unread_and_print_blocks", Era::BOTH, print_blocks),
         Check::new("unread_and_panics", Era::BOTH, panics),
     ],
@@ -32,7 +32,7 @@ pub(crate) static ROW: Row = Row {
 const BLOCKS: usize = 50;
 const LINES: usize = 400;
 
-fn flood(bench: &mut Bench, treatment: Treatment, level: Option<&str>) -> Verdict {
+fn flood(bench: &mut Bench, treatment: StderrMode, level: Option<&str>) -> Verdict {
     let mut launch = bench.launch().errors(treatment);
     if let Some(level) = level {
         launch = launch.variable("RUST_LOG", level);
@@ -66,7 +66,7 @@ fn bad_block() -> Vec<u8> {
 
 /// What a handler prints goes to standard error, which is full: that handler waits, others do not.
 fn print_blocks(bench: &mut Bench) -> Verdict {
-    let launch = bench.launch().errors(Treatment::LeaveUnread);
+    let launch = bench.launch().errors(StderrMode::LeaveUnread);
     let mut client = bench.open_with(&launch)?;
     client.call("print", json!({ "text": "p".repeat(1_000_000) }))?;
     prompt(&mut client)?;
@@ -76,7 +76,7 @@ fn print_blocks(bench: &mut Bench) -> Verdict {
 }
 
 fn panics(bench: &mut Bench) -> Verdict {
-    let launch = bench.launch().errors(Treatment::LeaveUnread);
+    let launch = bench.launch().errors(StderrMode::LeaveUnread);
     let mut client = bench.open_with(&launch)?;
     client.panics_expected = true;
     // Enough messages of panics to fill a pipe of 64 KiB several times.

@@ -1,4 +1,4 @@
-//! Answers that the client may keep: none is given past its time, nor to one who was told that it has changed.
+//! Cached results: none is used past its time, nor after a notification that it has changed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use steadfast::{ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
 use super::SLACK;
-use crate::client::journal::{Facts, Way};
+use crate::client::journal::{Facts, TransportFacts};
 use crate::client::script::{Over, Reading};
 use crate::law::Law;
 
-/// What there is to know of resources, and who was told what.
+/// Versions of resources, and which notifications were delivered.
 #[derive(Default)]
 pub(in crate::client) struct CacheFacts {
     versions: BTreeMap<u8, u64>,
     /// The number of the last change of all.
     last: u64,
-    /// What the program was told of: it must not read anything older.
+    /// The versions that the program was notified of: it must not read anything older.
     known: BTreeMap<u8, u64>,
     /// The versions that there were when listeners were agreed to, in order.
     acknowledged: BTreeMap<u64, Vec<u64>>,
     answers: BTreeMap<u64, AnswerFacts>,
     pub(in crate::client) readings: BTreeMap<u64, ReadingFacts>,
-    /// Readings that took what was kept.
+    /// Readings that were served from the cache.
     pub(in crate::client) spared: u64,
     /// The newest connection on which the client has asked for something.
     pub(in crate::client) newest: usize,
@@ -66,7 +66,7 @@ impl CacheFacts {
         self.acknowledged.entry(listener).or_default().push(version);
     }
 
-    /// A listener was told for the so-manieth time that it listens: from there on it sees what there was then.
+    /// A listener was reported as subscribed, for this number of times: from there on it sees at least the version of then.
     pub(super) fn at_listening(&mut self, listener: u64, times: usize, resource: u8) {
         let then = self.acknowledged.get(&listener).and_then(|versions| versions.get(times.checked_sub(1)?));
         if let Some(version) = then.copied() {
@@ -106,7 +106,7 @@ impl CacheFacts {
 /// A reading has ended with that answer, or with an error.
 pub(in crate::client) fn at_read(
     facts: &mut Facts,
-    way: &dyn Way,
+    way: &dyn TransportFacts,
     now: Moment,
     number: u64,
     end: Result<Option<u64>, (ErrorKind, Outcome)>,
@@ -131,7 +131,7 @@ pub(in crate::client) fn at_read(
 }
 
 /// What is wrong with an answer that was given to a reading.
-fn lie(facts: &mut Facts, way: &dyn Way, number: u64, answer: u64) -> Option<String> {
+fn lie(facts: &mut Facts, way: &dyn TransportFacts, number: u64, answer: u64) -> Option<String> {
     let (modern, over) = (facts.modern, facts.over);
     let cache = &mut facts.cache;
     let (reading, source) = (cache.readings.get(&number)?, cache.answers.get(&answer)?);
@@ -154,7 +154,7 @@ fn lie(facts: &mut Facts, way: &dyn Way, number: u64, answer: u64) -> Option<Str
         let (version, known) = (source.version, reading.known);
         return Some(format!("reading {number} was given version {version}, and {known} was known"));
     }
-    // Over HTTP a connection cannot be told from a question whether the server is there.
+    // Over HTTP a request does not show whether the server is still connected.
     if source.link < reading.newest && over == Over::Stream {
         return Some(format!("reading {number} was given the answer {answer}, from a connection that was lost"));
     }

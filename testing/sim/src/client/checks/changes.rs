@@ -1,8 +1,8 @@
-//! Who listens to changes: it is said when the listening begins, and nothing that is told behind that is missed.
+//! Change streams: the start of a subscription is reported, and no later notification is missed.
 
 use steadfast_proto::Moment;
 
-use crate::client::journal::{Facts, Kind, Way};
+use crate::client::journal::{Facts, Kind, TransportFacts};
 use crate::client::script::Over;
 use crate::law::Law;
 use crate::observation::message::Id;
@@ -11,30 +11,30 @@ use crate::observation::message::Id;
 pub(in crate::client) struct ListenerFacts {
     pub(in crate::client) resource: u8,
     /// On one connection after the other.
-    spells: Vec<Spell>,
+    spells: Vec<SubscriptionPeriod>,
     pub(in crate::client) ended: Option<Moment>,
-    /// How often it was said that it listens.
+    /// How often its subscription was reported.
     pub(in crate::client) began: usize,
     /// Changes that it was given.
     pub(in crate::client) heard: usize,
 }
 
 /// The time on one connection, from the request on.
-struct Spell {
+struct SubscriptionPeriod {
     link: usize,
     request: Id,
-    /// It was said that it listens.
+    /// Its subscription was reported.
     listens: bool,
     /// The server has agreed.
     acknowledged: bool,
-    told: Vec<Told>,
+    told: Vec<NotifiedChange>,
     /// How many of these were passed on, or passed over; and the last that was.
     place: usize,
     last: u64,
 }
 
-/// A change that the server told of.
-struct Told {
+/// A change that the server notified.
+struct NotifiedChange {
     serial: u64,
     receipt: Option<usize>,
     /// It has to be passed on.
@@ -42,7 +42,7 @@ struct Told {
 }
 
 /// What the program hears.
-pub(in crate::client) enum Heard {
+pub(in crate::client) enum StreamItem {
     Listening,
     /// The change of this number.
     Change(u64),
@@ -54,7 +54,7 @@ impl ListenerFacts {
         Self { resource, spells: Vec::new(), ended: None, began: 0, heard: 0 }
     }
 
-    /// Whether it was said that it listens, on the last connection that it asked on.
+    /// Whether its subscription was reported, on the last connection that it subscribed on.
     pub(in crate::client) fn is_heard_on_its_connection(&self) -> bool {
         self.spells.last().is_some_and(|spell| spell.listens)
     }
@@ -75,14 +75,14 @@ pub(in crate::client) fn whose(uri: &str) -> Option<u64> {
     uri.strip_prefix("r:")?.parse().ok()
 }
 
-/// A client asks to be told: once on each connection (L5).
+/// A client subscribes: once on each connection (L5).
 pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64) {
     let over = facts.over;
     let Some(listener) = facts.listeners.get_mut(&number) else {
         return facts.broken(Law::Identity, format!("listener {number} is nobody"));
     };
     let again = listener.spells.iter().any(|spell| spell.link >= link);
-    listener.spells.push(Spell {
+    listener.spells.push(SubscriptionPeriod {
         link,
         request,
         listens: false,
@@ -111,9 +111,9 @@ pub(in crate::client) fn at_acknowledgement(facts: &mut Facts, number: u64, requ
 pub(in crate::client) fn at_told(facts: &mut Facts, number: u64, request: &Id, serial: u64, receipt: Option<usize>) {
     let modern = facts.modern;
     if let Some(spell) = spell(facts, number, request) {
-        // The older wires do not say where the listening begins: whoever listens says so.
+        // The older wires do not mark where a subscription begins: the client reports it.
         let binding = if modern { spell.acknowledged } else { spell.listens };
-        spell.told.push(Told { serial, receipt, binding });
+        spell.told.push(NotifiedChange { serial, receipt, binding });
     }
 }
 
@@ -124,33 +124,35 @@ pub(in crate::client) fn listeners_on(facts: &Facts, link: usize, resource: u8) 
     on.filter(|(_, spell)| spell.link == link).map(|(number, spell)| (number, spell.request.clone())).collect()
 }
 
-fn spell<'a>(facts: &'a mut Facts, number: u64, request: &Id) -> Option<&'a mut Spell> {
+fn spell<'a>(facts: &'a mut Facts, number: u64, request: &Id) -> Option<&'a mut SubscriptionPeriod> {
     let listener = facts.listeners.get_mut(&number)?;
     listener.spells.iter_mut().find(|spell| spell.request == *request)
 }
 
-/// The program hears something: that it listens before all else, and then what was told, in its order and once.
-pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &Heard) {
+/// The program gets an item: first that it is subscribed, and then the notifications, in their order and once.
+pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &StreamItem) {
     let modern = facts.modern;
-    let Some(listener) = facts.listeners.get_mut(&number).filter(|_| !matches!(heard, Heard::Other)) else { return };
+    let Some(listener) = facts.listeners.get_mut(&number).filter(|_| !matches!(heard, StreamItem::Other)) else {
+        return;
+    };
     let resource = listener.resource;
     let Some(spell) = listener.spells.last_mut() else {
         return facts.broken(Law::Identity, format!("listener {number} hears something, and has asked for nothing"));
     };
     match heard {
-        Heard::Listening => {
+        StreamItem::Listening => {
             spell.listens = true;
             listener.began += 1;
             let began = listener.began;
             facts.cache.at_listening(number, began, resource);
         }
-        Heard::Change(serial) => {
+        StreamItem::Change(serial) => {
             if !spell.listens {
                 let what = format!("listener {number} hears of {serial}, and nobody has said that it listens");
                 return facts.broken(Law::Order, what);
             }
             let place = spell.told.iter().skip(spell.place).position(|told| told.serial == *serial);
-            // On the older wires everyone hears what is told to one, be it from before or not.
+            // On the older wires every stream gets every notification, be it from before or not.
             let passed = if modern { place.map(|place| place + 1) } else { Some(place.map_or(0, |place| place + 1)) };
             let Some(passed) = passed.filter(|_| *serial > spell.last) else {
                 let what = format!("listener {number} hears of {serial}, which it was not told, or before");
@@ -161,12 +163,12 @@ pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &Heard)
             listener.heard += 1;
             facts.cache.at_change(resource, *serial);
         }
-        Heard::Other => {}
+        StreamItem::Other => {}
     }
 }
 
 /// Nothing can run: what was read has been passed on.
-pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment, over: bool) {
+pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment, over: bool) {
     let mut broken = None;
     for (number, listener) in facts.listeners.iter().filter(|(_, listener)| listener.ended.is_none()) {
         if over {
@@ -178,9 +180,9 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment, over: bool)
             .iter()
             .skip(spell.place)
             .find(|told| told.binding && told.receipt.is_some_and(|receipt| way.was_read(receipt)));
-        // A program that closes its client has heard enough, and a listener whose connection is lost is told when it listens again.
+        // A program that closes its client needs no items, and a listener whose connection is lost gets one when it subscribes again.
         let over = facts.shut.is_some() || facts.is_given_up(spell.link);
-        if let Some(Told { serial, .. }) = missed.filter(|_| !over) {
+        if let Some(NotifiedChange { serial, .. }) = missed.filter(|_| !over) {
             broken = Some((Law::Answer, format!("listener {number} has not heard of {serial}, which was read")));
         }
     }
@@ -190,8 +192,8 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn Way, now: Moment, over: bool)
 }
 
 /// Nothing is on its way: the server of an older revision knows who listens, and who does not any more.
-pub(super) fn subscriptions_are_right(facts: &mut Facts, way: &dyn Way) {
-    // One goes behind the other (L9), so nothing is said while the answer is on its way.
+pub(super) fn subscriptions_are_right(facts: &mut Facts, way: &dyn TransportFacts) {
+    // One goes after the other (L9), so nothing is sent while the response is on its way.
     let heard = |receipt: Option<usize>| receipt.is_none_or(|receipt| way.was_read(receipt));
     let underway = facts.requests.values().any(|request| {
         matches!(request.kind, Kind::Subscription) && !request.answers.iter().any(|(receipt, _)| heard(*receipt))

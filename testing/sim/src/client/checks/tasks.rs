@@ -1,4 +1,4 @@
-//! Calls that became tasks: what is asked of a task is answered once, and one that nobody waits for is cancelled.
+//! Calls that became tasks: each input request of a task is answered once, and a task without a waiting call is cancelled.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use steadfast::ErrorKind;
 use steadfast_proto::Moment;
 
 use super::{CANCELLING, SLACK, first_answer};
-use crate::client::journal::{End, Facts, RequestFacts, Said, Way};
+use crate::client::journal::{End, Facts, RequestFacts, ResponseKind, TransportFacts};
 use crate::client::script::Over;
 use crate::law::Law;
 use crate::observation::message::Id;
 
-/// How long a client waits for the answer to a call that was given up.
+/// How long a client waits for the response to a dropped call.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a client that is closed waits until its server has heard that its tasks are cancelled.
@@ -23,7 +23,7 @@ pub(super) const HEARING: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(in crate::client) struct TaskFacts {
     tag: u64,
-    /// The keys of what it asked for, and of what it was told.
+    /// The keys of its input requests, and of the responses to them.
     asked: BTreeSet<String>,
     answered: BTreeSet<String>,
     cancelled: bool,
@@ -53,7 +53,7 @@ pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -
         facts.broken(Law::Identity, format!("{method} is about {name:?}, which is no task"));
         return None;
     };
-    // Over HTTP each message has a way of its own, and what was lost may be said again.
+    // Over HTTP each message is a request of its own, and one that was lost may be sent again.
     let in_order = over == Over::Stream && !link;
     if task.cancelled && in_order {
         facts.broken(Law::Silence, format!("{method} is about {name}, which was cancelled"));
@@ -66,7 +66,7 @@ pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -
     Some(task.tag)
 }
 
-/// The server has been told what a task asked for: nothing that it did not ask (L8), and each once (L1).
+/// The server got the input of a task: none that it did not request (L8), and each once (L1).
 pub(in crate::client) fn at_update(facts: &mut Facts, params: &Value) {
     let name = params["taskId"].as_str().unwrap_or_default();
     let Some(task) = facts.tasks.get_mut(name) else { return };
@@ -83,9 +83,9 @@ pub(in crate::client) fn at_update(facts: &mut Facts, params: &Value) {
 }
 
 /// Nothing can run: a client that has read that its call is a task has taken note of it.
-pub(super) fn note_followed(facts: &mut Facts, way: &dyn Way, tag: u64) {
+pub(super) fn note_followed(facts: &mut Facts, way: &dyn TransportFacts, tag: u64) {
     let Some(call) = facts.calls.get(&tag) else { return };
-    if first_answer(facts, way, call).0 != Some(Said::Task) {
+    if first_answer(facts, way, call).0 != Some(ResponseKind::Task) {
         return;
     }
     let task = call.ids.last().and_then(|last| call.tasks.iter().find(|(request, _)| request == last));
@@ -96,20 +96,20 @@ pub(super) fn note_followed(facts: &mut Facts, way: &dyn Way, tag: u64) {
 }
 
 /// A call has ended: its task is to be cancelled, unless it is known to be over.
-pub(super) fn at_end(facts: &mut Facts, tag: u64, said: Option<Said>, end: &End) {
-    let over = said.is_some_and(|said| said.decides() && said != Said::Unreadable);
+pub(super) fn at_end(facts: &mut Facts, tag: u64, said: Option<ResponseKind>, end: &End) {
+    let over = said.is_some_and(|said| said.decides() && said != ResponseKind::Unreadable);
     if let Some(call) = facts.calls.get_mut(&tag) {
         call.unwanted = call.task.clone().filter(|_| !over && !matches!(end, End::Done(_)));
     }
 }
 
 /// Whether as many cancellations as may be under way at once wait for an answer: the next one waits for its turn.
-fn is_turn_taken(facts: &Facts, way: &dyn Way, now: Moment) -> bool {
+fn is_turn_taken(facts: &Facts, way: &dyn TransportFacts, now: Moment) -> bool {
     open_cancellations(facts, way, now) >= facts.most_calls
 }
 
 /// How many cancellations wait for an answer.
-fn open_cancellations(facts: &Facts, way: &dyn Way, now: Moment) -> usize {
+fn open_cancellations(facts: &Facts, way: &dyn TransportFacts, now: Moment) -> usize {
     let answered = |request: &RequestFacts| {
         let mut receipts = request.answers.iter().filter_map(|(receipt, _)| *receipt);
         receipts.any(|receipt| way.was_read(receipt))
@@ -120,8 +120,8 @@ fn open_cancellations(facts: &Facts, way: &dyn Way, now: Moment) -> usize {
     facts.requests.values().filter(waits).count()
 }
 
-/// L5: a task that comes into being when its call has been given up is cancelled. Over HTTP nobody hears of it.
-pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) {
+/// L5: a task that is created after its call was dropped is cancelled. Over HTTP the client does not learn of it.
+pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
     if facts.over == Over::Http || is_turn_taken(facts, way, now) {
         return;
     }
@@ -132,7 +132,9 @@ pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) 
         };
         let task = call.ids.last().and_then(|last| call.tasks.iter().find(|(request, _)| request == last));
         let task = task.and_then(|(_, task)| facts.tasks.get(task));
-        given_up && first_answer(facts, way, call).0 == Some(Said::Task) && task.is_some_and(|task| !task.cancelled)
+        given_up
+            && first_answer(facts, way, call).0 == Some(ResponseKind::Task)
+            && task.is_some_and(|task| !task.cancelled)
     });
     if let Some((tag, _)) = late {
         facts.broken(Law::Closing, format!("call {tag} was given up, has become a task, and that is not cancelled"));
@@ -140,10 +142,10 @@ pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) 
 }
 
 /// The program closes the client: the tasks that it follows go with it.
-pub(in crate::client) fn at_close(facts: &mut Facts, way: &dyn Way, now: Moment) {
+pub(in crate::client) fn at_close(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
     let open = facts.calls.values().filter(|call| call.ended.is_none());
     let followed: Vec<String> = open
-        .filter(|call| !first_answer(facts, way, call).0.is_some_and(Said::decides))
+        .filter(|call| !first_answer(facts, way, call).0.is_some_and(ResponseKind::decides))
         .filter_map(|call| call.task.clone())
         .collect();
     facts.cancels_at_close = !followed.is_empty() || may_be_cancelling(facts, way, now);
@@ -167,8 +169,8 @@ pub(in crate::client) fn at_closed(facts: &mut Facts) {
     }
 }
 
-/// L5: a task that nobody waits for any more is cancelled.
-pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Moment) {
+/// L5: a task without a waiting call is cancelled.
+pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
     if is_turn_taken(facts, way, now) {
         return;
     }
@@ -184,7 +186,7 @@ pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn Way, now: Mome
 
 /// Whether a cancellation of a task may be in progress: its call has ended without its result, and the task is not known to
 /// be over. The server may not have been reached yet.
-pub(super) fn may_be_cancelling(facts: &Facts, way: &dyn Way, now: Moment) -> bool {
+pub(super) fn may_be_cancelling(facts: &Facts, way: &dyn TransportFacts, now: Moment) -> bool {
     let given_up = |task: &TaskFacts| {
         let call = facts.calls.get(&task.tag);
         call.is_some_and(|call| match &call.ended {

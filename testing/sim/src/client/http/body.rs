@@ -24,23 +24,23 @@ pub(super) struct Body {
     cut: Option<usize>,
     clean: bool,
     waits: Option<Sleep>,
-    gone: Gone,
+    gone: RequestGuard,
 }
 
-/// Whoever waits for the response to a request has this, until nobody does.
-pub(super) struct Gone {
+/// Held by the task that waits for the response to a request, until it is dropped.
+pub(super) struct RequestGuard {
     journal: Arc<Journal>,
     pub(super) id: Option<Id>,
 }
 
-impl Gone {
+impl RequestGuard {
     pub(super) fn new(journal: &Arc<Journal>, id: Option<Id>) -> Self {
         journal.facts().requesting += 1;
         Self { journal: Arc::clone(journal), id }
     }
 }
 
-impl Drop for Gone {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.journal.facts().requesting -= 1;
         if let Some(id) = &self.id {
@@ -56,7 +56,7 @@ impl Body {
         state: Arc<Mutex<State>>,
         stream: usize,
         from: usize,
-        gone: Gone,
+        gone: RequestGuard,
     ) -> Self {
         let (cut, clean) = lock(&state).cut(stream, from > 0);
         Self { executor, journal, state, stream, place: (from, 0), cut, clean, waits: None, gone }

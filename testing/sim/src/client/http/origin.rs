@@ -3,7 +3,7 @@
 use serde_json::Value;
 use steadfast::transport::http::FetchRequest;
 
-use super::Web;
+use super::HttpServer;
 
 /// A connection, and whether the request says so itself.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub(super) struct Origin {
     pub(super) in_session: bool,
 }
 
-impl Web {
+impl HttpServer {
     /// Where a request comes from. What opens a connection is the first of a new one; a session says which one it is of; what is
     /// in no session is of the newest.
     pub(super) fn origin(&self, request: &FetchRequest) -> Origin {

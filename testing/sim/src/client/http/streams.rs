@@ -1,4 +1,4 @@
-//! What the server has said on each of its responses, and how much of it was read.
+//! What the server has written on each of its responses, and how much of it was read.
 
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) links: usize,
     /// Sessions of the connections before this one are forgotten.
     pub(super) first_known: usize,
-    /// When the client was told that the session of a connection is lost.
+    /// When the client learned that the session of a connection is lost.
     pub(super) lost: BTreeMap<usize, Moment>,
     /// The client has let go.
     pub(super) dropped: bool,
@@ -75,7 +75,7 @@ impl State {
         self.read.get(receipt).copied().unwrap_or_default()
     }
 
-    /// Puts a message on a stream. The receipt is for who wants to know whether it was read; there is none if it is over.
+    /// Puts a message on a stream. The receipt shows whether it was read; there is none if the stream is over.
     pub(super) fn push(&mut self, number: usize, message: &[u8], last: bool) -> Option<usize> {
         let (ends, receipt) = (self.random.chance(70), self.read.len());
         let stream = self.streams.get_mut(number)?;
@@ -89,10 +89,10 @@ impl State {
             [id.as_bytes(), b"data: ", message, b"\n\n"].concat()
         };
         stream.events.push((event, Some(receipt)));
-        // What comes behind the answer belongs to nobody.
+        // What comes after the response belongs to no request.
         let late = stream.answered;
         stream.answered |= last;
-        // A server may leave the response open behind the answer, or say more.
+        // A server may leave the HTTP response open after the JSON-RPC response, or send more.
         stream.over |= last && (stream.json || ends);
         self.read.push(false);
         (!late).then_some(receipt)
@@ -157,7 +157,7 @@ impl State {
     }
 
     /// Some bytes of an event from a place in it on, at most so many: the bytes, and whether it has ended with them. `None` if
-    /// there is nothing yet; then the waker is kept, unless there never will be.
+    /// there is nothing yet; then the waker is stored, unless there never will be.
     pub(super) fn read(
         &mut self,
         place: &mut (usize, usize),

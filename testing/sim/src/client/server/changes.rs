@@ -1,13 +1,13 @@
-//! Who is told of changes: streams since 2026-07-28, subscriptions before.
+//! Notifications of changes: streams since 2026-07-28, subscriptions before.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Server, Voice, notification, refusal, result};
+use super::{Server, ServerOutput, notification, refusal, result};
 use crate::client::checks::changes as checks;
-use crate::client::journal::Said;
-use crate::client::script::{Acknowledged, Act, Farewell, Listening};
+use crate::client::journal::ResponseKind;
+use crate::client::script::{AcknowledgeMode, Act, Listening, StreamEnd};
 use crate::observation::message::Id;
 
 /// A stream of changes (2026-07-28).
@@ -17,26 +17,26 @@ pub(super) struct Subscription {
     id: Id,
     /// What its request is called in the journal.
     key: Id,
-    voice: Arc<dyn Voice>,
-    /// It is told of changes.
+    voice: Arc<dyn ServerOutput>,
+    /// It is notified of changes.
     begun: bool,
 }
 
 impl Server {
-    /// Nothing more is told to anybody.
+    /// Nothing more is notified.
     pub(in crate::client) fn forget_subscriptions(&self) {
         let subscriptions = std::mem::take(&mut self.state().subscriptions);
         drop(subscriptions);
     }
 
-    /// A resource changes: whoever listens is told.
-    pub(in crate::client) fn change(&self, resource: u8, voice: &Arc<dyn Voice>) {
+    /// A resource changes: its subscribers are notified.
+    pub(in crate::client) fn change(&self, resource: u8, voice: &Arc<dyn ServerOutput>) {
         let serial = self.journal.facts().cache.change(resource);
         self.journal.note("changes", serial, &[b'0' + resource]);
         if self.handshake.is_some() {
             return self.tell_everyone(resource, serial, voice);
         }
-        let told: Vec<(u64, Id, Id, Arc<dyn Voice>)> = {
+        let told: Vec<(u64, Id, Id, Arc<dyn ServerOutput>)> = {
             let state = self.state();
             let told = state.subscriptions.iter().filter(|one| one.begun && one.resource == resource);
             told.map(|one| (one.listener, one.id.clone(), one.key.clone(), Arc::clone(&one.voice))).collect()
@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// Tells one stream of a change.
-    fn tell(&self, serial: u64, resource: u8, (listener, id, key): (u64, &Id, &Id), voice: &Arc<dyn Voice>) {
+    fn tell(&self, serial: u64, resource: u8, (listener, id, key): (u64, &Id, &Id), voice: &Arc<dyn ServerOutput>) {
         let uri = format!("{}/{serial}", checks::shared(resource));
         let params = format!("{{\"uri\":\"{uri}\",\"_meta\":{}}}", of(id));
         let receipt = voice.say(&notification("notifications/resources/updated", &params), false);
@@ -55,7 +55,7 @@ impl Server {
     }
 
     /// Tells a client of the older revisions, if it has asked for it.
-    fn tell_everyone(&self, resource: u8, serial: u64, voice: &Arc<dyn Voice>) {
+    fn tell_everyone(&self, resource: u8, serial: u64, voice: &Arc<dyn ServerOutput>) {
         let (uri, link) = (checks::shared(resource), voice.link());
         if !self.journal.facts().subscribed.contains(&(link, uri.clone())) {
             return;
@@ -69,7 +69,7 @@ impl Server {
     }
 
     /// One who wants to listen, since 2026-07-28.
-    pub(super) fn listen(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn Voice>) {
+    pub(super) fn listen(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
         let key = self.journal.key(link, &id);
         let wanted = &params["notifications"];
         let uris = wanted["resourceSubscriptions"].as_array().into_iter().flatten();
@@ -90,17 +90,17 @@ impl Server {
         let (server, voice) = (Arc::clone(self), Arc::clone(voice));
         self.executor.spawn_scenery(async move {
             match plan.acknowledged {
-                Acknowledged::Refused => return server.farewell(&plan, &id, &key, Farewell::Error, &voice),
-                Acknowledged::Late(delay) => server.executor.sleep(delay).await,
-                Acknowledged::Behind => {
+                AcknowledgeMode::Refused => return server.farewell(&plan, &id, &key, StreamEnd::Error, &voice),
+                AcknowledgeMode::Late(delay) => server.executor.sleep(delay).await,
+                AcknowledgeMode::Behind => {
                     let serial = server.journal.facts().cache.change(plan.resource);
                     server.tell(serial, plan.resource, (plan.number, &id, &key), &voice);
                 }
-                Acknowledged::Once | Acknowledged::Twice | Acknowledged::Never => {}
+                AcknowledgeMode::Once | AcknowledgeMode::Twice | AcknowledgeMode::Never => {}
             }
             let times = match plan.acknowledged {
-                Acknowledged::Never => 0,
-                Acknowledged::Twice => 2,
+                AcknowledgeMode::Never => 0,
+                AcknowledgeMode::Twice => 2,
                 _ => 1,
             };
             for _ in 0..times {
@@ -121,58 +121,58 @@ impl Server {
     }
 
     /// Ends a stream.
-    fn farewell(&self, plan: &Listening, id: &Id, key: &Id, farewell: Farewell, voice: &Arc<dyn Voice>) {
+    fn farewell(&self, plan: &Listening, id: &Id, key: &Id, farewell: StreamEnd, voice: &Arc<dyn ServerOutput>) {
         self.set_begun(key, false);
         self.journal.note("ends", plan.number, format!("{farewell:?}").as_bytes());
         let (said, message) = match farewell {
-            Farewell::Result => {
+            StreamEnd::Result => {
                 let meta: Value = serde_json::from_str(&of(id)).unwrap_or_default();
-                (Said::Result, result(id, &json!({ "resultType": "complete", "_meta": meta })))
+                (ResponseKind::Result, result(id, &json!({ "resultType": "complete", "_meta": meta })))
             }
-            Farewell::Error => (Said::Error, refusal(id, -32603)),
-            Farewell::Cancelled => {
-                (Said::Result, notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")))
+            StreamEnd::Error => (ResponseKind::Error, refusal(id, -32603)),
+            StreamEnd::Cancelled => {
+                (ResponseKind::Result, notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")))
             }
-            Farewell::Broken => return voice.break_off(),
+            StreamEnd::Broken => return voice.break_off(),
         };
-        let receipt = voice.say(&message, farewell != Farewell::Cancelled);
+        let receipt = voice.say(&message, farewell != StreamEnd::Cancelled);
         self.journal.answered(key, receipt, said);
     }
 
-    /// One who wants to be told of a resource, before.
-    pub(super) fn subscribe(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn Voice>) {
+    /// A subscription to a resource in the older revisions.
+    pub(super) fn subscribe(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
         let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, &id));
         let plan = self.listening(&uri);
-        let acknowledged = plan.map_or(Acknowledged::Once, |plan| plan.acknowledged);
-        if acknowledged != Acknowledged::Refused {
+        let acknowledged = plan.map_or(AcknowledgeMode::Once, |plan| plan.acknowledged);
+        if acknowledged != AcknowledgeMode::Refused {
             self.journal.facts().subscribed.insert((link, uri));
         }
         let (server, voice) = (Arc::clone(self), Arc::clone(voice));
         self.executor.spawn_scenery(async move {
             let (said, message) = match acknowledged {
-                Acknowledged::Never => return,
-                Acknowledged::Refused => (Said::Error, refusal(&id, -32602)),
-                _ => (Said::Result, result(&id, &json!({}))),
+                AcknowledgeMode::Never => return,
+                AcknowledgeMode::Refused => (ResponseKind::Error, refusal(&id, -32602)),
+                _ => (ResponseKind::Result, result(&id, &json!({}))),
             };
-            if let Acknowledged::Late(delay) = acknowledged {
+            if let AcknowledgeMode::Late(delay) = acknowledged {
                 server.executor.sleep(delay).await;
             }
             let receipt = voice.say(&message, true);
             server.journal.answered(&key, receipt, said);
-            if acknowledged == Acknowledged::Twice {
+            if acknowledged == AcknowledgeMode::Twice {
                 voice.tell(&message, true);
             }
         });
     }
 
-    pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn Voice>) {
+    pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
         let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, id));
         self.journal.facts().subscribed.remove(&(link, uri));
         if self.draw(|random| random.chance(25)) {
             return;
         }
         let receipt = voice.say(&result(id, &json!({})), true);
-        self.journal.answered(&key, receipt, Said::Result);
+        self.journal.answered(&key, receipt, ResponseKind::Result);
     }
 
     /// What the script has for the listener whom that name belongs to.

@@ -1,17 +1,17 @@
-//! Resources, whose answers may be kept for a while since 2026-07-28.
+//! Resources, whose results may be cached for a while since 2026-07-28.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Server, Voice, refusal, result};
-use crate::client::journal::Said;
+use super::{Server, ServerOutput, refusal, result};
+use crate::client::journal::ResponseKind;
 use crate::observation::message::Id;
 
 impl Server {
     /// Answers who reads a resource: late, wrongly or never, now and then.
-    pub(super) fn read(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn Voice>) {
+    pub(super) fn read(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
         let key = self.journal.key(link, &id);
         let asked = self.journal.facts().requests.get(&key).map(|request| request.written).unwrap_or_default();
         let uri = params["uri"].as_str().unwrap_or_default().to_owned();
@@ -26,8 +26,8 @@ impl Server {
             server.executor.sleep(nap).await;
             if manner < 6 {
                 let (said, message) = match manner {
-                    0 | 1 => (Said::Error, refusal(&id, -32602)),
-                    2 | 3 => (Said::Unreadable, result(&id, &json!({ "contents": 5 }))),
+                    0 | 1 => (ResponseKind::Error, refusal(&id, -32602)),
+                    2 | 3 => (ResponseKind::Unreadable, result(&id, &json!({ "contents": 5 }))),
                     _ => return,
                 };
                 let receipt = voice.say(&message, true);
@@ -42,7 +42,7 @@ impl Server {
             }
             let receipt = voice.say(&result(&id, &said), true);
             server.journal.note("<- read", answer, &[b'0' + resource]);
-            server.journal.answered(&key, receipt, Said::Result);
+            server.journal.answered(&key, receipt, ResponseKind::Result);
             server.journal.facts().cache.at_answer(answer, resource, lasts, (asked, link), receipt);
         });
     }

@@ -1,36 +1,36 @@
-//! Answers that a server lets its clients keep.
+//! Results that a client caches, by the hints of the server.
 
 use steadfast::client::ResponseCache;
 use steadfast::{ErrorKind, Outcome};
 
-use crate::client::puppet::*;
+use crate::client::manual_server::*;
 
 const HOUR: u64 = 3_600_000;
 
 #[tokio::test]
 async fn a_cached_list_is_fetched_again_only_after_its_ttl() {
-    let clock = Clock::new();
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting.with_runtime(clock.shared())).await;
+    let clock = OffsetClock::new();
+    let (client, mut server) = ManualServer::modern(|connecting| connecting.with_runtime(clock.shared())).await;
     let first = names(&client);
-    puppet.serve("tools/list", listing(&["old"], HOUR, "public")).await;
+    server.serve("tools/list", listing(&["old"], HOUR, "public")).await;
     assert_eq!(at_once(first).await, ["old"]);
     clock.forward(Duration::from_millis(HOUR / 2));
     assert_eq!(at_once(names(&client)).await, ["old"]);
     clock.forward(Duration::from_millis(HOUR / 2));
     let second = names(&client);
-    puppet.serve("tools/list", listing(&["new"], HOUR, "public")).await;
+    server.serve("tools/list", listing(&["new"], HOUR, "public")).await;
     assert_eq!(at_once(second).await, ["new"]);
 }
 
 #[tokio::test]
 async fn results_without_a_ttl_are_not_cached() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     for ttl in [json!(0), json!(-5), json!(null)] {
         for _ in 0..2 {
             let listed = names(&client);
             let mut answer = listing(&["t"], 0, "public");
             answer["ttlMs"] = ttl.clone();
-            puppet.serve("tools/list", answer).await;
+            server.serve("tools/list", answer).await;
             assert_eq!(at_once(listed).await, ["t"]);
         }
     }
@@ -38,12 +38,12 @@ async fn results_without_a_ttl_are_not_cached() {
 
 #[tokio::test]
 async fn cache_keys_include_the_parameters() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     for uri in ["a:1", "a:2"] {
         let first = read(&client, uri);
-        let request = puppet.asked("resources/read").await;
+        let request = server.asked("resources/read").await;
         assert_eq!(request["params"]["uri"], uri);
-        puppet.answer(&request, contents(uri, HOUR)).await;
+        server.answer(&request, contents(uri, HOUR)).await;
         assert_eq!(at_once(first).await, uri);
     }
     assert_eq!(at_once(read(&client, "a:1")).await, "a:1");
@@ -52,40 +52,40 @@ async fn cache_keys_include_the_parameters() {
 
 #[tokio::test]
 async fn a_fresh_request_bypasses_the_cache_and_updates_it() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let first = read(&client, "a:1");
-    puppet.serve("resources/read", contents("old", HOUR)).await;
+    server.serve("resources/read", contents("old", HOUR)).await;
     at_once(first).await;
     let fresh = tokio::spawn(client.read_resource("a:1").fresh().into_future());
-    puppet.serve("resources/read", contents("new", HOUR)).await;
+    server.serve("resources/read", contents("new", HOUR)).await;
     at_once(fresh).await.unwrap();
     assert_eq!(at_once(read(&client, "a:1")).await, "new");
 
     let first = names(&client);
-    puppet.serve("tools/list", listing(&["old"], HOUR, "public")).await;
+    server.serve("tools/list", listing(&["old"], HOUR, "public")).await;
     at_once(first).await;
     let fresh = tokio::spawn(client.tools().fresh().all());
-    puppet.serve("tools/list", listing(&["new"], HOUR, "public")).await;
+    server.serve("tools/list", listing(&["new"], HOUR, "public")).await;
     at_once(fresh).await.unwrap();
     assert_eq!(at_once(names(&client)).await, ["new"]);
 }
 
 #[tokio::test]
 async fn a_client_without_a_cache_sends_every_request() {
-    let (client, mut puppet) = Puppet::modern(Connecting::no_cache).await;
+    let (client, mut server) = ManualServer::modern(Connecting::no_cache).await;
     for name in ["one", "two"] {
         let listed = names(&client);
-        puppet.serve("tools/list", listing(&[name], HOUR, "public")).await;
+        server.serve("tools/list", listing(&[name], HOUR, "public")).await;
         assert_eq!(at_once(listed).await, [name]);
     }
 }
 
 #[tokio::test]
 async fn results_of_older_revisions_are_not_cached() {
-    let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
+    let (client, mut server) = ManualServer::connect(HANDSHAKE, |connecting| connecting).await;
     for name in ["one", "two"] {
         let listed = names(&client);
-        puppet.serve("tools/list", listing(&[name], HOUR, "public")).await;
+        server.serve("tools/list", listing(&[name], HOUR, "public")).await;
         assert_eq!(at_once(listed).await, [name]);
     }
 }
@@ -93,8 +93,8 @@ async fn results_of_older_revisions_are_not_cached() {
 #[tokio::test]
 async fn clients_that_share_a_cache_share_what_is_public_and_nothing_else() {
     let cache = ResponseCache::new();
-    let (one, mut first) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
-    let (two, mut second) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
+    let (one, mut first) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
+    let (two, mut second) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
     let listed = names(&one);
     first.serve("tools/list", listing(&["shared"], HOUR, "public")).await;
     at_once(listed).await;
@@ -121,10 +121,10 @@ async fn clients_that_share_a_cache_share_what_is_public_and_nothing_else() {
 #[tokio::test]
 async fn a_closed_client_reads_nothing_from_a_shared_cache() {
     let cache = ResponseCache::new();
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
-    let (two, _second) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
+    let (two, _second) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
     let listed = names(&client);
-    puppet.serve("tools/list", listing(&["shared"], HOUR, "public")).await;
+    server.serve("tools/list", listing(&["shared"], HOUR, "public")).await;
     at_once(listed).await;
     let other = client.clone();
     assert_eq!(at_once(names(&other)).await, ["shared"]);
@@ -138,14 +138,14 @@ async fn a_closed_client_reads_nothing_from_a_shared_cache() {
 async fn all_pages_of_a_list_are_private_if_one_is() {
     for scopes in [["private", "public"], ["public", "private"]] {
         let cache = ResponseCache::new();
-        let (one, mut first) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
-        let (two, mut second) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
-        for (client, puppet) in [(&one, &mut first), (&two, &mut second)] {
+        let (one, mut first) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
+        let (two, mut second) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
+        for (client, server) in [(&one, &mut first), (&two, &mut second)] {
             let listed = names(client);
             for (scope, next) in scopes.iter().zip([json!("next"), json!(null)]) {
                 let mut page = listing(&["t"], HOUR, scope);
                 page["nextCursor"] = next;
-                puppet.serve("tools/list", page).await;
+                server.serve("tools/list", page).await;
             }
             assert_eq!(at_once(listed).await, ["t", "t"], "{scopes:?}");
         }
@@ -154,53 +154,53 @@ async fn all_pages_of_a_list_are_private_if_one_is() {
 
 #[tokio::test]
 async fn an_empty_cursor_is_a_cursor() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let listed = names(&client);
     let mut page = listing(&["one"], HOUR, "public");
     page["nextCursor"] = json!("");
-    puppet.serve("tools/list", page).await;
-    let request = puppet.asked("tools/list").await;
+    server.serve("tools/list", page).await;
+    let request = server.asked("tools/list").await;
     assert_eq!(request["params"]["cursor"], "");
-    puppet.answer(&request, listing(&["two"], HOUR, "public")).await;
+    server.answer(&request, listing(&["two"], HOUR, "public")).await;
     assert_eq!(at_once(listed).await, ["one", "two"]);
     assert_eq!(at_once(names(&client)).await, ["one", "two"]);
 }
 
 #[tokio::test]
 async fn a_list_whose_cursor_is_refused_is_fetched_from_its_beginning() {
-    let clock = Clock::new();
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting.with_runtime(clock.shared())).await;
+    let clock = OffsetClock::new();
+    let (client, mut server) = ManualServer::modern(|connecting| connecting.with_runtime(clock.shared())).await;
     let listed = names(&client);
     let page = |name: &str, ttl: u64, cursor: &str| {
         let mut page = listing(&[name], ttl, "public");
         page["nextCursor"] = json!(cursor);
         page
     };
-    puppet.serve("tools/list", page("old", HOUR, "c1")).await;
-    puppet.serve("tools/list", listing(&["old too"], 1, "public")).await;
+    server.serve("tools/list", page("old", HOUR, "c1")).await;
+    server.serve("tools/list", listing(&["old too"], 1, "public")).await;
     at_once(listed).await;
     clock.forward(Duration::from_millis(10));
     let listed = names(&client);
-    let request = puppet.asked("tools/list").await;
+    let request = server.asked("tools/list").await;
     assert_eq!(request["params"]["cursor"], "c1");
-    puppet.refuse(&request, -32602).await;
-    let request = puppet.asked("tools/list").await;
+    server.refuse(&request, -32602).await;
+    let request = server.asked("tools/list").await;
     assert!(request["params"].get("cursor").is_none(), "{request}");
-    puppet.answer(&request, listing(&["new"], HOUR, "public")).await;
+    server.answer(&request, listing(&["new"], HOUR, "public")).await;
     assert_eq!(at_once(listed).await, ["new"]);
 }
 
 #[tokio::test]
 async fn a_result_after_input_is_not_cached() {
     let roots = || async { Ok(steadfast::ListRootsResult::default()) };
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting.on_roots(roots)).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting.on_roots(roots)).await;
     for text in ["one", "two"] {
         let reading = read(&client, "a:1");
         let asks = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
-        puppet.serve("resources/read", asks).await;
-        let round = puppet.asked("resources/read").await;
+        server.serve("resources/read", asks).await;
+        let round = server.asked("resources/read").await;
         assert!(round["params"].get("inputResponses").is_some());
-        puppet.answer(&round, contents(text, HOUR)).await;
+        server.answer(&round, contents(text, HOUR)).await;
         assert_eq!(at_once(reading).await, text);
     }
 }

@@ -1,11 +1,11 @@
-//! The same over HTTP: who is authorized how, and what is mirrored.
+//! The cache over HTTP: entries per authorization, and mirrored arguments.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use steadfast::ErrorKind;
 use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 
-use crate::client::puppet::*;
+use crate::client::manual_server::*;
 use crate::http::client::{connect, json_answer, modern, raw};
 
 const HOUR: u64 = 3_600_000;
@@ -29,13 +29,13 @@ impl Attempt for Token {
 
 #[tokio::test]
 async fn private_entries_are_cached_per_authorization() {
-    let (url, _) = raw(|_, came| {
-        let token = came.header("authorization").unwrap_or_default().to_owned();
-        let result = match came.body["method"].as_str() {
+    let (url, _) = raw(|_, request| {
+        let token = request.header("authorization").unwrap_or_default().to_owned();
+        let result = match request.body["method"].as_str() {
             Some("tools/list") => listing(&[&token], HOUR, "private"),
             _ => contents(&token, HOUR),
         };
-        modern(came, || json_answer(came, &result))
+        modern(request, || json_answer(request, &result))
     })
     .await;
     let token = Token(Arc::new(Mutex::new("Bearer one")));
@@ -43,7 +43,7 @@ async fn private_entries_are_cached_per_authorization() {
     let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
     assert_eq!(at_once(names(&client)).await, ["Bearer one"]);
     *token.0.lock().unwrap() = "Bearer two";
-    // Nothing was asked since, so nobody else is there yet.
+    // No request was sent since, so the other principal is not known yet.
     assert_eq!(at_once(names(&client)).await, ["Bearer one"]);
     let _ = soon(client.call_tool("t", json!({})).into_future()).await;
     assert_eq!(at_once(names(&client)).await, ["Bearer two"]);
@@ -51,14 +51,14 @@ async fn private_entries_are_cached_per_authorization() {
 
 #[tokio::test]
 async fn arguments_are_mirrored_by_a_cached_tool_list() {
-    let (url, came) = raw(|_, came| {
+    let (url, requests) = raw(|_, request| {
         let mut page = listing(&["query"], HOUR, "public");
         page["tools"][0]["inputSchema"]["properties"] = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
-        let result = match came.body["method"].as_str() {
+        let result = match request.body["method"].as_str() {
             Some("tools/list") => page,
             _ => json!({"resultType": "complete", "content": []}),
         };
-        modern(came, || json_answer(came, &result))
+        modern(request, || json_answer(request, &result))
     })
     .await;
     let cache = steadfast::client::ResponseCache::new();
@@ -68,16 +68,18 @@ async fn arguments_are_mirrored_by_a_cached_tool_list() {
         soon(client.list_tools()).await.unwrap();
         soon(client.call_tool("query", json!({"region": "north"})).into_future()).await.unwrap();
     }
-    let came = came.lock().unwrap();
-    assert_eq!(came.iter().filter(|came| came.is("tools/list")).count(), 1);
-    let mirrored = came.iter().filter(|came| came.is("tools/call")).map(|came| came.header("mcp-param-region"));
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests.iter().filter(|request| request.is("tools/list")).count(), 1);
+    let mirrored =
+        requests.iter().filter(|request| request.is("tools/call")).map(|request| request.header("mcp-param-region"));
     assert_eq!(mirrored.collect::<Vec<_>>(), [Some("north"), Some("north")]);
 }
 
 #[tokio::test]
 async fn a_result_of_an_unknown_type_is_an_error() {
     let (url, _) =
-        raw(|_, came| modern(came, || json_answer(came, &json!({"resultType": "maybe", "content": []})))).await;
+        raw(|_, request| modern(request, || json_answer(request, &json!({"resultType": "maybe", "content": []}))))
+            .await;
     let client = connect(&url, Era::Modern).await;
     let error = soon(client.call_tool("t", json!({})).into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode, "{error:?}");

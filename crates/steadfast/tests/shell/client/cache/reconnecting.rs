@@ -1,22 +1,22 @@
-//! After a connection was lost and made again, nothing is believed: it may be another server.
+//! After a reconnect nothing cached is used: it may be another server.
 
 use steadfast::LoggingLevel;
 use steadfast::client::{Reconnect, ResponseCache};
 use tokio::sync::mpsc;
 
-use crate::client::puppet::*;
+use crate::client::manual_server::*;
 
-/// A client that comes back, and its servers, one after the other.
+/// A client that reconnects, and its servers, one after the other.
 async fn coming_back(
     era: Era,
     settings: impl FnOnce(Connecting) -> Connecting,
-) -> (Client, Puppet, mpsc::UnboundedReceiver<Puppet>) {
+) -> (Client, ManualServer, mpsc::UnboundedReceiver<ManualServer>) {
     let (opened, mut servers) = mpsc::unbounded_channel();
     let open = move || {
         let opened = opened.clone();
         async move {
             let (here, there) = tokio::io::duplex(1 << 20);
-            opened.send(Puppet::new(there)).map_err(std::io::Error::other)?;
+            opened.send(ManualServer::new(there)).map_err(std::io::Error::other)?;
             Ok::<_, std::io::Error>(Stream::duplex(here))
         }
     };
@@ -26,10 +26,10 @@ async fn coming_back(
 }
 
 /// The next server, once its client knows what it speaks.
-async fn next(servers: &mut mpsc::UnboundedReceiver<Puppet>) -> Puppet {
-    let mut puppet = soon(servers.recv()).await.expect("the client comes back");
-    puppet.open().await;
-    puppet
+async fn next(servers: &mut mpsc::UnboundedReceiver<ManualServer>) -> ManualServer {
+    let mut server = soon(servers.recv()).await.expect("the client comes back");
+    server.open().await;
+    server
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn the_cache_is_cleared_after_reconnecting() {
 async fn a_reconnect_clears_a_shared_cache() {
     let cache = ResponseCache::new();
     let (one, mut first, mut servers) = coming_back(Era::Modern, |connecting| connecting.cache(cache.clone())).await;
-    let (two, mut other) = Puppet::modern(|connecting| connecting.cache(cache.clone())).await;
+    let (two, mut other) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
     let listed = names(&one);
     first.serve("tools/list", listing(&["old"], 3_600_000, "public")).await;
     at_once(listed).await;

@@ -1,4 +1,4 @@
-//! Calls that are given up.
+//! Cancellation: calls that are dropped or time out.
 
 use steadfast::{ErrorKind, Outcome};
 
@@ -7,43 +7,43 @@ use crate::client::*;
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_by_its_id_and_a_late_response_is_ignored() {
     for era in ERAS {
-        let (client, mut host) = Host::connected(era, |connecting| connecting).await;
+        let (client, mut server) = RecordingServer::connected(era, |connecting| connecting).await;
         let mut call = Box::pin(client.call_tool("t", json!({})).start());
         let request = tokio::select! {
             ended = &mut call => panic!("{ended:?}"),
-            request = host.until("tools/call") => request,
+            request = server.until("tools/call") => request,
         };
         drop(call);
-        let cancelled = host.next().await.unwrap();
+        let cancelled = server.next().await.unwrap();
         assert_eq!(cancelled["method"], "notifications/cancelled", "{era:?} {cancelled}");
         assert_eq!(cancelled["params"]["requestId"], request["id"]);
         assert!(cancelled.get("id").is_none());
-        host.answer(&request, json!({"resultType": "complete", "content": []})).await;
-        host.is_quiet(&client).await;
+        server.answer(&request, json!({"resultType": "complete", "content": []})).await;
+        server.is_quiet(&client).await;
     }
 }
 
 #[tokio::test]
 async fn a_call_with_a_response_is_not_cancelled() {
-    let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
     let mut call = Box::pin(client.call_tool("t", json!({})).start());
     let answered = async {
-        let request = host.until("tools/call").await;
-        host.answer(&request, json!({"resultType": "complete", "content": []})).await;
+        let request = server.until("tools/call").await;
+        server.answer(&request, json!({"resultType": "complete", "content": []})).await;
     };
     soon(async { tokio::join!(&mut call, answered) }).await.0.unwrap();
     drop(call);
-    host.is_quiet(&client).await;
+    server.is_quiet(&client).await;
 }
 
 #[tokio::test]
 async fn a_call_has_a_timeout_of_its_own_and_is_cancelled_when_it_is_over() {
     for era in ERAS {
-        let (client, mut host) = Host::connected(era, |connecting| connecting).await;
+        let (client, mut server) = RecordingServer::connected(era, |connecting| connecting).await;
         let call = client.call_tool("t", json!({})).timeout(Duration::from_millis(50));
         let waiting = async {
-            let request = host.until("tools/call").await;
-            let cancelled = host.next().await.unwrap();
+            let request = server.until("tools/call").await;
+            let cancelled = server.next().await.unwrap();
             assert_eq!(cancelled["params"]["requestId"], request["id"], "{cancelled}");
         };
         let error = with(call.into_future(), waiting).await.unwrap_err();
@@ -54,15 +54,15 @@ async fn a_call_has_a_timeout_of_its_own_and_is_cancelled_when_it_is_over() {
 #[tokio::test]
 async fn a_connect_that_is_dropped_sends_no_cancellation() {
     for era in ERAS {
-        let (connecting, mut host) = Host::new();
+        let (connecting, mut server) = RecordingServer::new();
         let mut connecting = connecting.era(era).into_future();
         tokio::select! {
             ended = &mut connecting => panic!("{ended:?}"),
-            _ = host.next() => {}
+            _ = server.next() => {}
         }
         drop(connecting);
-        host.read_to_the_end().await;
-        assert_eq!(host.heard.len(), 1, "{:?}", host.heard);
+        server.read_to_the_end().await;
+        assert_eq!(server.received.len(), 1, "{:?}", server.received);
     }
 }
 
@@ -70,7 +70,7 @@ async fn a_connect_that_is_dropped_sends_no_cancellation() {
 async fn an_input_request_that_the_server_cancels_is_not_answered() {
     let (asked, dropped) = (Signal::default(), Signal::default());
     let (begun, gone) = (asked.clone(), dropped.clone());
-    let (client, mut host) = Host::connected(OLDER, move |connecting| {
+    let (client, mut server) = RecordingServer::connected(OLDER, move |connecting| {
         connecting.on_roots(move || {
             let (begun, guard) = (begun.clone(), gone.on_drop());
             async move {
@@ -81,9 +81,9 @@ async fn an_input_request_that_the_server_cancels_is_not_answered() {
         })
     })
     .await;
-    host.raw.send(&json!({"jsonrpc": "2.0", "id": "r", "method": "roots/list"})).await;
+    server.raw.send(&json!({"jsonrpc": "2.0", "id": "r", "method": "roots/list"})).await;
     soon(asked.wait()).await;
-    host.tell("notifications/cancelled", json!({"requestId": "r", "reason": "not needed"})).await;
+    server.tell("notifications/cancelled", json!({"requestId": "r", "reason": "not needed"})).await;
     soon(dropped.wait()).await;
-    host.is_quiet(&client).await;
+    server.is_quiet(&client).await;
 }

@@ -1,4 +1,4 @@
-//! What a server wrote before it died is read, although it takes nothing any more.
+//! Responses that a server wrote before it died are read, although writes to it fail.
 
 use std::io;
 use std::task::{Context as Polling, Poll};
@@ -13,7 +13,7 @@ use crate::soon;
 
 /// How it is learned that the server takes nothing any more.
 #[derive(Clone, Copy, PartialEq)]
-enum Learned {
+enum LossNoticedBy {
     ByHangup,
     ByWriting,
 }
@@ -21,8 +21,8 @@ enum Learned {
 /// A server that answers the calls of `answered`, and dies in the moment between the client's look for what there is to read
 /// and its look whether the server is there.
 struct Dying {
-    learned: Learned,
-    heard: Vec<u8>,
+    learned: LossNoticedBy,
+    received: Vec<u8>,
     said: Vec<u8>,
     /// Answers that are written and cannot be read yet.
     last_words: Vec<u8>,
@@ -30,8 +30,8 @@ struct Dying {
 }
 
 impl Dying {
-    fn new(learned: Learned) -> Self {
-        Self { learned, heard: Vec::new(), said: Vec::new(), last_words: Vec::new(), dead: false }
+    fn new(learned: LossNoticedBy) -> Self {
+        Self { learned, received: Vec::new(), said: Vec::new(), last_words: Vec::new(), dead: false }
     }
 
     fn hear(&mut self, message: &Value) {
@@ -66,7 +66,7 @@ impl Transport for Dying {
     }
 
     fn poll_write(&mut self, _: &mut Polling<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if !self.last_words.is_empty() && self.learned == Learned::ByWriting {
+        if !self.last_words.is_empty() && self.learned == LossNoticedBy::ByWriting {
             self.dead = true;
         }
         if self.dead {
@@ -74,9 +74,9 @@ impl Transport for Dying {
         }
         // One line at a time, however many there are.
         let count = buf.iter().position(|byte| *byte == b'\n').map_or(buf.len(), |end| end + 1);
-        self.heard.extend_from_slice(&buf[..count]);
-        if self.heard.ends_with(b"\n") {
-            let line = std::mem::take(&mut self.heard);
+        self.received.extend_from_slice(&buf[..count]);
+        if self.received.ends_with(b"\n") {
+            let line = std::mem::take(&mut self.received);
             self.hear(&serde_json::from_slice(&line).unwrap());
         }
         Poll::Ready(Ok(count))
@@ -87,7 +87,7 @@ impl Transport for Dying {
     }
 
     fn poll_hangup(&mut self, _: &mut Polling<'_>) -> Poll<Hangup> {
-        if self.last_words.is_empty() || self.dead || self.learned == Learned::ByWriting {
+        if self.last_words.is_empty() || self.dead || self.learned == LossNoticedBy::ByWriting {
             return Poll::Pending;
         }
         self.dead = true;
@@ -101,7 +101,8 @@ impl Transport for Dying {
 
 #[tokio::test]
 async fn a_response_that_was_written_before_the_server_died_is_read() {
-    let client = soon(Client::connect(Dying::new(Learned::ByHangup)).era(Era::Modern).into_future()).await.unwrap();
+    let client =
+        soon(Client::connect(Dying::new(LossNoticedBy::ByHangup)).era(Era::Modern).into_future()).await.unwrap();
     let never = client.call_tool("never", json!({})).start();
     let answered = soon(client.call_tool("answered", json!({})).into_future()).await.unwrap();
     assert_eq!(answered.content[0].as_text(), Some("last words"));
@@ -112,7 +113,8 @@ async fn a_response_that_was_written_before_the_server_died_is_read() {
 
 #[tokio::test]
 async fn a_failed_write_does_not_lose_a_response() {
-    let client = soon(Client::connect(Dying::new(Learned::ByWriting)).era(Era::Modern).into_future()).await.unwrap();
+    let client =
+        soon(Client::connect(Dying::new(LossNoticedBy::ByWriting)).era(Era::Modern).into_future()).await.unwrap();
     let answered = client.call_tool("answered", json!({})).start();
     let late = client.call_tool("late", json!({})).start();
     let result = soon(answered).await.unwrap();

@@ -1,4 +1,4 @@
-//! Every request that a client may make has a method of its own.
+//! Every request of a client has a method of `Client`.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use steadfast::{
     ClientCapabilities, ErrorKind, InputResponses, ListRootsResult, LoggingLevel, Method, Reference, SubscriptionFilter,
 };
 
-use crate::client::puppet::*;
+use crate::client::manual_server::*;
 
 /// Makes every request that there is a method for.
 async fn everything(client: Client) {
@@ -38,14 +38,14 @@ async fn every_client_request_has_a_method_and_is_checked_against_the_revision()
         let roots = || async { Ok(ListRootsResult::default()) };
         let declared = ClientCapabilities::new().with_roots(true);
         let settings = |connecting: Connecting| connecting.capabilities(declared).on_roots(roots);
-        let (client, mut puppet) = Puppet::connect(era, settings).await;
+        let (client, mut server) = ManualServer::connect(era, settings).await;
         let made = tokio::spawn(everything(client));
         let mut seen = BTreeSet::new();
-        while let Some(line) = soon(puppet.lines.next_line()).await.unwrap() {
+        while let Some(line) = soon(server.lines.next_line()).await.unwrap() {
             let message: Value = serde_json::from_str(&line).unwrap();
             seen.insert(message["method"].as_str().unwrap().to_owned());
             if message.get("id").is_some() {
-                puppet.refuse(&message, -32600).await;
+                server.refuse(&message, -32600).await;
             }
         }
         soon(made).await.unwrap();
@@ -64,16 +64,16 @@ async fn every_client_request_has_a_method_and_is_checked_against_the_revision()
 
 #[tokio::test]
 async fn a_page_request_times_out() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let listed = tokio::spawn(client.tools().timeout(Duration::from_millis(1)).all());
-    puppet.asked("tools/list").await;
+    server.asked("tools/list").await;
     assert_eq!(soon(listed).await.unwrap().unwrap_err().kind(), ErrorKind::TimedOut);
 }
 
 #[tokio::test]
 async fn a_result_of_an_unknown_type_is_an_error() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
-    puppet.serve("tools/call", json!({"resultType": "maybe", "content": []})).await;
+    server.serve("tools/call", json!({"resultType": "maybe", "content": []})).await;
     assert_eq!(soon(call).await.unwrap().unwrap_err().kind(), ErrorKind::Decode);
 }

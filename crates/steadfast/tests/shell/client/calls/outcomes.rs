@@ -1,4 +1,4 @@
-//! A caller always learns which it was (law L10), and waiting calls end with the connection (L5).
+//! A caller always learns the outcome (law L10), and waiting calls end with the connection (L5).
 
 use serde_json::json;
 use steadfast::client::Era;
@@ -39,7 +39,7 @@ async fn input_requests_of_two_handlers_fail_when_the_client_disconnects() {
         let seen = seen.clone();
         async move {
             let error = ctx.roots().await.unwrap_err();
-            // The client may still have said so itself before it went.
+            // The client may still have refused the request before it closed.
             assert!(matches!(error.kind(), ErrorKind::Closed | ErrorKind::Refused), "{error}");
             seen.set();
         }

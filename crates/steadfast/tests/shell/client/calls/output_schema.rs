@@ -1,28 +1,28 @@
-//! What a tool answers is what it says that its answers are.
+//! Results are checked against the output schema of their tool.
 
 use steadfast::CallToolResult;
 #[cfg(feature = "schema-validation")]
 use steadfast::{ErrorKind, Fault, Outcome};
 
-use crate::client::puppet::*;
+use crate::client::manual_server::*;
 
 /// A client that knows the tool `sum` with that output schema.
-async fn knowing(era: Era, schema: Value, settings: impl FnOnce(Connecting) -> Connecting) -> (Client, Puppet) {
-    let (client, mut puppet) = Puppet::connect(era, settings).await;
+async fn knowing(era: Era, schema: Value, settings: impl FnOnce(Connecting) -> Connecting) -> (Client, ManualServer) {
+    let (client, mut server) = ManualServer::connect(era, settings).await;
     let listed = names(&client);
     let tool = json!({"name": "sum", "inputSchema": {"type": "object"}, "outputSchema": schema});
-    puppet
+    server
         .serve("tools/list", json!({"resultType": "complete", "tools": [tool], "ttlMs": 0, "cacheScope": "private"}))
         .await;
     at_once(listed).await;
-    (client, puppet)
+    (client, server)
 }
 
-async fn call(client: &Client, puppet: &mut Puppet, answer: Value) -> Result<CallToolResult, steadfast::Error> {
+async fn call(client: &Client, server: &mut ManualServer, answer: Value) -> Result<CallToolResult, steadfast::Error> {
     let call = tokio::spawn(client.call_tool("sum", json!({})).into_future());
     let mut result = json!({"resultType": "complete", "content": []});
     result.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
-    puppet.serve("tools/call", result).await;
+    server.serve("tools/call", result).await;
     soon(call).await.unwrap()
 }
 
@@ -34,11 +34,11 @@ fn schema() -> Value {
 #[tokio::test]
 async fn a_result_that_does_not_match_the_schema_is_an_error_with_its_position() {
     for era in [Era::Modern, HANDSHAKE] {
-        let (client, mut puppet) = knowing(era, schema(), |connecting| connecting).await;
-        let fits = call(&client, &mut puppet, json!({"structuredContent": {"parts": [1, 2]}})).await.unwrap();
+        let (client, mut server) = knowing(era, schema(), |connecting| connecting).await;
+        let fits = call(&client, &mut server, json!({"structuredContent": {"parts": [1, 2]}})).await.unwrap();
         assert_eq!(fits.structured_content, Some(json!({"parts": [1, 2]})));
         let answer = json!({"structuredContent": {"parts": [1, "two"]}});
-        let error = call(&client, &mut puppet, answer).await.unwrap_err();
+        let error = call(&client, &mut server, answer).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::InvalidOutput, Outcome::Answered));
         assert_eq!(error.fault(), Fault::Peer);
         assert!(error.to_string().contains("`sum`") && error.to_string().contains("`parts[1]`"), "{error}");
@@ -48,20 +48,20 @@ async fn a_result_that_does_not_match_the_schema_is_an_error_with_its_position()
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn a_result_without_the_promised_structured_content_is_an_error() {
-    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
-    let error = call(&client, &mut puppet, json!({})).await.unwrap_err();
+    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    let error = call(&client, &mut server, json!({})).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::InvalidOutput, Outcome::Answered));
 }
 
 #[tokio::test]
 async fn a_tool_error_is_not_checked_against_the_schema() {
-    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting).await;
     let answer = json!({"isError": true, "structuredContent": 7});
-    assert!(call(&client, &mut puppet, answer).await.unwrap().is_error());
-    assert!(call(&client, &mut puppet, json!({"isError": true})).await.unwrap().is_error());
+    assert!(call(&client, &mut server, answer).await.unwrap().is_error());
+    assert!(call(&client, &mut server, json!({"isError": true})).await.unwrap().is_error());
 }
 
-/// Schemas that nothing can be checked by, and what is said of each.
+/// Schemas that cannot be used for validation, with the error message of each.
 fn unreadable() -> [(Value, &'static str); 3] {
     [
         (
@@ -78,7 +78,7 @@ fn unreadable() -> [(Value, &'static str); 3] {
 async fn a_tool_with_an_invalid_output_schema_is_not_called_and_the_error_says_why() {
     for (schema, why) in unreadable() {
         for era in [Era::Modern, HANDSHAKE] {
-            let (client, mut puppet) = knowing(era, schema.clone(), |connecting| connecting).await;
+            let (client, mut server) = knowing(era, schema.clone(), |connecting| connecting).await;
             for _ in 0..2 {
                 let error = soon(client.call_tool("sum", json!({})).into_future()).await.unwrap_err();
                 assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotSent));
@@ -87,7 +87,7 @@ async fn a_tool_with_an_invalid_output_schema_is_not_called_and_the_error_says_w
             }
             // What comes next shows that nothing was sent before.
             let listed = names(&client);
-            puppet.asked("tools/list").await;
+            server.asked("tools/list").await;
             drop(listed);
         }
     }
@@ -96,16 +96,16 @@ async fn a_tool_with_an_invalid_output_schema_is_not_called_and_the_error_says_w
 #[tokio::test]
 async fn a_tool_with_an_invalid_output_schema_is_called_if_results_are_unchecked() {
     for (schema, _) in unreadable() {
-        let (client, mut puppet) = knowing(Era::Modern, schema, Connecting::unchecked_output).await;
-        call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
-        call(&client, &mut puppet, json!({})).await.unwrap();
+        let (client, mut server) = knowing(Era::Modern, schema, Connecting::unchecked_output).await;
+        call(&client, &mut server, json!({"structuredContent": 7})).await.unwrap();
+        call(&client, &mut server, json!({})).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn unchecked_results_are_returned_as_they_are() {
-    let (client, mut puppet) = knowing(Era::Modern, schema(), Connecting::unchecked_output).await;
-    call(&client, &mut puppet, json!({"structuredContent": 7})).await.unwrap();
+    let (client, mut server) = knowing(Era::Modern, schema(), Connecting::unchecked_output).await;
+    call(&client, &mut server, json!({"structuredContent": 7})).await.unwrap();
 }
 
 #[cfg(feature = "schema-validation")]
@@ -113,7 +113,7 @@ async fn unchecked_results_are_returned_as_they_are() {
 async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
     let tasks =
         steadfast::ClientCapabilities::new().with_extension(steadfast::TASKS_EXTENSION, steadfast::JsonObject::new());
-    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting.capabilities(tasks)).await;
+    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting.capabilities(tasks)).await;
     let call = tokio::spawn(client.call_tool("sum", json!({})).into_future());
     let task = |status: &str| {
         json!({"taskId": "t", "status": status, "createdAt": "2026-01-01T00:00:00Z",
@@ -121,11 +121,11 @@ async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
     };
     let mut created = task("working");
     created["resultType"] = json!("task");
-    puppet.serve("tools/call", created).await;
+    server.serve("tools/call", created).await;
     let mut done = task("completed");
     done["resultType"] = json!("complete");
     done["result"] = json!({"content": [], "structuredContent": {"parts": ["none"]}});
-    puppet.serve("tasks/get", done).await;
+    server.serve("tasks/get", done).await;
     let error = soon(call).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOutput, "{error:?}");
 }
@@ -133,9 +133,9 @@ async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
 #[cfg(not(feature = "schema-validation"))]
 #[tokio::test]
 async fn without_the_feature_nothing_is_held_against_a_schema() {
-    let (client, mut puppet) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting).await;
     for answer in [json!({"structuredContent": 7}), json!({})] {
-        call(&client, &mut puppet, answer).await.unwrap();
+        call(&client, &mut server, answer).await.unwrap();
     }
     let tool = Tool::new("sum").output_schema(schema()).handler(|| async { "no structured content" });
     assert!(!tool.call(json!({})).await.unwrap().is_error());

@@ -3,12 +3,12 @@
 use steadfast::Outcome;
 use steadfast::client::{CallOutcome, Progress};
 
-use crate::client::puppet::*;
+use crate::client::manual_server::*;
 use crate::{Signal, forever, server};
 
-async fn report(puppet: &mut Puppet, call: &Value, progress: u32) {
+async fn report(server: &mut ManualServer, call: &Value, progress: u32) {
     let params = json!({"progressToken": call["params"]["_meta"]["progressToken"], "progress": progress});
-    puppet.notify("notifications/progress", params).await;
+    server.notify("notifications/progress", params).await;
 }
 
 async fn next(progress: &mut Progress) -> String {
@@ -22,14 +22,14 @@ fn done() -> Value {
 #[tokio::test]
 async fn progress_arrives_before_the_result_is_awaited_and_ends_with_the_call() {
     for era in [Era::Modern, HANDSHAKE] {
-        let (client, mut puppet) = Puppet::connect(era, |connecting| connecting).await;
+        let (client, mut server) = ManualServer::connect(era, |connecting| connecting).await;
         let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
-        let call = puppet.asked("tools/call").await;
+        let call = server.asked("tools/call").await;
         for step in 1..=3_u32 {
-            report(&mut puppet, &call, step).await;
+            report(&mut server, &call, step).await;
             assert_eq!(next(&mut progress).await, step.to_string());
         }
-        puppet.answer(&call, done()).await;
+        server.answer(&call, done()).await;
         assert!(soon(progress.next()).await.is_none());
         soon(result).await.unwrap();
     }
@@ -38,29 +38,29 @@ async fn progress_arrives_before_the_result_is_awaited_and_ends_with_the_call() 
 #[tokio::test]
 async fn progress_continues_over_the_rounds_of_a_call() {
     let roots = || async { Ok(steadfast::ListRootsResult::default()) };
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting.on_roots(roots)).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting.on_roots(roots)).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
-    let call = puppet.asked("tools/call").await;
-    report(&mut puppet, &call, 1).await;
+    let call = server.asked("tools/call").await;
+    report(&mut server, &call, 1).await;
     let asks = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
-    puppet.answer(&call, asks).await;
+    server.answer(&call, asks).await;
     assert_eq!(next(&mut progress).await, "1");
-    let round = puppet.asked("tools/call").await;
-    report(&mut puppet, &round, 2).await;
+    let round = server.asked("tools/call").await;
+    report(&mut server, &round, 2).await;
     assert_eq!(next(&mut progress).await, "2");
-    puppet.answer(&round, done()).await;
+    server.answer(&round, done()).await;
     assert!(soon(progress.next()).await.is_none());
     soon(result).await.unwrap();
 }
 
 #[tokio::test]
 async fn dropping_the_stream_leaves_the_call_alone() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (progress, result) = client.call_tool("build", json!({})).with_progress();
-    let call = puppet.asked("tools/call").await;
+    let call = server.asked("tools/call").await;
     drop(progress);
-    report(&mut puppet, &call, 1).await;
-    puppet.answer(&call, done()).await;
+    report(&mut server, &call, 1).await;
+    server.answer(&call, done()).await;
     soon(result).await.unwrap();
 }
 
@@ -77,13 +77,13 @@ async fn dropping_the_result_cancels_the_call_and_ends_the_stream() {
 
 #[tokio::test]
 async fn a_slow_reader_loses_the_oldest_items() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
-    let call = puppet.asked("tools/call").await;
+    let call = server.asked("tools/call").await;
     for step in 1..=200 {
-        report(&mut puppet, &call, step).await;
+        report(&mut server, &call, step).await;
     }
-    puppet.answer(&call, done()).await;
+    server.answer(&call, done()).await;
     soon(result).await.unwrap();
     let mut heard = Vec::new();
     while let Some(report) = soon(progress.next()).await {
@@ -95,15 +95,15 @@ async fn a_slow_reader_loses_the_oldest_items() {
 
 #[tokio::test]
 async fn extra_members_of_a_progress_report_count_towards_its_size() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
-    let call = puppet.asked("tools/call").await;
+    let call = server.asked("tools/call").await;
     for step in 1..=4 {
         let params = json!({"progressToken": call["params"]["_meta"]["progressToken"], "progress": step,
             "_meta": {"example.org/padding": "x".repeat(600 << 10)}});
-        puppet.notify("notifications/progress", params).await;
+        server.notify("notifications/progress", params).await;
     }
-    puppet.answer(&call, done()).await;
+    server.answer(&call, done()).await;
     soon(result).await.unwrap();
     assert_eq!(next(&mut progress).await, "4");
     assert!(soon(progress.next()).await.is_none());
@@ -111,10 +111,10 @@ async fn extra_members_of_a_progress_report_count_towards_its_size() {
 
 #[tokio::test]
 async fn a_call_that_fails_ends_its_stream() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
-    let call = puppet.asked("tools/call").await;
-    puppet.refuse(&call, -32602).await;
+    let call = server.asked("tools/call").await;
+    server.refuse(&call, -32602).await;
     assert!(soon(progress.next()).await.is_none());
     soon(result).await.unwrap_err();
 }
@@ -134,13 +134,13 @@ async fn a_detached_call_can_be_cancelled_through_its_handle() {
 
 #[tokio::test]
 async fn a_detached_call_is_settled_and_can_be_retried() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
-    puppet.serve("tools/call", done()).await;
+    server.serve("tools/call", done()).await;
     assert!(matches!(soon(result.outcome()).await, CallOutcome::Answered(_)));
     let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
-    puppet.asked("tools/call").await;
-    drop(puppet);
+    server.asked("tools/call").await;
+    drop(server);
     let CallOutcome::Unknown(unknown) = soon(result.outcome()).await else { panic!("nobody knows") };
     let CallOutcome::NotSent(_) = soon(unknown.call_again().outcome()).await else { panic!("there is no connection") };
 }

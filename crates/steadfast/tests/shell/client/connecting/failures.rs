@@ -1,4 +1,4 @@
-//! Connections that are not opened: when that is found out, what is known then, and that nothing is left of them.
+//! Connections that fail to open: when the caller learns it, the outcome, and that nothing is left of them.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use steadfast::transport::memory;
 use steadfast::transport::stream::Stream;
 use steadfast::{ErrorKind, Outcome};
 
-use crate::support::{Clock, Raw};
+use crate::support::{ManualClock, RawPeer};
 use crate::*;
 
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// The next message of a method.
-async fn heard(raw: &mut Raw, method: &str) -> Value {
+async fn heard(raw: &mut RawPeer, method: &str) -> Value {
     loop {
         let line = soon(raw.line()).await.unwrap_or_else(|| panic!("no {method} came"));
         if line["method"] == method {
@@ -26,7 +26,7 @@ async fn heard(raw: &mut Raw, method: &str) -> Value {
 
 #[tokio::test]
 async fn connecting_has_one_deadline_and_the_probe_gets_half_of_the_rest() {
-    let clock = Clock::new();
+    let clock = ManualClock::new();
     let (here, there) = memory::pair(1 << 16);
     let (sought, found) = (Signal::default(), Signal::default());
     let (seeking, finding, here) = (sought.clone(), found.clone(), std::sync::Mutex::new(Some(here)));
@@ -45,7 +45,7 @@ async fn connecting_has_one_deadline_and_the_probe_gets_half_of_the_rest() {
     soon(sought.wait()).await;
     clock.move_to(begin + Duration::from_secs(4));
     found.set();
-    let mut raw = Raw::new(there);
+    let mut raw = RawPeer::new(there);
     heard(&mut raw, "server/discover").await;
     clock.move_to(begin + Duration::from_secs(7));
     heard(&mut raw, "initialize").await;
@@ -72,7 +72,7 @@ async fn no_call_was_sent_when_connecting_fails() {
     ] {
         let (here, there) = memory::pair(1 << 16);
         let connecting = tokio::spawn(Client::connect(here).era(Era::Modern).into_future());
-        let mut raw = Raw::new(there);
+        let mut raw = RawPeer::new(there);
         let probe = heard(&mut raw, "server/discover").await;
         if let Some(result) = result {
             raw.send(&json!({"jsonrpc": "2.0", "id": probe["id"], "result": result})).await;
@@ -90,7 +90,7 @@ async fn a_server_that_dies_within_its_response_to_initialize_has_closed_the_con
     {
         let (here, there) = memory::pair(1 << 16);
         let connecting = tokio::spawn(Client::connect(here).era(era).into_future());
-        let mut raw = Raw::new(there);
+        let mut raw = RawPeer::new(there);
         let asked = heard(&mut raw, method).await;
         let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"capabilities": {}}}).to_string();
         raw.write(&answer.as_bytes()[..answer.len() - 3]).await;
@@ -104,7 +104,7 @@ async fn a_server_that_dies_within_its_response_to_initialize_has_closed_the_con
 async fn an_error_response_to_initialize_is_refused() {
     let (here, there) = memory::pair(1 << 16);
     let connecting = tokio::spawn(Client::connect(here).into_future());
-    let mut raw = Raw::new(there);
+    let mut raw = RawPeer::new(there);
     for method in ["server/discover", "initialize"] {
         let asked = heard(&mut raw, method).await;
         raw.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32000, "message": "no"}})).await;
@@ -119,7 +119,7 @@ mod over_http {
 
     use super::*;
 
-    /// Says this to whoever comes, and hangs up.
+    /// Sends these bytes to each connection, and closes it.
     async fn saying(answer: &'static str) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -263,13 +263,13 @@ mod processes {
     }
 }
 
-/// Giving up a connect leaves the driver, and a child process, behind.
+/// A dropped connect leaves neither the driver nor a child process.
 #[tokio::test]
 async fn a_connect_that_is_dropped_closes_the_transport() {
     let (here, there) = memory::pair(4096);
     let connecting = Client::connect(here).into_future();
     assert!(tokio::time::timeout(Duration::from_millis(50), connecting).await.is_err());
-    let mut peer = Raw::new(there);
+    let mut peer = RawPeer::new(there);
     let end = async { while peer.line().await.is_some() {} };
     within(5, end).await.expect("the connection is still open although nobody has it");
 }

@@ -1,4 +1,4 @@
-//! How a connection begins, and what is said on it.
+//! The handshake, and what every request carries.
 
 use std::collections::BTreeSet;
 
@@ -10,36 +10,36 @@ use crate::client::*;
 
 #[tokio::test]
 async fn a_client_begins_with_initialize_and_waits_for_its_answer() {
-    let (connecting, mut host) = Host::new();
+    let (connecting, mut server) = RecordingServer::new();
     let opening = async {
-        let first = host.next().await.unwrap();
+        let first = server.next().await.unwrap();
         assert_eq!(first["method"], "initialize");
         assert_eq!(first["params"]["protocolVersion"], "2025-11-25");
         assert!(first["params"]["capabilities"].is_object(), "{first}");
         assert!(first["params"]["clientInfo"]["name"].is_string(), "{first}");
         // Nothing comes before the answer to this, although `initialize` is not answered.
-        assert_eq!(host.ask("ping", json!({})).await["result"], json!({}));
-        host.answer(&first, initialized(&json!("2025-11-25"))).await;
-        let second = host.next().await.unwrap();
+        assert_eq!(server.ask("ping", json!({})).await["result"], json!({}));
+        server.answer(&first, initialized(&json!("2025-11-25"))).await;
+        let second = server.next().await.unwrap();
         assert_eq!((&second["method"], second.get("id")), (&json!("notifications/initialized"), None));
     };
     let client = with(connecting.era(OLDER).into_future(), opening).await.unwrap();
-    host.is_quiet(&client).await;
+    server.is_quiet(&client).await;
 }
 
 #[tokio::test]
 async fn any_error_response_to_the_probe_is_followed_by_a_handshake() {
     for code in [-32601, -32602, -32600, -32000, -32603, -1, 7] {
-        let (connecting, mut host) = Host::new();
+        let (connecting, mut server) = RecordingServer::new();
         let opening = async {
-            let probe = host.next().await.unwrap();
+            let probe = server.next().await.unwrap();
             assert_eq!(probe["method"], "server/discover");
             assert_eq!(probe["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
-            host.refuse(&probe, code, Value::Null).await;
-            let second = host.next().await.unwrap();
+            server.refuse(&probe, code, Value::Null).await;
+            let second = server.next().await.unwrap();
             // The newest of those that have it.
             assert_eq!(second["params"]["protocolVersion"], "2025-11-25", "{code} {second}");
-            host.answer(&second, initialized(&json!("2025-06-18"))).await;
+            server.answer(&second, initialized(&json!("2025-06-18"))).await;
         };
         let client = with(connecting.into_future(), opening).await.unwrap();
         assert_eq!(client.revision(), Revision::V2025_06_18, "{code}");
@@ -48,25 +48,29 @@ async fn any_error_response_to_the_probe_is_followed_by_a_handshake() {
 
 #[tokio::test]
 async fn a_server_without_a_response_to_the_probe_gets_a_handshake() {
-    let (connecting, mut host) = Host::new();
+    let (connecting, mut server) = RecordingServer::new();
     let opening = async {
-        host.until("server/discover").await;
-        host.open(OLDER).await;
+        server.until("server/discover").await;
+        server.open(OLDER).await;
     };
     let client = with(connecting.opening_timeout(Duration::from_millis(200)).into_future(), opening).await.unwrap();
     assert_eq!(client.revision(), Revision::V2025_11_25);
-    assert!(host.heard.iter().all(|message| message["method"] != "notifications/cancelled"), "{:?}", host.heard);
+    assert!(
+        server.received.iter().all(|message| message["method"] != "notifications/cancelled"),
+        "{:?}",
+        server.received
+    );
 }
 
 #[tokio::test]
 async fn a_revision_that_the_server_supports_is_tried_after_a_refusal() {
-    let (connecting, mut host) = Host::new();
+    let (connecting, mut server) = RecordingServer::new();
     let opening = async {
-        let probe = host.until("server/discover").await;
-        host.refuse(&probe, -32022, json!({"supported": ["2099-01-01", "2025-03-26", "2025-06-18"]})).await;
-        let initialize = host.next().await.unwrap();
+        let probe = server.until("server/discover").await;
+        server.refuse(&probe, -32022, json!({"supported": ["2099-01-01", "2025-03-26", "2025-06-18"]})).await;
+        let initialize = server.next().await.unwrap();
         assert_eq!(initialize["params"]["protocolVersion"], "2025-06-18", "{initialize}");
-        host.answer(&initialize, initialized(&json!("2025-06-18"))).await;
+        server.answer(&initialize, initialized(&json!("2025-06-18"))).await;
     };
     let client = with(connecting.into_future(), opening).await.unwrap();
     assert_eq!(client.revision(), Revision::V2025_06_18);
@@ -76,34 +80,34 @@ async fn a_revision_that_the_server_supports_is_tried_after_a_refusal() {
 async fn without_a_common_revision_connecting_fails_and_closes() {
     // One that says so when it is asked, one that does not speak the metadata of ours, and one that chooses its own.
     for way in 0..3 {
-        let (connecting, mut host) = Host::new();
+        let (connecting, mut server) = RecordingServer::new();
         let opening = async {
-            let probe = host.next().await.unwrap();
+            let probe = server.next().await.unwrap();
             match way {
-                0 => host.refuse(&probe, -32022, json!({"supported": ["2099-01-01"]})).await,
-                1 => host.answer(&probe, json!({"supportedVersions": ["2099-01-01"], "capabilities": {}})).await,
-                _ => host.answer(&probe, initialized(&json!("1999-01-01"))).await,
+                0 => server.refuse(&probe, -32022, json!({"supported": ["2099-01-01"]})).await,
+                1 => server.answer(&probe, json!({"supportedVersions": ["2099-01-01"], "capabilities": {}})).await,
+                _ => server.answer(&probe, initialized(&json!("1999-01-01"))).await,
             }
-            host.read_to_the_end().await;
+            server.read_to_the_end().await;
         };
         let era = if way == 2 { OLDER } else { Era::Any };
         let error = with(connecting.era(era).into_future(), opening).await.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Refused | ErrorKind::Incompatible), "{way} {error:?}");
-        assert_eq!(host.heard.len(), 1, "{:?}", host.heard);
+        assert_eq!(server.received.len(), 1, "{:?}", server.received);
     }
 }
 
 #[tokio::test]
 async fn requests_without_a_declared_capability_are_not_sent() {
     for era in ERAS {
-        let (connecting, mut host) = Host::new();
+        let (connecting, mut server) = RecordingServer::new();
         let opening = async {
-            let first = host.next().await.unwrap();
+            let first = server.next().await.unwrap();
             let mut result = if era == Era::Modern { discovered() } else { initialized(&json!("2025-11-25")) };
             result["capabilities"] = json!({"tools": {}});
-            host.answer(&first, result).await;
+            server.answer(&first, result).await;
             if era != Era::Modern {
-                host.until("notifications/initialized").await;
+                server.until("notifications/initialized").await;
             }
         };
         let client = with(connecting.era(era).into_future(), opening).await.unwrap();
@@ -115,7 +119,7 @@ async fn requests_without_a_declared_capability_are_not_sent() {
         ] {
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{era:?} {error:?}");
         }
-        host.is_quiet(&client).await;
+        server.is_quiet(&client).await;
     }
 }
 
@@ -132,18 +136,18 @@ async fn capabilities_with_a_handler_are_declared_and_no_others() {
     for era in ERAS {
         for (handled, expected) in [(true, vec!["elicitation", "roots", "sampling"]), (false, vec![])] {
             let said = said.clone();
-            let (client, mut host) = Host::connected(era, move |connecting| {
+            let (client, mut server) = RecordingServer::connected(era, move |connecting| {
                 if handled { with_every_handler(connecting) } else { connecting.capabilities(said) }
             })
             .await;
-            host.is_quiet(&client).await;
+            server.is_quiet(&client).await;
             let declared = |message: &Value| match era {
                 Era::Modern => message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"].clone(),
                 _ => message["params"]["capabilities"].clone(),
             };
             // In 2026-07-28 with each request, before with the first.
-            let saying = if era == Era::Modern { host.heard.len() } else { 1 };
-            for message in &host.heard[..saying] {
+            let saying = if era == Era::Modern { server.received.len() } else { 1 };
+            for message in &server.received[..saying] {
                 let declared = declared(message);
                 let names: Vec<&String> = declared.as_object().unwrap().keys().collect();
                 let names: BTreeSet<&str> = names.into_iter().map(String::as_str).collect();
@@ -156,8 +160,8 @@ async fn capabilities_with_a_handler_are_declared_and_no_others() {
 #[tokio::test]
 async fn capabilities_have_the_form_of_the_revision_that_is_offered() {
     for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
-        let (_client, host) = Host::connected(Era::Handshake(revision), with_every_handler).await;
-        let declared = &host.heard[0]["params"]["capabilities"];
+        let (_client, server) = RecordingServer::connected(Era::Handshake(revision), with_every_handler).await;
+        let declared = &server.received[0]["params"]["capabilities"];
         assert_eq!((&declared["roots"], &declared["sampling"]), (&json!({}), &json!({})), "{revision}");
         let elicitation = match revision {
             Revision::V2024_11_05 | Revision::V2025_03_26 => Value::Null,
@@ -169,7 +173,7 @@ async fn capabilities_have_the_form_of_the_revision_that_is_offered() {
 }
 
 /// Makes every kind of call, and answers each with an error.
-async fn everything(client: &Client, host: &mut Host) {
+async fn everything(client: &Client, server: &mut RecordingServer) {
     let calls = async {
         let _ = client.list_tools().await;
         let _ = client.call_tool("t", json!({})).on_progress(|_| {}).await;
@@ -187,8 +191,8 @@ async fn everything(client: &Client, host: &mut Host) {
     let count = if client.revision().is_stateless() { 9 } else { 8 };
     let answering = async {
         for _ in 0..count {
-            let call = host.next().await.unwrap();
-            host.refuse(&call, -32603, Value::Null).await;
+            let call = server.next().await.unwrap();
+            server.refuse(&call, -32603, Value::Null).await;
         }
     };
     soon(async { tokio::join!(calls, answering) }).await;
@@ -196,10 +200,10 @@ async fn everything(client: &Client, host: &mut Host) {
 
 #[tokio::test]
 async fn every_request_of_2026_has_client_info_and_capabilities() {
-    let (client, mut host) = Host::connected(Era::Modern, with_every_handler).await;
-    everything(&client, &mut host).await;
-    assert_eq!(host.heard.len(), 10);
-    for request in &host.heard {
+    let (client, mut server) = RecordingServer::connected(Era::Modern, with_every_handler).await;
+    everything(&client, &mut server).await;
+    assert_eq!(server.received.len(), 10);
+    for request in &server.received {
         let meta = &request["params"]["_meta"];
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "{request}");
         assert!(meta["io.modelcontextprotocol/clientCapabilities"]["roots"].is_object(), "{request}");
@@ -213,13 +217,13 @@ async fn every_request_of_2026_has_client_info_and_capabilities() {
 #[tokio::test]
 async fn every_request_has_an_id_of_its_own() {
     for era in ERAS {
-        let (client, mut host) = Host::connected(era, |connecting| connecting).await;
-        everything(&client, &mut host).await;
-        let requests: Vec<&Value> = host.heard.iter().filter(|message| message.get("id").is_some()).collect();
+        let (client, mut server) = RecordingServer::connected(era, |connecting| connecting).await;
+        everything(&client, &mut server).await;
+        let requests: Vec<&Value> = server.received.iter().filter(|message| message.get("id").is_some()).collect();
         let ids: BTreeSet<String> = requests.iter().map(|request| request["id"].to_string()).collect();
         assert_eq!(ids.len(), requests.len(), "{ids:?}");
         assert!(requests.iter().all(|request| request["id"].is_i64() || request["id"].is_string()), "{ids:?}");
-        for message in &host.heard {
+        for message in &server.received {
             assert_eq!(message["jsonrpc"], "2.0");
         }
     }
@@ -227,27 +231,27 @@ async fn every_request_has_an_id_of_its_own() {
 
 #[tokio::test]
 async fn the_era_is_probed_once() {
-    let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
     for _ in 0..3 {
-        host.is_quiet(&client).await;
+        server.is_quiet(&client).await;
     }
-    assert_eq!(host.heard.iter().filter(|message| message["method"] == "server/discover").count(), 1);
+    assert_eq!(server.received.iter().filter(|message| message["method"] == "server/discover").count(), 1);
 }
 
 #[tokio::test]
 async fn the_server_name_does_not_change_behaviour() {
     for info in [Value::Null, json!({"name": "", "version": ""}), json!({"name": "steadfast", "version": "9"})] {
-        let (connecting, mut host) = Host::new();
+        let (connecting, mut server) = RecordingServer::new();
         let opening = async {
-            let probe = host.until("server/discover").await;
+            let probe = server.until("server/discover").await;
             let mut result = discovered();
             if !info.is_null() {
                 result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": info});
             }
-            host.answer(&probe, result).await;
+            server.answer(&probe, result).await;
         };
         let client = with(connecting.into_future(), opening).await.unwrap();
         assert_eq!(client.revision(), Revision::V2026_07_28);
-        host.is_quiet(&client).await;
+        server.is_quiet(&client).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Processes that are begun and not wanted, or that die at the worst moment.
+//! Child processes whose connect is dropped, or that die while they are connected.
 
 use std::sync::{Mutex, mpsc};
 use std::task::{Context as Polling, Waker};
@@ -79,7 +79,7 @@ fn dropping_the_runtime_during_a_connect_leaves_no_process() {
     second.block_on(until_all_are_gone(&started));
 }
 
-/// L6: whoever takes the lines of a process and does not come back holds up neither the error nor the end.
+/// L6: a `stderr` callback that blocks delays neither the error nor the end of the client.
 #[tokio::test]
 async fn the_exit_of_a_process_is_reported_although_its_output_is_delayed() {
     let (release, released) = mpsc::channel::<()>();
@@ -93,7 +93,7 @@ async fn the_exit_of_a_process_is_reported_although_its_output_is_delayed() {
     drop(release);
 }
 
-/// L5, L10: nobody reads what the process says, and its end is told all the same.
+/// L5, L10: standard error is not read, and the exit is reported all the same.
 #[tokio::test]
 async fn the_exit_reason_is_reported_with_inherited_and_null_standard_error() {
     for command in [shell(SCRIPT).stderr_inherit(), shell(SCRIPT).stderr_null()] {

@@ -1,4 +1,4 @@
-//! Every revision, negotiated and spoken.
+//! Negotiation of every revision.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

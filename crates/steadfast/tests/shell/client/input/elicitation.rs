@@ -11,10 +11,10 @@ async fn with_user(
     era: Era,
     capabilities: ClientCapabilities,
     content: Value,
-) -> (Client, Host, Arc<Mutex<Vec<ElicitParams>>>) {
+) -> (Client, RecordingServer, Arc<Mutex<Vec<ElicitParams>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
-    let (client, host) = Host::connected(era, move |connecting| {
+    let (client, server) = RecordingServer::connected(era, move |connecting| {
         connecting.capabilities(capabilities).on_elicit(move |params| {
             seen.lock().unwrap().push(params);
             let content = content.as_object().cloned().unwrap_or_default();
@@ -22,7 +22,7 @@ async fn with_user(
         })
     })
     .await;
-    (client, host, asked)
+    (client, server, asked)
 }
 
 fn form() -> Value {
@@ -36,8 +36,8 @@ fn url(url: &str) -> Value {
 
 #[tokio::test]
 async fn an_elicitation_without_a_mode_is_a_form_and_its_defaults_are_filled_in() {
-    let (_client, mut host, asked) = with_user(OLDER, ClientCapabilities::new(), json!({"name": "Ann"})).await;
-    let answer = host.ask("elicitation/create", form()).await;
+    let (_client, mut server, asked) = with_user(OLDER, ClientCapabilities::new(), json!({"name": "Ann"})).await;
+    let answer = server.ask("elicitation/create", form()).await;
     assert_eq!(answer["result"], json!({"action": "accept", "content": {"name": "Ann", "age": 30}}));
     let asked = asked.lock().unwrap();
     let [ElicitParams::Form(shown)] = &asked[..] else { panic!("{asked:?}") };
@@ -52,18 +52,18 @@ async fn a_mode_that_was_not_declared_is_invalid_parameters() {
     for (capabilities, refused, taken) in
         [(forms, url("https://example.org/"), form()), (urls, form(), url("https://a/"))]
     {
-        let (_client, mut host, asked) = with_user(OLDER, capabilities, json!({"name": "Ann"})).await;
-        assert_eq!(host.ask("elicitation/create", refused).await["error"]["code"], -32602);
+        let (_client, mut server, asked) = with_user(OLDER, capabilities, json!({"name": "Ann"})).await;
+        assert_eq!(server.ask("elicitation/create", refused).await["error"]["code"], -32602);
         assert_eq!(asked.lock().unwrap().len(), 0);
-        assert_eq!(host.ask("elicitation/create", taken).await["result"]["action"], "accept");
+        assert_eq!(server.ask("elicitation/create", taken).await["result"]["action"], "accept");
     }
 }
 
 #[tokio::test]
 async fn elicitation_is_declared_with_at_least_one_mode() {
     for era in ERAS {
-        let (_client, host, _) = with_user(era, ClientCapabilities::new(), json!({})).await;
-        let params = &host.heard[0]["params"];
+        let (_client, server, _) = with_user(era, ClientCapabilities::new(), json!({})).await;
+        let params = &server.received[0]["params"];
         let declared = match era {
             Era::Modern => &params["_meta"]["io.modelcontextprotocol/clientCapabilities"]["elicitation"],
             _ => &params["capabilities"]["elicitation"],
@@ -75,18 +75,18 @@ async fn elicitation_is_declared_with_at_least_one_mode() {
 #[tokio::test]
 async fn an_elicitation_result_that_does_not_match_the_form_is_not_sent() {
     for content in [json!({}), json!({"name": "A"}), json!({"name": 7}), json!({"name": "Ann", "age": "old"})] {
-        let (_client, mut host, _) = with_user(OLDER, ClientCapabilities::new(), content.clone()).await;
-        let answer = host.ask("elicitation/create", form()).await;
+        let (_client, mut server, _) = with_user(OLDER, ClientCapabilities::new(), content.clone()).await;
+        let answer = server.ask("elicitation/create", form()).await;
         assert_eq!(answer["error"]["code"], -32603, "{answer}");
-        let (client, mut host, _) = with_user(Era::Modern, ClientCapabilities::new(), content).await;
+        let (client, mut server, _) = with_user(Era::Modern, ClientCapabilities::new(), content).await;
         let asking = async {
-            let call = host.until("tools/call").await;
+            let call = server.until("tools/call").await;
             let asked = json!({"e": {"method": "elicitation/create", "params": form()}});
-            host.answer(&call, json!({"resultType": "input_required", "inputRequests": asked})).await;
+            server.answer(&call, json!({"resultType": "input_required", "inputRequests": asked})).await;
         };
         let error = with(client.call_tool("t", json!({})).into_future(), asking).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unanswered, "{error:?}");
-        host.is_quiet(&client).await;
+        server.is_quiet(&client).await;
     }
 }
 
@@ -95,13 +95,13 @@ async fn a_url_is_neither_fetched_nor_opened_and_the_handler_gets_all_of_it() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = format!("http://{}/a?b=c#d", listener.local_addr().unwrap());
-    let (client, mut host, asked) = with_user(OLDER, ClientCapabilities::new(), json!({})).await;
-    assert_eq!(host.ask("elicitation/create", url(&address)).await["result"]["action"], "accept");
+    let (client, mut server, asked) = with_user(OLDER, ClientCapabilities::new(), json!({})).await;
+    assert_eq!(server.ask("elicitation/create", url(&address)).await["result"]["action"], "accept");
     // That it is done, once and twice, and for something that was never asked.
     for id in ["e1", "e1", "unknown"] {
-        host.tell("notifications/elicitation/complete", json!({"elicitationId": id})).await;
+        server.tell("notifications/elicitation/complete", json!({"elicitationId": id})).await;
     }
-    host.is_quiet(&client).await;
+    server.is_quiet(&client).await;
     let asked = asked.lock().unwrap();
     let [ElicitParams::Url(shown)] = &asked[..] else { panic!("{asked:?}") };
     assert_eq!(shown.url, address);
@@ -111,10 +111,10 @@ async fn a_url_is_neither_fetched_nor_opened_and_the_handler_gets_all_of_it() {
 #[tokio::test]
 async fn declining_and_dismissing_send_no_content() {
     for (answer, action) in [(ElicitResult::decline(), "decline"), (ElicitResult::cancel(), "cancel")] {
-        let (_client, mut host) = Host::connected(OLDER, move |connecting| {
+        let (_client, mut server) = RecordingServer::connected(OLDER, move |connecting| {
             connecting.on_elicit(move |_| std::future::ready(Ok(answer.clone())))
         })
         .await;
-        assert_eq!(host.ask("elicitation/create", form()).await["result"], json!({"action": action}));
+        assert_eq!(server.ask("elicitation/create", form()).await["result"], json!({"action": action}));
     }
 }

@@ -4,8 +4,8 @@ use steadfast::{ClientCapabilities, ErrorKind, ListRootsResult, Root};
 
 use crate::client::*;
 
-async fn with_roots(era: Era, uri: &'static str) -> (Client, Host) {
-    Host::connected(era, move |connecting| {
+async fn with_roots(era: Era, uri: &'static str) -> (Client, RecordingServer) {
+    RecordingServer::connected(era, move |connecting| {
         connecting
             .capabilities(ClientCapabilities::new().with_roots(true))
             .on_roots(move || async move { Ok(ListRootsResult::new(vec![Root::new(uri)])) })
@@ -15,48 +15,50 @@ async fn with_roots(era: Era, uri: &'static str) -> (Client, Host) {
 
 #[tokio::test]
 async fn roots_are_files_and_nothing_else() {
-    let (_client, mut host) = with_roots(OLDER, "file:///home/me").await;
-    assert_eq!(host.ask("roots/list", json!({})).await["result"]["roots"], json!([{"uri": "file:///home/me"}]));
+    let (_client, mut server) = with_roots(OLDER, "file:///home/me").await;
+    assert_eq!(server.ask("roots/list", json!({})).await["result"]["roots"], json!([{"uri": "file:///home/me"}]));
     for uri in ["https://example.org/", "/home/me", ""] {
-        let (_client, mut host) = with_roots(OLDER, uri).await;
-        let answer = host.ask("roots/list", json!({})).await;
+        let (_client, mut server) = with_roots(OLDER, uri).await;
+        let answer = server.ask("roots/list", json!({})).await;
         assert_eq!(answer["error"]["code"], -32603, "{answer}");
-        let (client, mut host) = with_roots(Era::Modern, uri).await;
+        let (client, mut server) = with_roots(Era::Modern, uri).await;
         let asking = async {
-            let call = host.until("tools/call").await;
+            let call = server.until("tools/call").await;
             let asked = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
-            host.answer(&call, asked).await;
+            server.answer(&call, asked).await;
         };
         let error = with(client.call_tool("t", json!({})).into_future(), asking).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unanswered, "{error:?}");
-        host.is_quiet(&client).await;
+        server.is_quiet(&client).await;
     }
 }
 
 #[tokio::test]
 async fn root_changes_are_notified_where_declared() {
-    let (client, mut host) = with_roots(OLDER, "file:///a").await;
+    let (client, mut server) = with_roots(OLDER, "file:///a").await;
     client.roots_changed();
-    let told = host.next().await.unwrap();
+    let told = server.next().await.unwrap();
     assert_eq!((&told["method"], told.get("id")), (&json!("notifications/roots/list_changed"), None));
     // It was not declared, or there is no such notification.
     let undeclared = |connecting: Connecting| connecting.on_roots(|| async { Ok(ListRootsResult::default()) });
-    for (client, mut host) in [Host::connected(OLDER, undeclared).await, with_roots(Era::Modern, "file:///a").await] {
+    for (client, mut server) in
+        [RecordingServer::connected(OLDER, undeclared).await, with_roots(Era::Modern, "file:///a").await]
+    {
         client.roots_changed();
-        host.is_quiet(&client).await;
+        server.is_quiet(&client).await;
     }
 }
 
 #[tokio::test]
 async fn roots_without_a_handler_are_method_not_found_and_failures_internal_errors() {
-    let (_client, mut host) = Host::connected(OLDER, |connecting| connecting).await;
-    assert_eq!(host.ask("roots/list", json!({})).await["error"]["code"], -32601);
+    let (_client, mut server) = RecordingServer::connected(OLDER, |connecting| connecting).await;
+    assert_eq!(server.ask("roots/list", json!({})).await["error"]["code"], -32601);
     let fails = |connecting: Connecting| connecting.on_roots(|| async { Err(Error::internal("the disk is gone")) });
-    let (_client, mut host) = Host::connected(OLDER, fails).await;
-    assert_eq!(host.ask("roots/list", json!({})).await["error"]["code"], -32603);
+    let (_client, mut server) = RecordingServer::connected(OLDER, fails).await;
+    assert_eq!(server.ask("roots/list", json!({})).await["error"]["code"], -32603);
     let panics = |connecting: Connecting| connecting.on_roots(|| async { panic!("on purpose: a secret") });
-    let (_client, mut host) = Host::connected(OLDER, panics).await;
-    let answer = host.ask("roots/list", json!({})).await;
+    let (_client, mut server) = RecordingServer::connected(OLDER, panics).await;
+    let answer = server.ask("roots/list", json!({})).await;
     assert_eq!(answer["error"]["code"], -32603);
     assert!(!answer.to_string().contains("secret"), "{answer}");
 }
@@ -64,7 +66,7 @@ async fn roots_without_a_handler_are_method_not_found_and_failures_internal_erro
 #[tokio::test]
 async fn a_ping_is_answered_with_nothing_while_a_handler_runs() {
     let waits = |connecting: Connecting| connecting.on_roots(std::future::pending::<Result<ListRootsResult, Error>>);
-    let (_client, mut host) = Host::connected(OLDER, waits).await;
-    host.raw.send(&json!({"jsonrpc": "2.0", "id": "slow", "method": "roots/list"})).await;
-    assert_eq!(host.ask("ping", json!({})).await["result"], json!({}));
+    let (_client, mut server) = RecordingServer::connected(OLDER, waits).await;
+    server.raw.send(&json!({"jsonrpc": "2.0", "id": "slow", "method": "roots/list"})).await;
+    assert_eq!(server.ask("ping", json!({})).await["result"], json!({}));
 }

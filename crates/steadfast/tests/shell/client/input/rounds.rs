@@ -1,4 +1,4 @@
-//! Calls that take several rounds, seen by a client: it is asked, its handlers answer, and the caller has the result.
+//! Calls of several rounds: the server requests input, handlers respond, and the caller gets the result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,7 +167,7 @@ async fn dropping_a_call_drops_its_input_handlers() {
 #[tokio::test]
 async fn dropping_a_call_in_a_later_round_cancels_the_request_of_that_round() {
     let (here, there) = steadfast::transport::memory::pair(1 << 16);
-    let mut server = crate::support::Raw::new(there);
+    let mut server = crate::support::RawPeer::new(there);
     let roots = || async { Ok(ListRootsResult::default()) };
     let connecting = Client::connect(here).era(Era::Modern).on_roots(roots).into_future();
     let opening = async {

@@ -7,17 +7,19 @@ use steadfast::{ClientCapabilities, CreateMessageParams, CreateMessageResult};
 use crate::client::*;
 
 /// A client with a model that answers `x`, and what the model is asked.
-async fn with_model(capabilities: ClientCapabilities) -> (Client, Host, Arc<Mutex<Vec<CreateMessageParams>>>) {
+async fn with_model(
+    capabilities: ClientCapabilities,
+) -> (Client, RecordingServer, Arc<Mutex<Vec<CreateMessageParams>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
-    let (client, host) = Host::connected(OLDER, move |connecting| {
+    let (client, server) = RecordingServer::connected(OLDER, move |connecting| {
         connecting.capabilities(capabilities).on_sample(move |params| {
             seen.lock().unwrap().push(params);
             async { Ok(CreateMessageResult::new("m", Content::text("x"))) }
         })
     })
     .await;
-    (client, host, asked)
+    (client, server, asked)
 }
 
 fn question(more: Value) -> Value {
@@ -32,10 +34,10 @@ async fn tools_that_were_not_declared_are_invalid_parameters() {
     for (capabilities, taken) in
         [(ClientCapabilities::new(), false), (ClientCapabilities::new().with_sampling_tools(), true)]
     {
-        let (_client, mut host, asked) = with_model(capabilities).await;
-        assert_eq!(host.heard[0]["params"]["capabilities"]["sampling"].get("tools").is_some(), taken);
+        let (_client, mut server, asked) = with_model(capabilities).await;
+        assert_eq!(server.received[0]["params"]["capabilities"]["sampling"].get("tools").is_some(), taken);
         for more in [tools.clone(), json!({"toolChoice": {"mode": "required"}})] {
-            let answer = host.ask("sampling/createMessage", question(more)).await;
+            let answer = server.ask("sampling/createMessage", question(more)).await;
             assert_eq!(answer.get("result").is_some(), taken, "{answer}");
             assert!(taken || answer["error"]["code"] == -32602, "{answer}");
         }
@@ -45,27 +47,27 @@ async fn tools_that_were_not_declared_are_invalid_parameters() {
 
 #[tokio::test]
 async fn an_invalid_sampling_conversation_is_invalid_params() {
-    let (_client, mut host, asked) = with_model(ClientCapabilities::new().with_sampling_tools()).await;
+    let (_client, mut server, asked) = with_model(ClientCapabilities::new().with_sampling_tools()).await;
     let uses = json!({"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "t", "input": {}}});
     let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
     let (missing, mixed) = (json!({"type": "text", "text": "?"}), json!([result, {"type": "text", "text": "and"}]));
     for content in [missing, mixed] {
         let messages = json!({"messages": [uses, {"role": "user", "content": content}]});
-        let answer = host.ask("sampling/createMessage", question(messages)).await;
+        let answer = server.ask("sampling/createMessage", question(messages)).await;
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }
     assert!(asked.lock().unwrap().is_empty());
     let messages = json!({"messages": [uses, {"role": "user", "content": result}]});
-    assert_eq!(host.ask("sampling/createMessage", question(messages)).await["result"]["role"], "assistant");
+    assert_eq!(server.ask("sampling/createMessage", question(messages)).await["result"]["role"], "assistant");
 }
 
 #[tokio::test]
 async fn the_sampling_handler_gets_limits_and_model_preferences_of_each_request() {
-    let (_client, mut host, asked) = with_model(ClientCapabilities::new().with_sampling_tools()).await;
+    let (_client, mut server, asked) = with_model(ClientCapabilities::new().with_sampling_tools()).await;
     let more = json!({"modelPreferences": {"hints": [{"name": "small"}], "speedPriority": 0.5},
         "toolChoice": {"mode": "none"}});
     for _ in 0..2 {
-        host.ask("sampling/createMessage", question(more.clone())).await;
+        server.ask("sampling/createMessage", question(more.clone())).await;
     }
     for params in asked.lock().unwrap().iter() {
         let told = serde_json::to_value(params).unwrap();
@@ -76,11 +78,11 @@ async fn the_sampling_handler_gets_limits_and_model_preferences_of_each_request(
 
 #[tokio::test]
 async fn a_refused_sampling_request_has_the_error_code_of_the_handler() {
-    let (_client, mut host) = Host::connected(OLDER, |connecting| {
+    let (_client, mut server) = RecordingServer::connected(OLDER, |connecting| {
         connecting.on_sample(|_| async { Err(Error::new(-1, "the user rejected it")) })
     })
     .await;
-    assert_eq!(host.ask("sampling/createMessage", question(json!({}))).await["error"]["code"], -1);
-    let (_client, mut host) = Host::connected(OLDER, |connecting| connecting).await;
-    assert_eq!(host.ask("sampling/createMessage", question(json!({}))).await["error"]["code"], -32601);
+    assert_eq!(server.ask("sampling/createMessage", question(json!({}))).await["error"]["code"], -1);
+    let (_client, mut server) = RecordingServer::connected(OLDER, |connecting| connecting).await;
+    assert_eq!(server.ask("sampling/createMessage", question(json!({}))).await["error"]["code"], -32601);
 }

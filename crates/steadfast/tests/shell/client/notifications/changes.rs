@@ -1,4 +1,4 @@
-//! What has changed at a server, as its clients hear it.
+//! Change streams.
 
 use serde_json::json;
 use steadfast::client::{Change, Changes, Era};
@@ -69,7 +69,7 @@ async fn a_stream_ends_with_its_connection() {
         next(&mut changes).await;
         served.abort();
         let end = soon(changes.next()).await;
-        // A server of 2026-07-28 may have ended the stream before it was gone. Of the others nothing more is heard, and that is said.
+        // A server of 2026-07-28 may have ended the stream before it closed. For older ones the stream ends with an error.
         assert!(end.map_or(era == Era::Modern, |end| end.is_err()), "{era:?}");
         assert!(soon(changes.next()).await.is_none(), "{era:?}");
     }

@@ -1,14 +1,14 @@
-//! What a server writes to its log for its client.
+//! Log messages of a server.
 
 use steadfast::client::Logs;
 use steadfast::{ErrorKind, LoggingLevel};
 
-use crate::client::puppet::*;
+use crate::client::manual_server::*;
 
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-async fn log(puppet: &mut Puppet, level: &str, data: Value) {
-    puppet.notify("notifications/message", json!({"level": level, "data": data})).await;
+async fn log(server: &mut ManualServer, level: &str, data: Value) {
+    server.notify("notifications/message", json!({"level": level, "data": data})).await;
 }
 
 async fn next(logs: &mut Logs) -> Value {
@@ -17,25 +17,25 @@ async fn next(logs: &mut Logs) -> Value {
 
 #[tokio::test]
 async fn an_older_server_gets_set_level_and_its_log_messages_arrive() {
-    let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
+    let (client, mut server) = ManualServer::connect(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Warning);
-    let request = puppet.asked("logging/setLevel").await;
+    let request = server.asked("logging/setLevel").await;
     assert_eq!(request["params"]["level"], "warning");
-    puppet.answer(&request, json!({})).await;
-    log(&mut puppet, "info", json!("not asked for")).await;
-    log(&mut puppet, "error", json!({"why": 7})).await;
+    server.answer(&request, json!({})).await;
+    log(&mut server, "info", json!("not asked for")).await;
+    log(&mut server, "error", json!({"why": 7})).await;
     assert_eq!(next(&mut logs).await, json!({"why": 7}));
 }
 
 #[tokio::test]
 async fn since_2026_requests_have_a_log_level_while_a_log_stream_exists() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let mut levels = Vec::new();
     let mut ask = async |client: &Client| {
         let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
-        let request = puppet.asked("tools/call").await;
-        log(&mut puppet, "notice", json!("heard")).await;
-        puppet.answer(&request, json!({"resultType": "complete", "content": []})).await;
+        let request = server.asked("tools/call").await;
+        log(&mut server, "notice", json!("heard")).await;
+        server.answer(&request, json!({"resultType": "complete", "content": []})).await;
         soon(call).await.unwrap().unwrap();
         levels.push(request["params"]["_meta"].get(LEVEL).cloned());
     };
@@ -52,28 +52,28 @@ async fn since_2026_requests_have_a_log_level_while_a_log_stream_exists() {
 
 #[tokio::test]
 async fn each_log_stream_filters_by_its_own_level() {
-    let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
+    let (client, mut server) = ManualServer::connect(HANDSHAKE, |connecting| connecting).await;
     let mut severe = client.logs(LoggingLevel::Error);
-    puppet.serve("logging/setLevel", json!({})).await;
+    server.serve("logging/setLevel", json!({})).await;
     let mut all = client.logs(LoggingLevel::Debug);
-    let request = puppet.asked("logging/setLevel").await;
+    let request = server.asked("logging/setLevel").await;
     assert_eq!(request["params"]["level"], "debug");
-    puppet.answer(&request, json!({})).await;
-    log(&mut puppet, "debug", json!(1)).await;
-    log(&mut puppet, "critical", json!(2)).await;
+    server.answer(&request, json!({})).await;
+    log(&mut server, "debug", json!(1)).await;
+    log(&mut server, "critical", json!(2)).await;
     assert_eq!((next(&mut all).await, next(&mut all).await), (json!(1), json!(2)));
     assert_eq!(next(&mut severe).await, json!(2));
     // A third that wants less than one of the others does not make the server say less.
     let _few = client.logs(LoggingLevel::Emergency);
-    assert_eq!(puppet.asked("logging/setLevel").await["params"]["level"], "debug");
+    assert_eq!(server.asked("logging/setLevel").await["params"]["level"], "debug");
 }
 
 #[tokio::test]
 async fn a_server_that_refuses_or_has_no_log_is_an_error_of_the_stream() {
-    let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
+    let (client, mut server) = ManualServer::connect(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Info);
-    let request = puppet.asked("logging/setLevel").await;
-    puppet.refuse(&request, -32602).await;
+    let request = server.asked("logging/setLevel").await;
+    server.refuse(&request, -32602).await;
     assert_eq!(soon(logs.next()).await.unwrap().unwrap_err().kind(), ErrorKind::Refused);
     assert!(soon(logs.next()).await.is_none());
     let (connecting, _) = crate::support::scripted(|_, _| json!({}));
@@ -84,45 +84,45 @@ async fn a_server_that_refuses_or_has_no_log_is_an_error_of_the_stream() {
 
 #[tokio::test]
 async fn awaiting_a_log_level_waits_for_the_response_to_set_level() {
-    let (client, mut puppet) = Puppet::connect(HANDSHAKE, |connecting| connecting).await;
+    let (client, mut server) = ManualServer::connect(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Info);
-    let request = puppet.asked("logging/setLevel").await;
+    let request = server.asked("logging/setLevel").await;
     let early = tokio::select! {
         biased;
         _ = logs.ready() => true,
         () = std::future::ready(()) => false,
     };
     assert!(!early, "nobody has answered yet");
-    puppet.answer(&request, json!({})).await;
+    server.answer(&request, json!({})).await;
     soon(logs.ready()).await.unwrap();
     let mut refused = client.logs(LoggingLevel::Debug);
-    let request = puppet.asked("logging/setLevel").await;
-    puppet.refuse(&request, -32602).await;
+    let request = server.asked("logging/setLevel").await;
+    server.refuse(&request, -32602).await;
     assert_eq!(soon(refused.ready()).await.unwrap_err().kind(), ErrorKind::Refused);
     assert!(soon(refused.next()).await.is_none());
-    let (client, _puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, _puppet) = ManualServer::modern(|connecting| connecting).await;
     soon(client.logs(LoggingLevel::Info).ready()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_slow_reader_loses_the_oldest_items() {
-    let (client, mut puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Debug);
     let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
-    let request = puppet.asked("tools/call").await;
+    let request = server.asked("tools/call").await;
     for number in 0..1_500 {
-        log(&mut puppet, "info", json!(number)).await;
+        log(&mut server, "info", json!(number)).await;
     }
-    puppet.answer(&request, json!({"resultType": "complete", "content": []})).await;
+    server.answer(&request, json!({"resultType": "complete", "content": []})).await;
     soon(call).await.unwrap().unwrap();
     assert_eq!(next(&mut logs).await, json!(1_500 - 1_024));
 }
 
 #[tokio::test]
 async fn a_stream_ends_with_its_connection() {
-    let (client, puppet) = Puppet::modern(|connecting| connecting).await;
+    let (client, server) = ManualServer::modern(|connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Debug);
-    drop(puppet);
+    drop(server);
     assert!(soon(logs.next()).await.is_none());
     let mut late = client.logs(LoggingLevel::Debug);
     assert!(soon(late.next()).await.is_none());

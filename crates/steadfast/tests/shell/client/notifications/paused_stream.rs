@@ -1,4 +1,4 @@
-//! A stream of changes that is not listened to for a while, because it was lost just now.
+//! A change stream that pauses after its connection was lost.
 
 use std::task::{Context as Polling, Poll};
 
@@ -9,19 +9,19 @@ use steadfast::{ErrorKind, Moment, SubscriptionFilter};
 use crate::http::client::{events, modern, raw};
 use crate::*;
 
-/// Tells when somebody begins to wait for longer than anything takes here.
-struct Patient {
+/// Reports when a timer is set for longer than anything takes here.
+struct WatchedRuntime {
     tokio: TokioRuntime,
     waits: Signal,
 }
 
-impl Runtime for Patient {
+impl Runtime for WatchedRuntime {
     fn now(&self) -> Moment {
         self.tokio.now()
     }
 
     fn timer(&self) -> Box<dyn Timer> {
-        Box::new(Watched {
+        Box::new(WatchedTimer {
             timer: self.tokio.timer(),
             far: false,
             late: self.now() + LONG / 3,
@@ -38,14 +38,14 @@ impl Runtime for Patient {
     }
 }
 
-struct Watched {
+struct WatchedTimer {
     timer: Box<dyn Timer>,
     late: Moment,
     far: bool,
     waits: Signal,
 }
 
-impl Timer for Watched {
+impl Timer for WatchedTimer {
     fn reset(&mut self, when: Option<Moment>) {
         self.far = when.is_some_and(|when| when > self.late);
         self.timer.reset(when);
@@ -64,9 +64,9 @@ const LONG: Duration = Duration::from_secs(200);
 /// L5: a stream of changes that waits before it asks again ends with its client, and not when it has waited.
 #[tokio::test]
 async fn a_change_stream_that_pauses_ends_with_its_client() {
-    let (url, _) = raw(|_, came| modern(came, || events(""))).await;
+    let (url, _) = raw(|_, request| modern(request, || events(""))).await;
     let policy = Reconnect::default().first_pause(LONG).longest_pause(LONG);
-    let runtime = Arc::new(Patient { tokio: TokioRuntime::current().unwrap(), waits: Signal::default() });
+    let runtime = Arc::new(WatchedRuntime { tokio: TokioRuntime::current().unwrap(), waits: Signal::default() });
     let pauses = runtime.waits.clone();
     let connecting = Client::connect(&*url).era(Era::Modern).reconnect(policy).with_runtime(runtime);
     let client = soon(connecting.into_future()).await.unwrap();

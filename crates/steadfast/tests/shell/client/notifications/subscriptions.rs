@@ -1,4 +1,4 @@
-//! Subscriptions of 2026-07-28, over one channel.
+//! Subscriptions of 2026-07-28, over one connection.
 
 use steadfast::client::Change;
 use steadfast::{ErrorKind, SubscriptionFilter};
@@ -11,54 +11,54 @@ fn of(id: &Value) -> Value {
 
 #[tokio::test]
 async fn notifications_are_routed_by_their_subscription_id() {
-    let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
     let resource = |uri: &str| SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()]);
     let (mut one, mut two) = (client.changes(resource("a:1")), client.changes(resource("a:1")));
-    let (first, second) = (host.until("subscriptions/listen").await, host.until("subscriptions/listen").await);
+    let (first, second) = (server.until("subscriptions/listen").await, server.until("subscriptions/listen").await);
     for request in [&second, &first] {
         let params = json!({"notifications": {"resourceSubscriptions": ["a:1"]}, "_meta": of(&request["id"])});
-        host.tell("notifications/subscriptions/acknowledged", params).await;
+        server.tell("notifications/subscriptions/acknowledged", params).await;
     }
     let updated = |uri: &str, id: &Value| json!({"uri": uri, "_meta": of(id)});
-    host.tell("notifications/resources/updated", updated("for:two", &second["id"])).await;
-    host.tell("notifications/resources/updated", updated("for:nobody", &json!("unknown"))).await;
-    host.tell("notifications/resources/updated", updated("for:one", &first["id"])).await;
+    server.tell("notifications/resources/updated", updated("for:two", &second["id"])).await;
+    server.tell("notifications/resources/updated", updated("for:nobody", &json!("unknown"))).await;
+    server.tell("notifications/resources/updated", updated("for:one", &first["id"])).await;
     for (changes, uri) in [(&mut one, "for:one"), (&mut two, "for:two")] {
         assert!(matches!(soon(changes.next()).await, Some(Ok(Change::Listening(_)))));
         assert_eq!(soon(changes.next()).await.unwrap().unwrap(), Change::Resource(uri.to_owned()));
     }
     // One that ends does not end the other.
-    host.answer(&first, json!({"resultType": "complete", "_meta": of(&first["id"])})).await;
+    server.answer(&first, json!({"resultType": "complete", "_meta": of(&first["id"])})).await;
     assert!(soon(one.next()).await.is_none());
-    host.tell("notifications/resources/updated", updated("on", &second["id"])).await;
+    server.tell("notifications/resources/updated", updated("on", &second["id"])).await;
     assert_eq!(soon(two.next()).await.unwrap().unwrap(), Change::Resource("on".to_owned()));
     drop(two);
-    let cancelled = host.next().await.unwrap();
+    let cancelled = server.next().await.unwrap();
     assert_eq!(cancelled["params"]["requestId"], second["id"], "{cancelled}");
 }
 
 #[tokio::test]
 async fn the_granted_filter_is_reported_to_the_caller() {
-    let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
     let wanted = SubscriptionFilter::new().with_tools_list_changed(true).with_prompts_list_changed(true);
     let mut changes = client.changes(wanted);
-    let request = host.until("subscriptions/listen").await;
+    let request = server.until("subscriptions/listen").await;
     assert_eq!(request["params"]["notifications"], json!({"toolsListChanged": true, "promptsListChanged": true}));
     let params = json!({"notifications": {"promptsListChanged": true}, "_meta": of(&request["id"])});
-    host.tell("notifications/subscriptions/acknowledged", params).await;
+    server.tell("notifications/subscriptions/acknowledged", params).await;
     let Some(Ok(Change::Listening(granted))) = soon(changes.next()).await else { panic!("nothing was granted") };
     assert!(granted.prompts() && !granted.tools(), "{granted:?}");
 }
 
-/// Nothing that comes behind it could be told.
+/// No later notification could be routed.
 #[tokio::test]
 async fn a_stream_that_is_acknowledged_unreadably_ends_with_an_error() {
-    let (client, mut host) = Host::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
     let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
-    let request = host.until("subscriptions/listen").await;
-    host.tell("notifications/subscriptions/acknowledged", json!({"_meta": of(&request["id"])})).await;
+    let request = server.until("subscriptions/listen").await;
+    server.tell("notifications/subscriptions/acknowledged", json!({"_meta": of(&request["id"])})).await;
     let error = soon(changes.next()).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode);
     assert!(soon(changes.next()).await.is_none());
-    assert_eq!(host.until("notifications/cancelled").await["params"]["requestId"], request["id"]);
+    assert_eq!(server.until("notifications/cancelled").await["params"]["requestId"], request["id"]);
 }

@@ -1,4 +1,4 @@
-//! How a line is opened again, how often, and how it is closed.
+//! Reconnecting: attempts, pauses, limits, and closing meanwhile.
 
 use std::task::{Context as Polling, Poll};
 
@@ -59,101 +59,101 @@ impl Timer for Ahead {
     }
 }
 
-async fn lost(site: &Arc<Site>, door: Door) -> Client {
-    let client = site.connect().await;
-    site.set(door);
-    site.cut();
+async fn lost(server: &Arc<FakeServer>, on_connect: OnConnect) -> Client {
+    let client = server.connect().await;
+    server.set(on_connect);
+    server.cut();
     soon(client.closed()).await;
     client
 }
 
 #[tokio::test]
 async fn a_client_reconnects_only_when_a_call_needs_it() {
-    let site = Site::willing();
-    let client = lost(&site, Door::Open).await;
+    let server = FakeServer::willing();
+    let client = lost(&server, OnConnect::Accept).await;
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(site.came(), 1);
+    assert_eq!(server.connections(), 1);
     soon(client.list_tools()).await.unwrap();
-    assert_eq!(site.came(), 2);
+    assert_eq!(server.connections(), 2);
 }
 
 #[tokio::test]
 async fn many_calls_need_one_connection() {
-    let site = Site::willing();
-    let client = lost(&site, Door::Open).await;
+    let server = FakeServer::willing();
+    let client = lost(&server, OnConnect::Accept).await;
     let calls: Vec<_> = (0..20).map(|_| tokio::spawn(client.call_tool("pay", json!({})).into_future())).collect();
     for call in calls {
         soon(call).await.unwrap().unwrap();
     }
-    assert_eq!(site.came(), 2);
+    assert_eq!(server.connections(), 2);
 }
 
 #[tokio::test]
 async fn a_client_without_reconnecting_stays_disconnected() {
-    let site = Site::willing();
-    let client = soon(site.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
-    site.cut();
+    let server = FakeServer::willing();
+    let client = soon(server.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
+    server.cut();
     soon(client.closed()).await;
     let error = soon(client.list_tools()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
-    assert_eq!(site.came(), 1);
+    assert_eq!(server.connections(), 1);
 }
 
 #[tokio::test]
 async fn a_transport_value_is_used_once_despite_reconnect_settings() {
-    let site = Site::willing();
-    let here = Arc::clone(&site).open().await.unwrap();
+    let server = FakeServer::willing();
+    let here = Arc::clone(&server).open().await.unwrap();
     let connecting = Client::connect(here).era(Era::Modern).reconnect(Reconnect::default());
     let client = soon(connecting.into_future()).await.unwrap();
-    site.cut();
+    server.cut();
     soon(client.closed()).await;
     assert_eq!(soon(client.list_tools()).await.unwrap_err().outcome(), Outcome::NotSent);
 }
 
 #[tokio::test]
 async fn the_number_of_reconnect_attempts_is_bounded() {
-    let site = Site::willing();
-    let client = lost(&site, Door::Shut).await;
+    let server = FakeServer::willing();
+    let client = lost(&server, OnConnect::Refuse).await;
     let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
     // The life of the first was short, and counts as one.
-    assert_eq!(site.came(), 1 + 4);
+    assert_eq!(server.connections(), 1 + 4);
     let call = client.call_tool("pay", json!({})).total_timeout(Duration::from_millis(50));
     let error = soon(call.into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::NotSent));
-    assert_eq!(site.came(), 1 + 4, "it is not left alone");
+    assert_eq!(server.connections(), 1 + 4, "it is not left alone");
 }
 
 #[tokio::test]
 async fn reconnecting_also_stops_after_a_long_uptime() {
-    let site = Site::willing();
+    let server = FakeServer::willing();
     let clock = Clock::new();
-    let client = soon(site.connecting().with_runtime(clock.clone()).into_future()).await.unwrap();
+    let client = soon(server.connecting().with_runtime(clock.clone()).into_future()).await.unwrap();
     clock.advance(Duration::from_secs(60));
-    site.set(Door::Shut);
-    site.cut();
+    server.set(OnConnect::Refuse);
+    server.cut();
     soon(client.closed()).await;
     let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
-    assert_eq!(site.came(), 1 + 5);
+    assert_eq!(server.connections(), 1 + 5);
     let call = client.call_tool("pay", json!({})).total_timeout(Duration::from_millis(50));
     assert_eq!(soon(call.into_future()).await.unwrap_err().kind(), ErrorKind::TimedOut);
-    assert_eq!(site.came(), 1 + 5, "it is not left alone");
+    assert_eq!(server.connections(), 1 + 5, "it is not left alone");
     // When its time has come, it is tried once more.
     clock.advance(Duration::from_secs(10));
     soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
-    assert_eq!(site.came(), 1 + 6);
+    assert_eq!(server.connections(), 1 + 6);
     clock.advance(Duration::from_secs(10));
-    site.set(Door::Open);
+    server.set(OnConnect::Accept);
     soon(client.call_tool("pay", json!({})).into_future()).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_total_time_covers_the_wait_for_a_connection() {
-    let site = Site::willing();
-    let client = lost(&site, Door::Unanswered).await;
+    let server = FakeServer::willing();
+    let client = lost(&server, OnConnect::Hang).await;
     let call = client.call_tool("pay", json!({})).total_timeout(Duration::from_millis(30));
     let error = soon(call.into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::NotSent));
@@ -161,85 +161,85 @@ async fn the_total_time_covers_the_wait_for_a_connection() {
 
 #[tokio::test]
 async fn a_connector_that_panics_is_an_error_and_not_a_hang() {
-    let site = Site::willing();
-    let client = lost(&site, Door::Broken).await;
+    let server = FakeServer::willing();
+    let client = lost(&server, OnConnect::Panic).await;
     let error = soon(client.list_tools()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
-    site.set(Door::Broken);
-    let error = soon(site.connecting().into_future()).await.unwrap_err();
+    server.set(OnConnect::Panic);
+    let error = soon(server.connecting().into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport);
 }
 
 #[tokio::test]
 async fn close_cancels_a_connection_that_is_being_opened() {
-    let site = Site::new(|number, request| match number {
+    let server = FakeServer::new(|number, request| match number {
         0 => Reply::Result(done(request)),
         // It is connected to, and says nothing.
         _ => Reply::Silence,
     });
-    let client = lost(&site, Door::Open).await;
+    let client = lost(&server, OnConnect::Accept).await;
     let call = tokio::spawn(client.call_tool("pay", json!({})).into_future());
-    site.until(|site| site.asked("server/discover").contains(&1)).await;
+    server.until(|server| server.asked("server/discover").contains(&1)).await;
     soon(client.close()).await;
     let error = soon(call).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
-    site.until(|site| site.ended.load(Ordering::SeqCst) == 2).await;
-    assert_eq!(site.came(), 2);
+    server.until(|server| server.ended.load(Ordering::SeqCst) == 2).await;
+    assert_eq!(server.connections(), 2);
 }
 
 #[tokio::test]
 async fn no_connection_is_opened_after_close() {
-    let site = Site::willing();
-    let client = site.connect().await;
+    let server = FakeServer::willing();
+    let client = server.connect().await;
     let other = client.clone();
     soon(client.close()).await;
     let error = soon(other.list_tools()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
-    assert_eq!(site.came(), 1);
+    assert_eq!(server.connections(), 1);
 }
 
 #[tokio::test]
 async fn no_connection_is_opened_for_calls_that_were_dropped() {
-    let site = Site::new(|number, request| match number {
+    let server = FakeServer::new(|number, request| match number {
         1 => Reply::Silence,
         _ => Reply::Result(done(request)),
     });
-    let client = lost(&site, Door::Open).await;
+    let client = lost(&server, OnConnect::Accept).await;
     let mut call = Box::pin(client.call_tool("pay", json!({})).start());
     tokio::select! {
         ended = &mut call => panic!("{ended:?}"),
-        () = site.until(|site| site.asked("server/discover").contains(&1)) => {}
+        () = server.until(|server| server.asked("server/discover").contains(&1)) => {}
     }
     drop(call);
-    site.until(|site| site.ended.load(Ordering::SeqCst) == 2).await;
+    server.until(|server| server.ended.load(Ordering::SeqCst) == 2).await;
     // The next one who needs it has one of its own.
     soon(client.list_tools()).await.unwrap();
-    assert_eq!(site.came(), 3);
+    assert_eq!(server.connections(), 3);
 }
 
 #[tokio::test]
 async fn a_server_without_a_response_to_the_probe_gets_a_handshake_also_when_reconnecting() {
-    let site = Site::new(|_, request| match request["method"].as_str() {
+    let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("server/discover") => Reply::Silence,
         _ => Reply::Result(done(request)),
     });
-    let connecting = site.connecting().era(Era::Any).opening_timeout(Duration::from_secs(1));
+    let connecting = server.connecting().era(Era::Any).opening_timeout(Duration::from_secs(1));
     let client = soon(connecting.into_future()).await.unwrap();
     assert!(!client.revision().is_stateless());
-    site.cut();
+    server.cut();
     soon(client.closed()).await;
     soon(client.list_tools()).await.unwrap();
-    assert_eq!((site.asked("server/discover"), site.asked("initialize")), (vec![0], vec![0, 1]));
+    assert_eq!((server.asked("server/discover"), server.asked("initialize")), (vec![0], vec![0, 1]));
 }
 
 #[tokio::test]
 async fn a_call_that_waits_for_a_hanging_connector_times_out() {
-    let site = Site::willing();
-    let clock = crate::support::Clock::new();
-    let connecting = site.connecting().opening_timeout(Duration::from_secs(5)).with_runtime(Arc::new(clock.clone()));
+    let server = FakeServer::willing();
+    let clock = crate::support::ManualClock::new();
+    let connecting = server.connecting().opening_timeout(Duration::from_secs(5)).with_runtime(Arc::new(clock.clone()));
     let client = soon(connecting.into_future()).await.unwrap();
-    site.set(Door::Unanswered);
-    site.cut();
+    server.set(OnConnect::Hang);
+    server.cut();
     soon(client.closed()).await;
     let call = tokio::spawn(client.call_tool("pay", json!({})).into_future());
     soon(async {
@@ -259,20 +259,20 @@ async fn a_call_that_waits_for_a_hanging_connector_times_out() {
 
 #[tokio::test]
 async fn an_abandoned_attempt_counts_as_one() {
-    let site = Site::willing();
+    let server = FakeServer::willing();
     let twice = Reconnect::default().attempts(2).first_pause(Duration::from_millis(1));
-    let client = soon(site.connecting().reconnect(twice).into_future()).await.unwrap();
-    site.set(Door::Unanswered);
-    site.cut();
+    let client = soon(server.connecting().reconnect(twice).into_future()).await.unwrap();
+    server.set(OnConnect::Hang);
+    server.cut();
     soon(client.closed()).await;
-    // That it was lost so soon was the first in vain, and whoever is impatient makes the second.
+    // Losing the connection so soon was the first failed attempt, and the impatient caller makes the second.
     let impatient = tokio::spawn(client.call_tool("pay", json!({})).into_future());
-    let mut changed = site.changed.subscribe();
-    soon(changed.wait_for(|_| site.came() == 2)).await.unwrap();
+    let mut changed = server.changed.subscribe();
+    soon(changed.wait_for(|_| server.connections() == 2)).await.unwrap();
     impatient.abort();
     let later = client.call_tool("pay", json!({})).total_timeout(Duration::from_millis(300));
     assert_eq!(soon(later.into_future()).await.unwrap_err().outcome(), Outcome::NotSent);
-    assert_eq!(site.came(), 2);
+    assert_eq!(server.connections(), 2);
 }
 
 /// A connection of which something is left for a while: it takes note of when it is gone.
@@ -309,19 +309,19 @@ impl Transport for Lingering {
 
 #[tokio::test]
 async fn no_connection_is_opened_before_an_abandoned_attempt_has_ended() {
-    let site = Site::new(|number, request| match number {
+    let server = FakeServer::new(|number, request| match number {
         1 => Reply::Silence,
         _ => Reply::Result(done(request)),
     });
     let events = Arc::new(Mutex::new(Vec::new()));
-    let (door, log) = (Arc::clone(&site), Arc::clone(&events));
+    let (acceptor, log) = (Arc::clone(&server), Arc::clone(&events));
     let open = move || {
-        let (number, events) = (door.came(), Arc::clone(&log));
+        let (number, events) = (acceptor.connections(), Arc::clone(&log));
         events.lock().unwrap().push(("opened", number));
-        let opening = Arc::clone(&door).open();
+        let opening = Arc::clone(&acceptor).open();
         async move {
             let gone = Box::pin(async move {
-                // So long that whoever does not wait for it is there before.
+                // So long that a caller that does not wait for it gets there first.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 events.lock().unwrap().push(("gone", number));
             });
@@ -330,15 +330,15 @@ async fn no_connection_is_opened_before_an_abandoned_attempt_has_ended() {
     };
     let pauses = Reconnect::default().first_pause(Duration::from_millis(1));
     let client = soon(Client::connect(open).era(Era::Modern).reconnect(pauses).into_future()).await.unwrap();
-    site.cut();
+    server.cut();
     soon(client.closed()).await;
     let mut call = Box::pin(client.call_tool("pay", json!({})).start());
     tokio::select! {
         ended = &mut call => panic!("{ended:?}"),
-        () = site.until(|site| site.asked("server/discover").contains(&1)) => {}
+        () = server.until(|server| server.asked("server/discover").contains(&1)) => {}
     }
     drop(call);
-    site.until(|site| site.ended.load(Ordering::SeqCst) == 2).await;
+    server.until(|server| server.ended.load(Ordering::SeqCst) == 2).await;
     soon(client.list_tools()).await.unwrap();
     let order = [("opened", 0), ("gone", 0), ("opened", 1), ("gone", 1), ("opened", 2)];
     assert_eq!(*events.lock().unwrap(), order);

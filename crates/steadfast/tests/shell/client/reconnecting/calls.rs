@@ -1,4 +1,4 @@
-//! Which calls are made again, and what is said of those that are not.
+//! Which calls are retried after a lost connection, and the outcome of those that are not.
 
 use steadfast::client::CallOutcome;
 use steadfast::{ClientCapabilities, ElicitResult, Error, ErrorKind, Outcome, request};
@@ -7,59 +7,59 @@ use super::*;
 
 #[tokio::test]
 async fn a_call_that_was_not_sent_is_sent_on_the_next_connection() {
-    let site = Site::willing();
-    let client = site.connect().await;
-    site.cut();
+    let server = FakeServer::willing();
+    let client = server.connect().await;
+    server.cut();
     soon(client.closed()).await;
     soon(client.call_tool("pay", json!({})).into_future()).await.unwrap();
-    assert_eq!(site.asked("tools/call"), [1]);
+    assert_eq!(server.asked("tools/call"), [1]);
 }
 
 #[tokio::test]
 async fn a_call_that_was_sent_and_lost_is_not_retried() {
-    let site = losing("tools/call");
-    let client = site.connect().await;
+    let server = losing("tools/call");
+    let client = server.connect().await;
     let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
     // The client is as good as before.
     soon(client.list_tools()).await.unwrap();
-    assert_eq!(site.asked("tools/call"), [0]);
+    assert_eq!(server.asked("tools/call"), [0]);
 }
 
 #[tokio::test]
 async fn an_idempotent_call_is_retried() {
-    let site = losing("tools/call");
-    let client = site.connect().await;
+    let server = losing("tools/call");
+    let client = server.connect().await;
     soon(client.call_tool("set", json!({})).idempotent().into_future()).await.unwrap();
-    assert_eq!(site.asked("tools/call"), [0, 1]);
+    assert_eq!(server.asked("tools/call"), [0, 1]);
 }
 
 #[tokio::test]
 async fn read_only_requests_are_retried() {
-    let site = losing("tools/list");
-    let client = site.connect().await;
+    let server = losing("tools/list");
+    let client = server.connect().await;
     soon(client.list_tools()).await.unwrap();
-    assert_eq!(site.asked("tools/list"), [0, 1]);
+    assert_eq!(server.asked("tools/list"), [0, 1]);
 }
 
 #[tokio::test]
 async fn a_call_that_is_lost_every_time_is_not_retried_for_ever() {
-    let site = Site::new(|_, request| match request["method"].as_str() {
+    let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::HangUp,
         _ => Reply::Result(done(request)),
     });
     let policy = Reconnect::default().attempts(3).first_pause(Duration::from_millis(1));
-    let client = soon(site.connecting().reconnect(policy).into_future()).await.unwrap();
+    let client = soon(server.connecting().reconnect(policy).into_future()).await.unwrap();
     let call = client.call_tool("set", json!({})).idempotent().total_timeout(Duration::from_secs(4));
     let error = soon(call.into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
     // Three lives that were short: the next is ten seconds away.
-    assert_eq!(site.asked("tools/call"), [0, 1, 2]);
+    assert_eq!(server.asked("tools/call"), [0, 1, 2]);
 }
 
 /// Two tools, of which the server says that one only reads, and the first call is lost.
-fn annotated() -> Arc<Site> {
-    Site::new(|number, request| match (number, request["method"].as_str()) {
+fn annotated() -> Arc<FakeServer> {
+    FakeServer::new(|number, request| match (number, request["method"].as_str()) {
         (0, Some("tools/call")) => Reply::HangUp,
         (_, Some("tools/list")) => Reply::Result(json!({"resultType": "complete", "tools": [
             {"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
@@ -72,41 +72,41 @@ fn annotated() -> Arc<Site> {
 #[tokio::test]
 async fn annotations_are_believed_if_the_server_is_trusted_and_not_otherwise() {
     for (trusting, tool, again) in [(true, "look", true), (true, "pay", false), (false, "look", false)] {
-        let site = annotated();
-        let connecting = if trusting { site.connecting().trust_annotations() } else { site.connecting() };
+        let server = annotated();
+        let connecting = if trusting { server.connecting().trust_annotations() } else { server.connecting() };
         let client = soon(connecting.into_future()).await.unwrap();
         soon(client.list_tools()).await.unwrap();
         let called = soon(client.call_tool(tool, json!({})).into_future()).await;
         assert_eq!(called.is_ok(), again, "{tool}, trusting: {trusting}");
-        assert_eq!(site.asked("tools/call").len(), if again { 2 } else { 1 });
+        assert_eq!(server.asked("tools/call").len(), if again { 2 } else { 1 });
     }
 }
 
 #[tokio::test]
 async fn settle_reports_the_outcome_and_an_unknown_call_can_be_retried() {
-    let site = losing("tools/call");
-    let client = site.connect().await;
+    let server = losing("tools/call");
+    let client = server.connect().await;
     let CallOutcome::Unknown(unknown) = soon(client.call_tool("pay", json!({"n": 5})).outcome()).await else {
         panic!("nobody can know")
     };
     assert_eq!(unknown.error().outcome(), Outcome::Unknown);
-    assert_eq!(site.asked("tools/call"), [0]);
+    assert_eq!(server.asked("tools/call"), [0]);
     assert!(matches!(soon(unknown.call_again().outcome()).await, CallOutcome::Answered(_)));
-    assert_eq!(site.asked("tools/call"), [0, 1]);
-    let heard = site.heard.lock().unwrap();
+    assert_eq!(server.asked("tools/call"), [0, 1]);
+    let heard = server.received.lock().unwrap();
     let sums: Vec<_> = heard.iter().filter_map(|(_, request)| request["params"]["arguments"]["n"].as_i64()).collect();
     assert_eq!(sums, [5, 5]);
 }
 
 #[tokio::test]
 async fn settle_reports_refused_and_not_sent() {
-    let site = Site::new(|_, request| match request["method"].as_str() {
+    let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::Error(-32602),
         _ => Reply::Result(done(request)),
     });
-    let client = soon(site.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
+    let client = soon(server.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
     assert!(matches!(soon(client.call_tool("pay", json!({})).outcome()).await, CallOutcome::Refused(_)));
-    site.cut();
+    server.cut();
     soon(client.closed()).await;
     assert!(matches!(soon(client.call_tool("pay", json!({})).outcome()).await, CallOutcome::NotSent(_)));
     assert!(matches!(soon(client.call_tool("pay", "no object").outcome()).await, CallOutcome::NotSent(_)));
@@ -114,32 +114,32 @@ async fn settle_reports_refused_and_not_sent() {
 
 #[tokio::test]
 async fn a_call_that_waits_for_its_answer_is_cancelled_from_elsewhere() {
-    let site = Site::new(|_, request| match request["method"].as_str() {
+    let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::Silence,
         _ => Reply::Result(done(request)),
     });
-    let client = site.connect().await;
+    let client = server.connect().await;
     let call = client.call_tool("slow", json!({})).start();
     let canceller = call.canceller();
-    site.until(|site| !site.asked("tools/call").is_empty()).await;
+    server.until(|server| !server.asked("tools/call").is_empty()).await;
     canceller.cancel();
-    // The server is told, whether anybody looks at the call or not.
-    site.until(|site| !site.asked("notifications/cancelled").is_empty()).await;
+    // The server gets a cancellation, whether the call is polled or not.
+    server.until(|server| !server.asked("notifications/cancelled").is_empty()).await;
     let error = soon(call).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Cancelled, Outcome::Unknown));
 }
 
 #[tokio::test]
 async fn a_call_that_waits_for_a_connection_is_cancelled_at_once() {
-    let site = Site::willing();
-    let client = site.connect().await;
-    site.set(Door::Unanswered);
-    site.cut();
+    let server = FakeServer::willing();
+    let client = server.connect().await;
+    server.set(OnConnect::Hang);
+    server.cut();
     soon(client.closed()).await;
     let call = client.call_tool("pay", json!({})).start();
     let canceller = call.canceller();
     let ended = tokio::spawn(call.outcome());
-    site.until(|site| site.came() == 2).await;
+    server.until(|server| server.connections() == 2).await;
     canceller.cancel();
     let CallOutcome::Cancelled(error) = soon(ended).await.unwrap() else { panic!("it was cancelled") };
     assert_eq!(error.outcome(), Outcome::NotSent);
@@ -147,7 +147,7 @@ async fn a_call_that_waits_for_a_connection_is_cancelled_at_once() {
 
 #[tokio::test]
 async fn a_call_between_two_rounds_is_cancelled_at_once() {
-    let site = Site::new(|_, request| match request["method"].as_str() {
+    let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::Result(json!({"resultType": "input_required",
             "inputRequests": {"q": {"method": "elicitation/create", "params": {
                 "mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}}}})),
@@ -155,7 +155,7 @@ async fn a_call_between_two_rounds_is_cancelled_at_once() {
     });
     let asked = Signal::default();
     let heard = asked.clone();
-    let connecting = site.connecting().capabilities(ClientCapabilities::new().with_elicitation_form());
+    let connecting = server.connecting().capabilities(ClientCapabilities::new().with_elicitation_form());
     let connecting = connecting.on::<request::Elicit, _, _>(move |_| {
         heard.set();
         std::future::pending::<Result<ElicitResult, Error>>()
@@ -187,39 +187,39 @@ fn a_task(request: &Value) -> Reply {
 
 #[tokio::test]
 async fn a_call_that_is_a_task_is_cancelled_with_it() {
-    let site = Site::new(|_, request| a_task(request));
-    let client = soon(site.connecting().tasks().into_future()).await.unwrap();
+    let server = FakeServer::new(|_, request| a_task(request));
+    let client = soon(server.connecting().tasks().into_future()).await.unwrap();
     let call = client.call_tool("long", json!({})).start();
     let canceller = call.canceller();
     let ended = tokio::spawn(call);
-    site.until(|site| !site.asked("tasks/get").is_empty()).await;
+    server.until(|server| !server.asked("tasks/get").is_empty()).await;
     canceller.cancel();
     let error = soon(ended).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Cancelled, Outcome::Unknown));
-    site.until(|site| !site.asked("tasks/cancel").is_empty()).await;
+    server.until(|server| !server.asked("tasks/cancel").is_empty()).await;
 }
 
 #[tokio::test]
 async fn a_task_is_polled_again_after_reconnecting() {
-    let site = Site::new(|number, request| match (number, request["method"].as_str()) {
+    let server = FakeServer::new(|number, request| match (number, request["method"].as_str()) {
         (0, Some("tasks/get")) => Reply::HangUp,
         (1, Some("tasks/get")) => Reply::Result(json!({"resultType": "complete", "taskId": "t", "status": "completed",
             "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z", "ttlMs": null,
             "result": {"content": []}})),
         _ => a_task(request),
     });
-    let client = soon(site.connecting().tasks().into_future()).await.unwrap();
+    let client = soon(server.connecting().tasks().into_future()).await.unwrap();
     soon(client.call_tool("long", json!({})).into_future()).await.unwrap();
-    assert_eq!((site.asked("tools/call"), site.asked("tasks/get")), (vec![0], vec![0, 1]));
+    assert_eq!((server.asked("tools/call"), server.asked("tasks/get")), (vec![0], vec![0, 1]));
 }
 
 #[tokio::test]
 async fn an_unread_task_is_cancelled_with_its_call_after_reconnecting() {
-    let site = Site::new(|_, request| a_task(request));
-    let client = soon(site.connecting().tasks().into_future()).await.unwrap();
+    let server = FakeServer::new(|_, request| a_task(request));
+    let client = soon(server.connecting().tasks().into_future()).await.unwrap();
     let call = client.call_tool("long", json!({})).start();
-    // What is answered behind it says that its answer is there.
+    // A later response shows that this one has arrived.
     soon(client.list_tools()).await.unwrap();
     drop(call);
-    site.until(|site| !site.asked("tasks/cancel").is_empty()).await;
+    server.until(|server| !server.asked("tasks/cancel").is_empty()).await;
 }

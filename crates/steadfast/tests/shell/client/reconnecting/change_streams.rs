@@ -1,4 +1,4 @@
-//! Streams of changes over the loss of their connection.
+//! Change streams over the loss of their connection.
 
 use steadfast::client::{Change, Changes};
 use steadfast::server::Resource;
@@ -9,7 +9,7 @@ use super::*;
 
 const ERAS: [Era; 2] = [Era::Modern, Era::Handshake(Revision::V2025_11_25)];
 
-/// A server behind a cable that can be cut.
+/// A server whose connection can be cut.
 struct Cable {
     server: Server,
     plugged: Mutex<Vec<AbortHandle>>,
@@ -69,34 +69,34 @@ async fn a_change_stream_resubscribes_and_reports_it() {
 
 #[tokio::test]
 async fn a_change_stream_that_reconnects_ends_with_its_client() {
-    let site = Site::new(|_, request| match request["method"].as_str() {
+    let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("subscriptions/listen") => Reply::Silence,
         _ => Reply::Result(done(request)),
     });
-    let client = site.connect().await;
+    let client = server.connect().await;
     let mut changes = client.changes(wanted());
-    site.until(|site| !site.asked("subscriptions/listen").is_empty()).await;
-    site.set(Door::Unanswered);
-    site.cut();
+    server.until(|server| !server.asked("subscriptions/listen").is_empty()).await;
+    server.set(OnConnect::Hang);
+    server.cut();
     let heard = tokio::spawn(async move { while let Some(Ok(_)) = changes.next().await {} });
-    site.until(|site| site.came() == 2).await;
+    server.until(|server| server.connections() == 2).await;
     soon(client.close()).await;
     soon(heard).await.unwrap();
 }
 
 #[tokio::test]
 async fn dropping_a_change_stream_while_it_subscribes_unsubscribes_at_once() {
-    let site = Site::new(|_, request| match request["method"].as_str() {
+    let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("resources/subscribe") => Reply::Silence,
         Some("initialize") => Reply::Result(json!({"protocolVersion": "2025-11-25",
             "serverInfo": {"name": "site", "version": "1"}, "capabilities": {"resources": {"subscribe": true}}})),
         _ => Reply::Result(json!({})),
     });
-    let client = soon(site.connecting().era(ERAS[1]).into_future()).await.unwrap();
+    let client = soon(server.connecting().era(ERAS[1]).into_future()).await.unwrap();
     let changes = client.changes(wanted());
-    site.until(|site| !site.asked("resources/subscribe").is_empty()).await;
+    server.until(|server| !server.asked("resources/subscribe").is_empty()).await;
     drop(changes);
-    site.until(|site| !site.asked("notifications/cancelled").is_empty()).await;
+    server.until(|server| !server.asked("notifications/cancelled").is_empty()).await;
     // The server may have done it for all we know.
-    site.until(|site| !site.asked("resources/unsubscribe").is_empty()).await;
+    server.until(|server| !server.asked("resources/unsubscribe").is_empty()).await;
 }

@@ -1,26 +1,26 @@
-//! Servers at a URL, which are come back to unless told otherwise.
+//! HTTP clients, which reconnect by default.
 
 use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;
-use crate::http::client::{Came, OLDER, connect, json_answer, modern, older, raw, response};
+use crate::http::client::{OLDER, ReceivedRequest, connect, json_answer, modern, older, raw, response};
 
-fn count(requests: &Mutex<Vec<Came>>, method: &str) -> usize {
-    requests.lock().unwrap().iter().filter(|came| came.is(method)).count()
+fn count(requests: &Mutex<Vec<ReceivedRequest>>, method: &str) -> usize {
+    requests.lock().unwrap().iter().filter(|request| request.is(method)).count()
 }
 
 #[tokio::test]
 async fn a_lost_session_is_reopened_and_the_call_sent_in_it() {
     let lost = AtomicUsize::new(0);
-    let (url, requests) = raw(move |_, came| {
-        older(came, || {
-            if !came.is("tools/call") {
+    let (url, requests) = raw(move |_, request| {
+        older(request, || {
+            if !request.is("tools/call") {
                 response("405 No", &[], "")
             } else if lost.fetch_add(1, Ordering::SeqCst) == 0 {
                 response("404 Not Found", &[], "")
             } else {
-                json_answer(came, &json!({"content": []}))
+                json_answer(request, &json!({"content": []}))
             }
         })
     })
@@ -32,9 +32,9 @@ async fn a_lost_session_is_reopened_and_the_call_sent_in_it() {
 
 #[tokio::test]
 async fn a_session_that_is_lost_repeatedly_is_reopened_once() {
-    let (url, requests) = raw(|_, came| {
-        let status = if came.is("tools/call") { "404 Not Found" } else { "405 No" };
-        older(came, || response(status, &[], ""))
+    let (url, requests) = raw(|_, request| {
+        let status = if request.is("tools/call") { "404 Not Found" } else { "405 No" };
+        older(request, || response(status, &[], ""))
     })
     .await;
     let client = connect(&url, OLDER).await;
@@ -46,10 +46,10 @@ async fn a_session_that_is_lost_repeatedly_is_reopened_once() {
 #[tokio::test]
 async fn a_lost_response_is_requested_again_if_the_call_is_idempotent() {
     let lost = AtomicUsize::new(0);
-    let (url, requests) = raw(move |_, came| {
-        modern(came, || {
-            if came.is("tools/list") && lost.fetch_add(1, Ordering::SeqCst) > 0 {
-                return json_answer(came, &json!({"resultType": "complete", "tools": []}));
+    let (url, requests) = raw(move |_, request| {
+        modern(request, || {
+            if request.is("tools/list") && lost.fetch_add(1, Ordering::SeqCst) > 0 {
+                return json_answer(request, &json!({"resultType": "complete", "tools": []}));
             }
             // The connection ends.
             Vec::new()
@@ -66,14 +66,14 @@ async fn a_lost_response_is_requested_again_if_the_call_is_idempotent() {
 
 #[tokio::test]
 async fn a_call_whose_headers_are_looked_up_is_cancelled_at_once() {
-    let (url, requests) = raw(|_, came| {
-        modern(came, || {
-            if !came.is("tools/call") {
+    let (url, requests) = raw(|_, request| {
+        modern(request, || {
+            if !request.is("tools/call") {
                 // The list is lost again and again.
                 return Vec::new();
             }
             let error = json!({"code": steadfast::code::HEADER_MISMATCH, "message": "no"});
-            let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "error": error});
+            let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "error": error});
             response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
         })
     })
@@ -94,7 +94,7 @@ async fn a_call_whose_headers_are_looked_up_is_cancelled_at_once() {
     assert_eq!(count(&requests, "tools/call"), 1);
 }
 
-/// Lets the first request in, and then nobody.
+/// Authorizes the first request, and no other.
 #[derive(Clone, Default)]
 struct Once(Arc<AtomicUsize>);
 
@@ -113,7 +113,7 @@ impl Attempt for Once {
 
 #[tokio::test]
 async fn a_request_that_cannot_be_authorized_is_not_sent_and_not_retried() {
-    let (url, requests) = raw(|_, came| modern(came, Vec::new)).await;
+    let (url, requests) = raw(|_, request| modern(request, Vec::new)).await;
     let once = Once::default();
     let target = HttpTarget::new(&url).authorize(once.clone());
     let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();

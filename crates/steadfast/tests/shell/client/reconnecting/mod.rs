@@ -1,4 +1,4 @@
-//! Clients whose connection is lost: what is made again, what is not, and how it all ends (law L10).
+//! Clients whose connection is lost: what is retried, what is not, and every outcome (law L10).
 
 mod attempts;
 mod calls;
@@ -24,7 +24,7 @@ use tokio::sync::watch;
 
 use crate::{Signal, soon};
 
-/// What a site says to a request.
+/// The response of a server to a request.
 enum Reply {
     Result(Value),
     Error(i64),
@@ -33,57 +33,57 @@ enum Reply {
     HangUp,
 }
 
-/// What happens when somebody comes.
+/// What happens to a new connection.
 #[derive(Clone, Copy, PartialEq)]
-enum Door {
-    Open,
-    Shut,
-    /// Nobody comes to the door.
-    Unanswered,
-    /// Whoever opens it panics.
-    Broken,
+enum OnConnect {
+    Accept,
+    Refuse,
+    /// The connector never returns.
+    Hang,
+    /// The connector panics.
+    Panic,
 }
 
 type Answer = Box<dyn Fn(usize, &Value) -> Reply + Send + Sync>;
 
-/// A server that can be connected to again and again, and says what it is told to.
-struct Site {
+/// A server that accepts any number of connections, and responds as the test decides.
+struct FakeServer {
     answer: Answer,
-    door: Mutex<Door>,
-    /// How often somebody came.
-    came: AtomicUsize,
-    /// The number of the connection, and what was said on it.
-    heard: Mutex<Vec<(usize, Value)>>,
-    /// Rings when something was heard, somebody came, or a connection has ended.
+    on_connect: Mutex<OnConnect>,
+    /// Number of connections so far.
+    connections: AtomicUsize,
+    /// Messages received, with the number of their connection.
+    received: Mutex<Vec<(usize, Value)>>,
+    /// Changes when a message is received, or a connection is opened or ends.
     changed: watch::Sender<usize>,
-    /// The number of the first connection that goes on.
+    /// The number of the first connection that continues.
     cut: watch::Sender<usize>,
     ended: AtomicUsize,
 }
 
-impl Site {
-    /// `answer` is asked for everything but the greeting, with the number of the connection.
+impl FakeServer {
+    /// `answer` decides the response to each request, given the number of its connection.
     fn new(answer: impl Fn(usize, &Value) -> Reply + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             answer: Box::new(answer),
-            door: Mutex::new(Door::Open),
-            came: AtomicUsize::new(0),
-            heard: Mutex::default(),
+            on_connect: Mutex::new(OnConnect::Accept),
+            connections: AtomicUsize::new(0),
+            received: Mutex::default(),
             changed: watch::Sender::new(0),
             cut: watch::Sender::new(0),
             ended: AtomicUsize::new(0),
         })
     }
 
-    /// Answers everything.
+    /// Responds to every request.
     fn willing() -> Arc<Self> {
         Self::new(|_, request| Reply::Result(done(request)))
     }
 
     fn connecting(self: &Arc<Self>) -> Connecting {
-        let site = Arc::clone(self);
+        let server = Arc::clone(self);
         let pauses = Reconnect::default().first_pause(Duration::from_millis(1));
-        Client::connect(move || Arc::clone(&site).open()).era(Era::Modern).reconnect(pauses)
+        Client::connect(move || Arc::clone(&server).open()).era(Era::Modern).reconnect(pauses)
     }
 
     async fn connect(self: &Arc<Self>) -> Client {
@@ -91,14 +91,14 @@ impl Site {
     }
 
     fn open(self: Arc<Self>) -> Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>> {
-        let number = self.came.fetch_add(1, Ordering::SeqCst);
+        let number = self.connections.fetch_add(1, Ordering::SeqCst);
         self.ring();
-        let door = *self.door.lock().unwrap();
-        assert!(door != Door::Broken, "whoever opens the door has an accident");
+        let on_connect = *self.on_connect.lock().unwrap();
+        assert!(on_connect != OnConnect::Panic, "the connector panics");
         Box::pin(async move {
-            match door {
-                Door::Shut => Err(io::ErrorKind::ConnectionRefused.into()),
-                Door::Unanswered => std::future::pending().await,
+            match on_connect {
+                OnConnect::Refuse => Err(io::ErrorKind::ConnectionRefused.into()),
+                OnConnect::Hang => std::future::pending().await,
                 _ => {
                     let (here, there) = tokio::io::duplex(1 << 16);
                     tokio::spawn(self.serve(number, there));
@@ -123,7 +123,7 @@ impl Site {
         let mut lines = BufReader::new(input).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let request: Value = serde_json::from_str(&line).unwrap();
-            self.heard.lock().unwrap().push((number, request.clone()));
+            self.received.lock().unwrap().push((number, request.clone()));
             self.ring();
             let Some(id) = request.get("id") else { continue };
             let reply = match (self.answer)(number, &request) {
@@ -142,22 +142,22 @@ impl Site {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Ends the connections that there are.
+    /// Closes the open connections.
     fn cut(&self) {
-        self.cut.send_replace(self.came.load(Ordering::SeqCst));
+        self.cut.send_replace(self.connections.load(Ordering::SeqCst));
     }
 
-    fn set(&self, door: Door) {
-        *self.door.lock().unwrap() = door;
+    fn set(&self, on_connect: OnConnect) {
+        *self.on_connect.lock().unwrap() = on_connect;
     }
 
-    fn came(&self) -> usize {
-        self.came.load(Ordering::SeqCst)
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
-    /// On which connections this was asked.
+    /// The connections on which a method was called.
     fn asked(&self, method: &str) -> Vec<usize> {
-        let heard = self.heard.lock().unwrap();
+        let heard = self.received.lock().unwrap();
         heard.iter().filter(|(_, request)| request["method"] == method).map(|(number, _)| *number).collect()
     }
 
@@ -167,7 +167,7 @@ impl Site {
     }
 }
 
-/// A result for any request that these tests make.
+/// A result for any request of these tests.
 fn done(request: &Value) -> Value {
     match request["method"].as_str().unwrap_or_default() {
         "server/discover" => json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
@@ -179,9 +179,9 @@ fn done(request: &Value) -> Value {
     }
 }
 
-/// Loses the first that is asked of this, and answers everything else.
-fn losing(method: &'static str) -> Arc<Site> {
-    Site::new(move |number, request| match number {
+/// Closes the connection on the first request of this method, and responds to every other request.
+fn losing(method: &'static str) -> Arc<FakeServer> {
+    FakeServer::new(move |number, request| match number {
         0 if request["method"] == method => Reply::HangUp,
         _ => Reply::Result(done(request)),
     })

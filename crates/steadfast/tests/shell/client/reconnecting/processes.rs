@@ -1,4 +1,4 @@
-//! Servers that are processes, and die.
+//! Child processes that die and are restarted.
 
 use steadfast::transport::child::Command;
 use steadfast::{ErrorKind, Outcome};

@@ -1,4 +1,4 @@
-//! No task goes on for nobody (L5): what a client does about its tasks when it leaves, whoever else does something at that moment.
+//! No task runs without a waiting caller (L5): a client cancels its tasks when it closes, whatever happens at that moment.
 
 use std::pin::Pin;
 
@@ -7,7 +7,7 @@ use steadfast::client::{Connecting, Era, PendingResult};
 use steadfast::prelude::*;
 use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Limits, Outcome, TASKS_EXTENSION, request};
 
-use crate::client::Host;
+use crate::client::RecordingServer;
 use crate::soon;
 
 fn taking_tasks(connecting: Connecting) -> Connecting {
@@ -24,15 +24,15 @@ fn task(name: &str, more: Value) -> Value {
     task
 }
 
-type Followed = Pin<Box<PendingResult<request::CallTool>>>;
+type TaskCall = Pin<Box<PendingResult<request::CallTool>>>;
 
 /// A call that has become a task of this name, and is followed.
-async fn follow(client: &Client, host: &mut Host, name: &str) -> Followed {
+async fn follow(client: &Client, server: &mut RecordingServer, name: &str) -> TaskCall {
     let mut call = Box::pin(client.call_tool("t", json!({})).start());
-    let asked = host.until("tools/call").await;
-    host.answer(&asked, task(name, json!({"resultType": "task"}))).await;
-    // What is answered behind it shows that it has come, so that its follower pauses when it has been polled.
-    host.is_quiet(client).await;
+    let asked = server.until("tools/call").await;
+    server.answer(&asked, task(name, json!({"resultType": "task"}))).await;
+    // A later response shows that the task has arrived, so that its poller pauses once it has been polled.
+    server.is_quiet(client).await;
     assert!(poll_once(&mut call).await.is_none());
     call
 }
@@ -49,24 +49,24 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 /// A call that waits, and what it asks its server. Whether it can be answered shows whether the connection is open.
-async fn wait(client: &Client, host: &mut Host) -> (PendingResult<request::CallTool>, Value) {
+async fn wait(client: &Client, server: &mut RecordingServer) -> (PendingResult<request::CallTool>, Value) {
     let call = client.call_tool("waits", json!({})).start();
-    (call, host.until("tools/call").await)
+    (call, server.until("tools/call").await)
 }
 
 /// The connection is open: this call can be answered.
-async fn is_open(host: &mut Host, (call, asked): (PendingResult<request::CallTool>, Value)) {
-    host.answer(&asked, json!({"resultType": "complete", "content": []})).await;
+async fn is_open(server: &mut RecordingServer, (call, asked): (PendingResult<request::CallTool>, Value)) {
+    server.answer(&asked, json!({"resultType": "complete", "content": []})).await;
     soon(call).await.unwrap();
 }
 
 /// Answers every cancellation of a task to the end of the connection. Gives their names.
-async fn take_cancellations(host: &mut Host) -> Vec<String> {
+async fn take_cancellations(server: &mut RecordingServer) -> Vec<String> {
     let mut names = Vec::new();
-    while let Some(message) = host.next().await {
+    while let Some(message) = server.next().await {
         if message["method"] == "tasks/cancel" {
             names.push(message["params"]["taskId"].as_str().unwrap_or_default().to_owned());
-            host.answer(&message, json!({"resultType": "complete"})).await;
+            server.answer(&message, json!({"resultType": "complete"})).await;
         }
     }
     names
@@ -74,27 +74,27 @@ async fn take_cancellations(host: &mut Host) -> Vec<String> {
 
 #[tokio::test]
 async fn a_second_close_waits_for_the_cancellations_of_the_first() {
-    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
-    let _call = follow(&client, &mut host, "one").await;
-    let waits = wait(&client, &mut host).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let _call = follow(&client, &mut server, "one").await;
+    let waits = wait(&client, &mut server).await;
     let (mut first, mut second) = (Box::pin(client.clone().close()), Box::pin(client.close()));
     assert!(poll_once(&mut first).await.is_none());
-    let cancel = host.until("tasks/cancel").await;
+    let cancel = server.until("tasks/cancel").await;
     assert!(poll_once(&mut second).await.is_none());
-    is_open(&mut host, waits).await;
-    host.answer(&cancel, json!({"resultType": "complete"})).await;
-    soon(async { tokio::join!(first, second, host.read_to_the_end()) }).await;
+    is_open(&mut server, waits).await;
+    server.answer(&cancel, json!({"resultType": "complete"})).await;
+    soon(async { tokio::join!(first, second, server.read_to_the_end()) }).await;
 }
 
 #[tokio::test]
 async fn closing_a_client_cancels_a_task_whose_id_was_not_read() {
-    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
-    let asked = host.until("tools/call").await;
-    host.answer(&asked, task("one", json!({"resultType": "task"}))).await;
+    let asked = server.until("tools/call").await;
+    server.answer(&asked, task("one", json!({"resultType": "task"}))).await;
     // Behind it, so it is there.
-    host.is_quiet(&client).await;
-    let ((), cancelled) = soon(async { tokio::join!(client.close(), take_cancellations(&mut host)) }).await;
+    server.is_quiet(&client).await;
+    let ((), cancelled) = soon(async { tokio::join!(client.close(), take_cancellations(&mut server)) }).await;
     assert_eq!(cancelled, ["one"]);
     let error = soon(call).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
@@ -102,64 +102,64 @@ async fn closing_a_client_cancels_a_task_whose_id_was_not_read() {
 
 #[tokio::test]
 async fn close_waits_for_the_cancellation_of_a_task_that_arrives_late() {
-    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
-    let asked = host.until("tools/call").await;
+    let asked = server.until("tools/call").await;
     drop(call);
-    host.until("notifications/cancelled").await;
-    host.answer(&asked, task("one", json!({"resultType": "task"}))).await;
-    let cancel = host.until("tasks/cancel").await;
-    let waits = wait(&client, &mut host).await;
+    server.until("notifications/cancelled").await;
+    server.answer(&asked, task("one", json!({"resultType": "task"}))).await;
+    let cancel = server.until("tasks/cancel").await;
+    let waits = wait(&client, &mut server).await;
     let mut closing = Box::pin(client.close());
     assert!(poll_once(&mut closing).await.is_none());
-    is_open(&mut host, waits).await;
-    host.answer(&cancel, json!({"resultType": "complete"})).await;
-    soon(async { tokio::join!(closing, host.read_to_the_end()) }).await;
+    is_open(&mut server, waits).await;
+    server.answer(&cancel, json!({"resultType": "complete"})).await;
+    soon(async { tokio::join!(closing, server.read_to_the_end()) }).await;
 }
 
 #[tokio::test]
 async fn no_call_starts_while_close_waits_for_task_cancellations() {
-    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
-    let _call = follow(&client, &mut host, "one").await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let _call = follow(&client, &mut server, "one").await;
     let other = client.clone();
     let mut closing = Box::pin(client.close());
     assert!(poll_once(&mut closing).await.is_none());
-    let cancel = host.until("tasks/cancel").await;
+    let cancel = server.until("tasks/cancel").await;
     let mut called = Box::pin(other.call_tool("again", json!({})).start());
     let error = poll_once(&mut called).await.expect("an end").unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
-    host.answer(&cancel, json!({"resultType": "complete"})).await;
-    soon(async { tokio::join!(closing, host.read_to_the_end()) }).await;
+    server.answer(&cancel, json!({"resultType": "complete"})).await;
+    soon(async { tokio::join!(closing, server.read_to_the_end()) }).await;
 }
 
 /// A client that may have two calls at once and follows eight tasks, by their names.
-async fn following_many() -> (Client, Host, Vec<String>, Vec<Followed>) {
+async fn following_many() -> (Client, RecordingServer, Vec<String>, Vec<TaskCall>) {
     let mut limits = Limits::default();
     limits.calls = 2;
     let few = |connecting| taking_tasks(connecting).limits(limits);
-    let (client, mut host) = Host::connected(Era::Modern, few).await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, few).await;
     let names: Vec<String> = (0..8).map(|number| number.to_string()).collect();
     let mut calls = Vec::new();
     for name in &names {
-        calls.push(follow(&client, &mut host, name).await);
+        calls.push(follow(&client, &mut server, name).await);
     }
-    (client, host, names, calls)
+    (client, server, names, calls)
 }
 
 #[tokio::test]
 async fn closing_a_client_cancels_more_tasks_than_the_call_limit() {
-    let (client, mut host, names, _calls) = following_many().await;
-    let ((), cancelled) = soon(async { tokio::join!(client.close(), take_cancellations(&mut host)) }).await;
+    let (client, mut server, names, _calls) = following_many().await;
+    let ((), cancelled) = soon(async { tokio::join!(client.close(), take_cancellations(&mut server)) }).await;
     assert_eq!(cancelled, names);
 }
 
 #[tokio::test]
 async fn dropping_more_calls_than_the_limit_cancels_all_their_tasks() {
-    let (client, mut host, names, calls) = following_many().await;
+    let (client, mut server, names, calls) = following_many().await;
     drop(calls);
     for _ in &names {
-        let cancel = host.until("tasks/cancel").await;
-        host.answer(&cancel, json!({"resultType": "complete"})).await;
+        let cancel = server.until("tasks/cancel").await;
+        server.answer(&cancel, json!({"resultType": "complete"})).await;
     }
     drop(client);
 }
@@ -167,23 +167,23 @@ async fn dropping_more_calls_than_the_limit_cancels_all_their_tasks() {
 /// Who waits for the close may go away: the client is closed, and its server hears of what it follows.
 #[tokio::test]
 async fn a_close_that_is_not_awaited_still_cancels_tasks() {
-    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
-    let call = follow(&client, &mut host, "one").await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let call = follow(&client, &mut server, "one").await;
     let mut closing = Box::pin(client.close());
     assert!(poll_once(&mut closing).await.is_none());
     drop(closing);
     assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Closed);
-    assert_eq!(soon(take_cancellations(&mut host)).await, ["one"]);
+    assert_eq!(soon(take_cancellations(&mut server)).await, ["one"]);
 }
 
 /// It has two seconds.
 #[tokio::test]
 async fn a_server_that_does_not_read_a_task_cancellation_does_not_block_close() {
-    let (client, mut host) = Host::connected(Era::Modern, taking_tasks).await;
-    let call = follow(&client, &mut host, "one").await;
+    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let call = follow(&client, &mut server, "one").await;
     soon(client.close()).await;
     assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Closed);
-    host.read_to_the_end().await;
+    server.read_to_the_end().await;
 }
 
 /// The handler of a task's question closes the client.
@@ -191,7 +191,7 @@ async fn a_server_that_does_not_read_a_task_cancellation_does_not_block_close() 
 async fn closing_a_client_from_its_input_handler_cancels_the_task() {
     let closing = std::sync::Arc::new(std::sync::Mutex::new(None::<Client>));
     let to_close = std::sync::Arc::clone(&closing);
-    let (client, mut host) = Host::connected(Era::Modern, |connecting| {
+    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| {
         taking_tasks(connecting).on::<request::Elicit, _, _>(move |_| {
             let client = to_close.lock().unwrap().take();
             async move {
@@ -207,14 +207,14 @@ async fn closing_a_client_from_its_input_handler_cancels_the_task() {
     let call = client.call_tool("t", json!({})).start();
     drop(client);
     let serving = async {
-        let asked = host.until("tools/call").await;
-        host.answer(&asked, task("one", json!({"resultType": "task", "pollIntervalMs": 20}))).await;
-        let get = host.until("tasks/get").await;
+        let asked = server.until("tools/call").await;
+        server.answer(&asked, task("one", json!({"resultType": "task", "pollIntervalMs": 20}))).await;
+        let get = server.until("tasks/get").await;
         let question = json!({"method": "elicitation/create", "params": {"message": "Name?",
             "requestedSchema": {"type": "object", "properties": {}}}});
         let asks = json!({"status": "input_required", "inputRequests": {"q": question}});
-        host.answer(&get, task("one", asks)).await;
-        take_cancellations(&mut host).await
+        server.answer(&get, task("one", asks)).await;
+        take_cancellations(&mut server).await
     };
     let (ended, cancelled) = soon(async { tokio::join!(call, serving) }).await;
     assert_eq!(ended.unwrap_err().kind(), ErrorKind::Closed);

@@ -1,4 +1,4 @@
-//! Calls that become tasks, seen by a client: it has the result as if there had been no task.
+//! Calls that become tasks: the caller gets the result as if there had been no task.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use steadfast::{
     ClientCapabilities, ElicitResult, ErrorKind, JsonObject, ListRootsResult, Outcome, TASKS_EXTENSION, request,
 };
 
-use crate::support::Raw;
+use crate::support::RawPeer;
 use crate::support::scripted;
 use crate::{Signal, soon};
 
@@ -127,7 +127,7 @@ async fn close_waits_for_the_cancellation_of_a_task_dropped_earlier() {
     assert_eq!(cancellations(&requests), 1);
 }
 
-async fn answer(server: &mut Raw, request: &Value, result: Value) {
+async fn answer(server: &mut RawPeer, request: &Value, result: Value) {
     server.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
 }
 
@@ -135,7 +135,7 @@ async fn answer(server: &mut Raw, request: &Value, result: Value) {
 async fn a_task_of_a_dropped_call_is_cancelled_in_any_round() {
     for rounds in 0..3 {
         let (here, there) = memory::pair(1 << 16);
-        let mut server = Raw::new(there);
+        let mut server = RawPeer::new(there);
         let roots = || async { Ok(ListRootsResult::default()) };
         let connecting = Client::connect(here).era(Era::Modern).tasks().on_roots(roots).into_future();
         let opening = async {
@@ -164,7 +164,7 @@ async fn a_task_of_a_dropped_call_is_cancelled_in_any_round() {
         let task = json!({"resultType": "task", "taskId": "one", "status": "working", "ttlMs": null,
             "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z"});
         answer(&mut server, &last, task).await;
-        // What comes behind that answer shows that it is there.
+        // A later response shows that this one has arrived.
         let listing = async {
             let list = server.line().await.unwrap();
             answer(&mut server, &list, json!({"resultType": "complete", "tools": []})).await;
@@ -180,7 +180,7 @@ async fn a_task_of_a_dropped_call_is_cancelled_in_any_round() {
 #[tokio::test]
 async fn polling_a_task_ends_with_the_connection() {
     let (here, there) = memory::pair(1 << 10);
-    let mut server = Raw::new(there);
+    let mut server = RawPeer::new(there);
     let connecting = Client::connect(here).era(Era::Modern).tasks().into_future();
     let opening = async {
         let probe = server.line().await.unwrap();
@@ -197,7 +197,7 @@ async fn polling_a_task_ends_with_the_connection() {
         let task = json!({"resultType": "task", "taskId": "one", "status": "working", "ttlMs": null,
             "pollIntervalMs": 60_000, "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z"});
         answer(&mut server, &request, task).await;
-        // What comes behind that answer shows that it is there.
+        // A later response shows that this one has arrived.
         let listing = async {
             let list = server.line().await.unwrap();
             answer(&mut server, &list, json!({"resultType": "complete", "tools": []})).await;

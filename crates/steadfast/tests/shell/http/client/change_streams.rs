@@ -1,4 +1,4 @@
-//! Streams of changes over HTTP.
+//! Change streams over HTTP.
 
 use serde_json::{Value, json};
 use steadfast::SubscriptionFilter;
@@ -7,10 +7,10 @@ use steadfast::client::{Change, Era};
 use super::*;
 use crate::support::resident;
 
-/// L5: a stream of changes that begins behind the end has ended.
+/// L5: a change stream that starts after the connection was closed ends.
 #[tokio::test]
 async fn a_change_stream_of_a_closed_connection_ends() {
-    let (url, _) = raw(|_, came| older(came, || response("404 Not Found", &[], ""))).await;
+    let (url, _) = raw(|_, request| older(request, || response("404 Not Found", &[], ""))).await;
     let connecting = Client::connect(&*url).era(OLDER).reconnect(steadfast::client::Reconnect::never());
     let client = soon(connecting.into_future()).await.unwrap();
     let _ = soon(client.call_tool("any", json!({})).into_future()).await;
@@ -28,13 +28,13 @@ fn subscriptions(uris: &[&str]) -> SubscriptionFilter {
 /// L9: `Listening` is the first thing to come.
 #[tokio::test]
 async fn listening_is_the_first_item_of_a_change_stream() {
-    let (url, _) = raw(|_, came| {
-        older(came, || {
-            if came.method == "GET" {
+    let (url, _) = raw(|_, request| {
+        older(request, || {
+            if request.method == "GET" {
                 return response("405 No", &[], "");
             }
             let told = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            let answer = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": {}});
+            let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": {}});
             events(&format!("data: {told}\n\ndata: {answer}\n\n"))
         })
     })
@@ -45,11 +45,13 @@ async fn listening_is_the_first_item_of_a_change_stream() {
     assert!(matches!(first, Change::Listening(_)), "{first:?}");
 }
 
-/// A stream that was dropped leaves no subscription behind.
+/// A dropped change stream leaves no subscription.
 #[tokio::test]
 async fn a_change_stream_dropped_at_once_leaves_no_subscription() {
-    let (url, requests) = raw(|_, came| {
-        older(came, || if came.method == "GET" { response("405 No", &[], "") } else { json_answer(came, &json!({})) })
+    let (url, requests) = raw(|_, request| {
+        older(request, || {
+            if request.method == "GET" { response("405 No", &[], "") } else { json_answer(request, &json!({})) }
+        })
     })
     .await;
     let client = connect(&url, OLDER).await;
@@ -57,8 +59,8 @@ async fn a_change_stream_dropped_at_once_leaves_no_subscription() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let requests = requests.lock().unwrap();
     for uri in ["a:1", "a:2"] {
-        let of = requests.iter().filter(|came| came.body["params"]["uri"] == uri);
-        let methods: Vec<_> = of.map(|came| came.body["method"].as_str().unwrap_or_default()).collect();
+        let of = requests.iter().filter(|request| request.body["params"]["uri"] == uri);
+        let methods: Vec<_> = of.map(|request| request.body["method"].as_str().unwrap_or_default()).collect();
         assert_ne!(methods.last(), Some(&"resources/subscribe"), "{uri}: {methods:?}");
     }
 }
@@ -72,12 +74,12 @@ async fn unread_changes_are_bounded_in_bytes() {
     let done = sent.clone();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let Some(came) = read(&mut stream).await else { continue };
-            if !came.is("subscriptions/listen") {
-                let _ = stream.write_all(&modern(&came, Vec::new)).await;
+            let Some(request) = read(&mut stream).await else { continue };
+            if !request.is("subscriptions/listen") {
+                let _ = stream.write_all(&modern(&request, Vec::new)).await;
                 continue;
             }
-            let meta = json!({"io.modelcontextprotocol/subscriptionId": came.body["id"]});
+            let meta = json!({"io.modelcontextprotocol/subscriptionId": request.body["id"]});
             let note = |method: &str, params: Value| {
                 let mut params = params;
                 params["_meta"] = meta.clone();

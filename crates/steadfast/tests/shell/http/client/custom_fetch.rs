@@ -1,4 +1,4 @@
-//! Requests that are made, and let in, by code of the program's: where it runs, and what its panics come to.
+//! `Fetch` and `Authorize` of the program: on which threads they run, and what happens when they panic.
 
 use std::panic::panic_any;
 use std::pin::Pin;
@@ -15,12 +15,12 @@ use steadfast::{Outcome, SubscriptionFilter};
 use super::*;
 
 /// A network in which everything is answered at once: the handshakes as they should be, and calls of tools with nothing.
-pub(super) struct Near<F>(pub(super) F);
+pub(super) struct LocalFetch<F>(pub(super) F);
 
 /// What a test does with a request before it is answered.
 pub(super) type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl<F: Fn(&FetchRequest, &Value) -> Before + Send + Sync + 'static> Fetch for Near<F> {
+impl<F: Fn(&FetchRequest, &Value) -> Before + Send + Sync + 'static> Fetch for LocalFetch<F> {
     fn fetch(&self, request: FetchRequest) -> Fetching {
         let message = request.body.as_ref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
         let before = (self.0)(&request, &message);
@@ -31,7 +31,7 @@ impl<F: Fn(&FetchRequest, &Value) -> Before + Send + Sync + 'static> Fetch for N
     }
 }
 
-pub(super) fn nothing_before() -> Before {
+pub(super) fn no_delay() -> Before {
     Box::pin(async {})
 }
 
@@ -46,9 +46,9 @@ fn answer(request: &FetchRequest, message: &Value) -> FetchResponse {
     };
     let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
     match (request.method.as_str(), message.get("id")) {
-        ("POST", Some(_)) => respond(200, "application/json", Whole(Some(body.into()))),
-        ("POST", None) => respond(202, "application/json", Whole(None)),
-        _ => respond(405, "text/plain", Whole(None)),
+        ("POST", Some(_)) => respond(200, "application/json", FullBody(Some(body.into()))),
+        ("POST", None) => respond(202, "application/json", FullBody(None)),
+        _ => respond(405, "text/plain", FullBody(None)),
     }
 }
 
@@ -58,9 +58,9 @@ pub(super) fn respond(status: u16, content: &str, body: impl FetchBody + 'static
 }
 
 /// A body in one piece.
-pub(super) struct Whole(pub(super) Option<Bytes>);
+pub(super) struct FullBody(pub(super) Option<Bytes>);
 
-impl FetchBody for Whole {
+impl FetchBody for FullBody {
     fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         Poll::Ready(self.0.take().map(Ok))
     }
@@ -157,20 +157,20 @@ impl Fetch for Troubled {
             if troubled.place == Body && troubled.passed.load(Ordering::SeqCst) > 1 {
                 return Ok(respond(200, "application/json", Trouble(move || troubled.is_at(Body))));
             }
-            Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request).await
+            LocalFetch(|_: &FetchRequest, _: &Value| no_delay()).fetch(request).await
         })
     }
 }
 
-/// What was not let in was not sent; a panic with something else than a text is one, too.
+/// An unauthorized request was not sent. A panic whose payload is not a string counts, too.
 #[tokio::test]
 async fn a_panic_in_authorize_ends_the_call_as_not_sent() {
     for place in [Place::Attempt, Sign, SignLater, Answered, AnsweredLater] {
-        let (url, requests) = raw(|_, came| modern(came, || response("401 Unauthorized", &[], ""))).await;
+        let (url, requests) = raw(|_, request| modern(request, || response("401 Unauthorized", &[], ""))).await;
         let client = Troubled::new(place, move || panic_any(place)).connect(&url).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::NotSent, "{place:?} {error:?}");
-        let refused = requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count();
+        let refused = requests.lock().unwrap().iter().filter(|request| request.is("tools/call")).count();
         assert_eq!(refused, usize::from(matches!(place, Answered | AnsweredLater)), "{place:?}");
     }
 }
@@ -189,17 +189,17 @@ async fn a_panic_in_fetch_ends_the_call_as_unknown() {
 async fn a_panic_after_the_handshake_does_not_delay_later_calls() {
     let panics = |_: &FetchRequest, message: &Value| {
         assert_ne!(message["method"], "notifications/initialized", "as it does");
-        nothing_before()
+        no_delay()
     };
-    let client = connect_once(HttpTarget::new("http://near/mcp").fetch(Near(panics)), OLDER).await;
+    let client = connect_once(HttpTarget::new("http://near/mcp").fetch(LocalFetch(panics)), OLDER).await;
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
 }
 
-/// L6: code that blocks its thread has nobody wait but its own request.
+/// L6: code that blocks its thread delays only its own request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn blocking_in_authorize_or_fetch_does_not_delay_other_clients() {
     for place in [Place::Attempt, Sign, SignLater, Answered, AnsweredLater, Place::Fetch, FetchLater, Body] {
-        let (url, _) = raw(|_, came| modern(came, || json_answer(came, &json!({"content": []})))).await;
+        let (url, _) = raw(|_, request| modern(request, || json_answer(request, &json!({"content": []})))).await;
         let (blocks, (release, released)) = (Signal::default(), mpsc::channel::<()>());
         let (begun, released) = (blocks.clone(), Mutex::new(released));
         let blocking = move || {
@@ -218,7 +218,7 @@ async fn blocking_in_authorize_or_fetch_does_not_delay_other_clients() {
     }
 }
 
-/// Lets nobody in who reads a stream, and asks for each request that was refused to be made again.
+/// Refuses GET requests, and asks for a retry of every refused request.
 #[derive(Clone, Default)]
 struct Stubborn {
     reading: Signal,
@@ -254,7 +254,7 @@ impl Attempt for Asking {
 /// Whoever is asked to log in, and does not, is not asked again for the same stream.
 #[tokio::test]
 async fn an_unauthorized_event_stream_is_requested_once() {
-    let (url, _) = raw(|_, came| older(came, || events("id: 1\nretry: 1\ndata:\n\n"))).await;
+    let (url, _) = raw(|_, request| older(request, || events("id: 1\nretry: 1\ndata:\n\n"))).await;
     let stubborn = Stubborn::default();
     let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), OLDER).await;
     let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
@@ -266,15 +266,15 @@ async fn an_unauthorized_event_stream_is_requested_once() {
     assert_eq!(stubborn.reading.count(), 2, "the rest of an answer");
 }
 
-/// Who authorizes keeps books: whether it is let in, at last.
+/// Counts the responses that `Authorize` sees, until a request is authorized.
 #[tokio::test]
 async fn authorize_sees_every_response() {
     for (refusals, statuses) in [(4, [401, 401, 401, 401, 200]), (9, [401; 5])] {
-        let (url, requests) = raw(move |number, came| {
-            modern(came, || match number {
+        let (url, requests) = raw(move |number, request| {
+            modern(request, || match number {
                 0 => panic!("it is for finding out what the server speaks"),
                 number if number <= refusals => response("401 Unauthorized", &[], ""),
-                _ => json_answer(came, &json!({"resultType": "complete", "content": []})),
+                _ => json_answer(request, &json!({"resultType": "complete", "content": []})),
             })
         })
         .await;
@@ -288,7 +288,7 @@ async fn authorize_sees_every_response() {
     }
 }
 
-/// L7, L5: a body that nobody wants any more is dropped, also by who reads it elsewhere.
+/// L7, L5: the body of a dropped call is dropped, also by the task that reads it.
 #[tokio::test]
 async fn dropping_a_call_drops_the_rest_of_its_body() {
     struct Endless(#[allow(dead_code, reason = "its drop is what it is for")] Box<dyn Send>);
@@ -303,7 +303,7 @@ async fn dropping_a_call_drops_the_rest_of_its_body() {
             let message: Value =
                 serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
             if message["method"] != "tools/call" {
-                return Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request);
+                return LocalFetch(|_: &FetchRequest, _: &Value| no_delay()).fetch(request);
             }
             let (begun, dropped) = (self.0.clone(), self.1.on_drop());
             Box::pin(async move {
@@ -342,7 +342,7 @@ impl Attempt for Panics {
 
 #[tokio::test]
 async fn a_panic_while_authorizing_ends_the_call() {
-    let (url, _) = raw(|_, came| modern(came, || json_answer(came, &json!({"content": []})))).await;
+    let (url, _) = raw(|_, request| modern(request, || json_answer(request, &json!({"content": []})))).await;
     let target = HttpTarget::new(&url).authorize(Panics(Arc::default()));
     let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
     let call = client.call_tool("any", json!({})).into_future();

@@ -1,4 +1,4 @@
-//! What a program says of a target: headers that it adds, and what it may not say.
+//! Headers and other settings of a target, and which of them are refused.
 
 use serde_json::{Value, json};
 use steadfast::client::Era;
@@ -6,14 +6,18 @@ use steadfast::transport::http::{Fetch, FetchRequest, Fetching, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::connections::tls::Authority;
-use super::custom_fetch::{Near, nothing_before};
+use super::custom_fetch::{LocalFetch, no_delay};
 use super::*;
 
 #[tokio::test]
 async fn a_header_of_the_programs_is_on_every_request() {
-    let (url, requests) = raw(|_, came| {
-        older(came, || {
-            if came.method == "POST" { json_answer(came, &json!({"content": []})) } else { response("405 No", &[], "") }
+    let (url, requests) = raw(|_, request| {
+        older(request, || {
+            if request.method == "POST" {
+                json_answer(request, &json!({"content": []}))
+            } else {
+                response("405 No", &[], "")
+            }
         })
     })
     .await;
@@ -22,15 +26,18 @@ async fn a_header_of_the_programs_is_on_every_request() {
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
     soon(client.close()).await;
     let requests = requests.lock().unwrap();
-    assert!(requests.iter().any(|came| came.method == "DELETE"));
-    for came in requests.iter() {
-        assert_eq!((came.header("x-team"), came.header("authorization")), (Some("weather"), Some("Bearer t0ken")));
+    assert!(requests.iter().any(|request| request.method == "DELETE"));
+    for request in requests.iter() {
+        assert_eq!(
+            (request.header("x-team"), request.header("authorization")),
+            (Some("weather"), Some("Bearer t0ken"))
+        );
     }
 }
 
 #[tokio::test]
 async fn a_header_that_the_protocol_or_the_connection_speaks_by_is_refused() {
-    let (url, requests) = raw(|_, came| modern(came, || response("405 No", &[], ""))).await;
+    let (url, requests) = raw(|_, request| modern(request, || response("405 No", &[], ""))).await;
     let taken = [
         "MCP-Session-Id",
         "Mcp-Protocol-Version",
@@ -47,7 +54,7 @@ async fn a_header_that_the_protocol_or_the_connection_speaks_by_is_refused() {
         "Transfer-Encoding",
         "Connection",
         "Upgrade",
-        "Host",
+        "RecordingServer",
         "TE",
         "Expect",
         "Proxy-Authorization",
@@ -73,8 +80,8 @@ async fn an_invalid_header_is_refused_without_showing_its_value() {
     }
 }
 
-/// Who gives a whole line in the place of a name has it kept to itself, and who gives a value that cannot be sent is not told
-/// that the name is wrong.
+/// A whole header line given as a name is not shown, and for a value that cannot be sent the error does not blame
+/// the name.
 #[tokio::test]
 async fn errors_about_headers_do_not_show_secret_values() {
     for (name, value, blamed) in [
@@ -96,7 +103,7 @@ async fn the_id_of_a_session_is_marked_as_a_secret() {
         fn fetch(&self, request: FetchRequest) -> Fetching {
             let id = request.headers.get("mcp-session-id");
             self.0.lock().unwrap().extend(id.map(::http::HeaderValue::is_sensitive));
-            let answering = Near(|_: &FetchRequest, _: &Value| nothing_before()).fetch(request);
+            let answering = LocalFetch(|_: &FetchRequest, _: &Value| no_delay()).fetch(request);
             Box::pin(async {
                 let mut response = answering.await?;
                 response.headers_mut().insert("mcp-session-id", ::http::HeaderValue::from_static("s3cret"));
@@ -131,12 +138,12 @@ fn nested(levels: usize) -> Value {
 /// Who answers here reads no message that is so deep; it is its headers that matter.
 #[tokio::test]
 async fn an_argument_is_mirrored_however_deep_another_is_and_what_is_too_deep_to_be_read_is_not_sent() {
-    let (url, requests) = raw(|_, came| {
-        modern(came, || {
+    let (url, requests) = raw(|_, request| {
+        modern(request, || {
             let city = json!({"type": "string", "x-mcp-header": "City"});
             let tool = json!({"name": "any", "inputSchema": {"type": "object", "properties": {"city": city}}});
             let tools = json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", "tools": [tool]});
-            json_answer(came, &tools)
+            json_answer(request, &tools)
         })
     })
     .await;

@@ -1,4 +1,4 @@
-//! Responses that are cut, at every byte: a call ends as it should, and never hangs.
+//! Responses that are cut at every byte: a call has the right outcome, and never hangs.
 
 use std::time::Instant;
 
@@ -59,15 +59,15 @@ async fn a_stream_of_a_session_is_resumed_once_it_can_be_and_unknown_before() {
     for ends in [Ends::Closed, Ends::Chunked] {
         for at in 0..whole.len() {
             let body = whole.clone();
-            let (url, requests) = raw(move |_, came| {
-                older(came, || match (&*came.method, came.header("last-event-id")) {
+            let (url, requests) = raw(move |_, request| {
+                older(request, || match (&*request.method, request.header("last-event-id")) {
                     ("GET", None) => response("405 Method Not Allowed", &[], ""),
                     ("GET", Some(last)) => {
                         let from: usize = last.trim_start_matches('e').parse::<usize>().unwrap() + 1;
                         events(&(from..3).map(|number| told(number, &id_of_the_call())).collect::<String>())
                     }
                     _ => {
-                        assert_eq!(came.body["id"], id_of_the_call());
+                        assert_eq!(request.body["id"], id_of_the_call());
                         cut(&body, at, ends)
                     }
                 })
@@ -86,9 +86,9 @@ async fn a_stream_of_a_session_is_resumed_once_it_can_be_and_unknown_before() {
                 );
             }
             let requests = requests.lock().unwrap();
-            let resumed = requests.iter().filter(|came| came.header("last-event-id").is_some()).count();
+            let resumed = requests.iter().filter(|request| request.header("last-event-id").is_some()).count();
             assert_eq!(resumed, usize::from(at >= resumable), "{ends:?} at {at}");
-            assert_eq!(requests.iter().filter(|came| came.is("tools/call")).count(), 1, "{ends:?} at {at}");
+            assert_eq!(requests.iter().filter(|request| request.is("tools/call")).count(), 1, "{ends:?} at {at}");
         }
     }
 }
@@ -98,12 +98,13 @@ async fn a_stream_of_2026_that_is_cut_is_unknown_wherever_it_is() {
     for ends in [Ends::Closed, Ends::Chunked] {
         let length = all_told(&id_of_the_call()).len();
         for at in (0..=length).rev() {
-            let (url, requests) =
-                raw(move |_, came| modern(came, || cut(all_told(&came.body["id"]).as_bytes(), at.min(length), ends)))
-                    .await;
+            let (url, requests) = raw(move |_, request| {
+                modern(request, || cut(all_told(&request.body["id"]).as_bytes(), at.min(length), ends))
+            })
+            .await;
             let client = connect(&url, Era::Modern).await;
             let called = soon(client.call_tool("any", json!({})).into_future()).await;
-            let calls = requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count();
+            let calls = requests.lock().unwrap().iter().filter(|request| request.is("tools/call")).count();
             assert_eq!(calls, 1, "{ends:?} at {at}");
             match called {
                 Ok(result) => assert_eq!((text(&result), at), ("größe", length), "{ends:?}"),
@@ -119,15 +120,16 @@ async fn a_stream_of_2026_that_is_cut_is_unknown_wherever_it_is() {
 
 #[tokio::test]
 async fn a_plain_answer_that_is_cut_is_unknown_in_its_head_and_in_its_body() {
-    let answer = |came: &Came| json_answer(came, &json!({"resultType": "complete", "content": []}));
+    let answer = |request: &ReceivedRequest| json_answer(request, &json!({"resultType": "complete", "content": []}));
     let length = {
-        let came = Came { method: "POST".to_owned(), head: String::new(), body: json!({"id": id_of_the_call()}) };
-        answer(&came).len()
+        let request =
+            ReceivedRequest { method: "POST".to_owned(), head: String::new(), body: json!({"id": id_of_the_call()}) };
+        answer(&request).len()
     };
     for at in 0..length {
-        let (url, _) = raw(move |_, came| {
-            modern(came, || {
-                let mut bytes = answer(came);
+        let (url, _) = raw(move |_, request| {
+            modern(request, || {
+                let mut bytes = answer(request);
                 bytes.truncate(at);
                 bytes
             })
@@ -143,8 +145,8 @@ async fn a_plain_answer_that_is_cut_is_unknown_in_its_head_and_in_its_body() {
 async fn retry_after_is_respected() {
     let times = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&times);
-    let (url, _) = raw(move |_, came| {
-        older(came, || match (&*came.method, came.header("last-event-id")) {
+    let (url, _) = raw(move |_, request| {
+        older(request, || match (&*request.method, request.header("last-event-id")) {
             ("GET", None) => response("405 Method Not Allowed", &[], ""),
             ("GET", Some(_)) => {
                 seen.lock().unwrap().push(Instant::now());
@@ -166,8 +168,8 @@ async fn retry_after_is_respected() {
 #[tokio::test]
 async fn a_call_times_out_during_retry_after() {
     for retry in [301_000, u64::MAX] {
-        let (url, requests) = raw(move |_, came| {
-            older(came, || match &*came.method {
+        let (url, requests) = raw(move |_, request| {
+            older(request, || match &*request.method {
                 "GET" => response("405 Method Not Allowed", &[], ""),
                 _ => events(&format!("id: e0\nretry: {retry}\ndata:\n\n")),
             })
@@ -177,15 +179,15 @@ async fn a_call_times_out_during_retry_after() {
         let call = client.call_tool("any", json!({})).timeout(Duration::from_millis(300));
         let error = soon(call.into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown), "{error:?}");
-        assert!(requests.lock().unwrap().iter().all(|came| came.header("last-event-id").is_none()));
+        assert!(requests.lock().unwrap().iter().all(|request| request.header("last-event-id").is_none()));
     }
 }
 
 /// It would be as impossible the next time.
 #[tokio::test]
 async fn a_stream_whose_last_event_cannot_be_named_in_a_header_is_not_resumed() {
-    let (url, requests) = raw(|_, came| {
-        older(came, || match &*came.method {
+    let (url, requests) = raw(|_, request| {
+        older(request, || match &*request.method {
             "GET" => response("405 Method Not Allowed", &[], ""),
             _ => events("id: e\u{1}\nretry: 1\ndata:\n\n"),
         })
@@ -194,5 +196,5 @@ async fn a_stream_whose_last_event_cannot_be_named_in_a_header_is_not_resumed() 
     let client = connect(&url, OLDER).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{error:?}");
-    assert!(requests.lock().unwrap().iter().all(|came| came.header("last-event-id").is_none()));
+    assert!(requests.lock().unwrap().iter().all(|request| request.header("last-event-id").is_none()));
 }

@@ -1,4 +1,4 @@
-//! Our client and our server, over loopback.
+//! The client and the server of the library, over loopback.
 
 use std::net::TcpListener as StdListener;
 

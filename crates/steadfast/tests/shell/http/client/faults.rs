@@ -23,7 +23,7 @@ async fn each_http_failure_has_its_outcome() {
         ("202 Accepted", Outcome::Unknown),
     ];
     for (status, outcome) in rows {
-        let (url, _) = raw(move |_, came| modern(came, || response(status, &[], ""))).await;
+        let (url, _) = raw(move |_, request| modern(request, || response(status, &[], ""))).await;
         let client = connect(&url, Era::Modern).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), outcome, "{status} {error:?}");
@@ -35,7 +35,7 @@ async fn a_server_that_hangs_up_leaves_the_outcome_unknown() {
     for cut in
         ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{\"jso"]
     {
-        let (url, _) = raw(move |_, came| modern(came, || cut.as_bytes().to_vec())).await;
+        let (url, _) = raw(move |_, request| modern(request, || cut.as_bytes().to_vec())).await;
         let client = connect(&url, Era::Modern).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{cut}");
@@ -45,9 +45,9 @@ async fn a_server_that_hangs_up_leaves_the_outcome_unknown() {
 #[tokio::test]
 async fn a_json_rpc_error_is_the_response_with_any_status_and_id() {
     for id in [json!(null), json!(2)] {
-        let (url, _) = raw(move |_, came| {
+        let (url, _) = raw(move |_, request| {
             let body = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32020, "message": "no such header"}});
-            modern(came, || response("400 Bad Request", &[("content-type", "application/json")], &body.to_string()))
+            modern(request, || response("400 Bad Request", &[("content-type", "application/json")], &body.to_string()))
         })
         .await;
         let client = connect(&url, Era::Modern).await;
@@ -58,9 +58,10 @@ async fn a_json_rpc_error_is_the_response_with_any_status_and_id() {
 
 #[tokio::test]
 async fn a_redirect_to_another_origin_is_not_followed() {
-    let (elsewhere, visits) = raw(|_, came| json_answer(came, &nothing())).await;
+    let (elsewhere, visits) = raw(|_, request| json_answer(request, &nothing())).await;
     let (url, _) =
-        raw(move |_, came| modern(came, || response("307 Temporary Redirect", &[("location", &elsewhere)], ""))).await;
+        raw(move |_, request| modern(request, || response("307 Temporary Redirect", &[("location", &elsewhere)], "")))
+            .await;
     let client = connect(&url, Era::Modern).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
@@ -70,21 +71,20 @@ async fn a_redirect_to_another_origin_is_not_followed() {
 #[tokio::test]
 async fn a_server_that_does_not_know_the_probe_is_of_the_older_ones() {
     for status in ["400 Bad Request", "404 Not Found", "405 Method Not Allowed", "415 Unsupported Media Type"] {
-        let (url, requests) = raw(move |_, came| {
-            if came.is("server/discover") {
+        let (url, requests) = raw(move |_, request| {
+            if request.is("server/discover") {
                 return response(status, &[], "what?");
             }
-            older(
-                came,
-                || if came.method == "GET" { response("405 No", &[], "") } else { json_answer(came, &nothing()) },
-            )
+            older(request, || {
+                if request.method == "GET" { response("405 No", &[], "") } else { json_answer(request, &nothing()) }
+            })
         })
         .await;
         let client = connect(&url, Era::Any).await;
         assert_eq!(client.revision(), Revision::V2025_11_25);
         soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
         let requests = requests.lock().unwrap();
-        let call = requests.iter().find(|came| came.is("tools/call")).unwrap();
+        let call = requests.iter().find(|request| request.is("tools/call")).unwrap();
         assert_eq!(call.header("mcp-session-id"), Some("s1"));
         assert_eq!(call.header("mcp-protocol-version"), Some("2025-11-25"));
         assert_eq!(call.header("mcp-method"), None);
@@ -93,26 +93,25 @@ async fn a_server_that_does_not_know_the_probe_is_of_the_older_ones() {
 
 #[tokio::test]
 async fn the_headers_of_2026_match_the_body() {
-    let (url, requests) = raw(|_, came| modern(came, || json_answer(came, &nothing()))).await;
+    let (url, requests) = raw(|_, request| modern(request, || json_answer(request, &nothing()))).await;
     let client = connect(&url, Era::Modern).await;
     soon(client.call_tool("wetter für morgen", json!({})).into_future()).await.unwrap_or_default();
     let requests = requests.lock().unwrap();
-    for came in requests.iter() {
-        assert_eq!(came.header("mcp-protocol-version"), Some("2026-07-28"));
-        assert_eq!(came.header("mcp-method"), came.body["method"].as_str());
-        assert_eq!(came.header("mcp-session-id"), None);
-        assert_eq!(came.header("accept"), Some("application/json, text/event-stream"));
+    for request in requests.iter() {
+        assert_eq!(request.header("mcp-protocol-version"), Some("2026-07-28"));
+        assert_eq!(request.header("mcp-method"), request.body["method"].as_str());
+        assert_eq!(request.header("mcp-session-id"), None);
+        assert_eq!(request.header("accept"), Some("application/json, text/event-stream"));
     }
     assert_eq!(requests[1].header("mcp-name"), Some("=?base64?d2V0dGVyIGbDvHIgbW9yZ2Vu?="));
 }
 
 #[tokio::test]
 async fn an_expired_session_ends_the_connection_and_the_call_was_not_sent() {
-    let (url, _) = raw(|_, came| {
-        older(
-            came,
-            || if came.method == "GET" { response("405 No", &[], "") } else { response("404 Not Found", &[], "") },
-        )
+    let (url, _) = raw(|_, request| {
+        older(request, || {
+            if request.method == "GET" { response("405 No", &[], "") } else { response("404 Not Found", &[], "") }
+        })
     })
     .await;
     let client = connect(&url, OLDER).await;
@@ -137,8 +136,8 @@ async fn a_stream_that_breaks_off_anywhere_is_resumed_where_it_stopped() {
     let first = event(0, &json!(2)).len();
     for cut in first..whole.len() {
         let sent = whole.clone();
-        let (url, requests) = raw(move |_, came| {
-            older(came, || match (&*came.method, came.header("last-event-id")) {
+        let (url, requests) = raw(move |_, request| {
+            older(request, || match (&*request.method, request.header("last-event-id")) {
                 ("GET", None) => response("405 Method Not Allowed", &[], ""),
                 ("GET", Some(last)) => {
                     let from: usize = last.trim_start_matches('e').parse::<usize>().unwrap() + 1;
@@ -151,25 +150,26 @@ async fn a_stream_that_breaks_off_anywhere_is_resumed_where_it_stopped() {
         let client = connect(&url, OLDER).await;
         let result = soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
         assert_eq!(result.content[0].as_text(), Some("whole"), "cut at {cut}");
-        let resumed = requests.lock().unwrap().iter().filter(|came| came.header("last-event-id").is_some()).count();
+        let resumed =
+            requests.lock().unwrap().iter().filter(|request| request.header("last-event-id").is_some()).count();
         assert_eq!(resumed, 1, "cut at {cut}");
     }
 }
 
 #[tokio::test]
 async fn a_stream_without_an_answer_cannot_be_resumed_since_2026() {
-    let (url, requests) = raw(|_, came| modern(came, || events("id: e0\ndata: \n\n"))).await;
+    let (url, requests) = raw(|_, request| modern(request, || events("id: e0\ndata: \n\n"))).await;
     let client = connect(&url, Era::Modern).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown));
-    assert!(requests.lock().unwrap().iter().all(|came| came.method == "POST"));
+    assert!(requests.lock().unwrap().iter().all(|request| request.method == "POST"));
 }
 
 #[tokio::test]
 async fn server_messages_arrive_on_the_get_stream() {
-    let (url, requests) = raw(|_, came| {
-        older(came, || match &*came.method {
-            "GET" if came.header("last-event-id").is_none() => {
+    let (url, requests) = raw(|_, request| {
+        older(request, || match &*request.method {
+            "GET" if request.header("last-event-id").is_none() => {
                 events("id: a\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"ping-1\",\"method\":\"ping\"}\n\n")
             }
             "GET" => response("405 No", &[], ""),
@@ -178,7 +178,7 @@ async fn server_messages_arrive_on_the_get_stream() {
     })
     .await;
     let _client = connect(&url, OLDER).await;
-    let answered = || requests.lock().unwrap().iter().any(|came| came.body["id"] == "ping-1");
+    let answered = || requests.lock().unwrap().iter().any(|request| request.body["id"] == "ping-1");
     soon(async {
         while !answered() {
             tokio::task::yield_now().await;
@@ -189,12 +189,12 @@ async fn server_messages_arrive_on_the_get_stream() {
 
 #[tokio::test]
 async fn a_session_is_ended_when_its_client_is() {
-    let (url, requests) = raw(|_, came| older(came, || response("405 No", &[], ""))).await;
+    let (url, requests) = raw(|_, request| older(request, || response("405 No", &[], ""))).await;
     let client = connect(&url, OLDER).await;
-    // It is told before this is done: a program may end right behind it.
+    // The DELETE is sent before close returns: a program may exit right after it.
     soon(client.close()).await;
     let requests = requests.lock().unwrap();
-    let delete = requests.iter().find(|came| came.method == "DELETE").unwrap();
+    let delete = requests.iter().find(|request| request.method == "DELETE").unwrap();
     assert_eq!(delete.header("mcp-session-id"), Some("s1"));
 }
 
@@ -237,8 +237,8 @@ fn challenge() -> Vec<u8> {
 
 #[tokio::test]
 async fn an_unauthorized_request_is_authorized_and_retried() {
-    let (url, requests) = raw(|_, came| match came.header("authorization") {
-        Some("Bearer 2") => modern(came, || json_answer(came, &nothing())),
+    let (url, requests) = raw(|_, request| match request.header("authorization") {
+        Some("Bearer 2") => modern(request, || json_answer(request, &nothing())),
         _ => challenge(),
     })
     .await;
@@ -246,7 +246,7 @@ async fn an_unauthorized_request_is_authorized_and_retried() {
     let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
     let requests = requests.lock().unwrap();
-    let tokens: Vec<_> = requests.iter().map(|came| came.header("authorization").unwrap_or_default()).collect();
+    let tokens: Vec<_> = requests.iter().map(|request| request.header("authorization").unwrap_or_default()).collect();
     assert_eq!(tokens, ["Bearer 0", "Bearer 1", "Bearer 2", "Bearer 2"]);
 }
 

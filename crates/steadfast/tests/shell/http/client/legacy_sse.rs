@@ -1,4 +1,4 @@
-//! HTTP+SSE, the transport of 2024-11-05: servers that know no other.
+//! HTTP+SSE, the transport of 2024-11-05: servers that support no other.
 
 use std::task::Poll;
 
@@ -12,7 +12,7 @@ use steadfast::transport::http::{
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
 
-use super::custom_fetch::{Whole, respond};
+use super::custom_fetch::{FullBody, respond};
 use super::end_to_end::Served;
 use super::*;
 
@@ -36,15 +36,15 @@ impl Stream {
         *self.0.lock().unwrap() = None;
     }
 
-    fn answer(&self, came: &Came, result: &Value) {
-        self.say(&json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result}));
+    fn answer(&self, request: &ReceivedRequest, result: &Value) {
+        self.say(&json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result}));
     }
 }
 
 /// A server by hand: its stream is at `/sse`, and messages are taken at `/messages`.
 struct Old {
     url: String,
-    requests: Arc<Mutex<Vec<Came>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
     stream: Stream,
 }
 
@@ -54,16 +54,16 @@ impl Old {
     async fn new(
         first: impl Into<String>,
         refusal: &'static str,
-        taken: impl Fn(&Came, &Stream) -> &'static str + Send + Sync + 'static,
+        taken: impl Fn(&ReceivedRequest, &Stream) -> &'static str + Send + Sync + 'static,
     ) -> Self {
         let (first, taken) = (first.into(), Arc::new(taken));
         let (requests, stream) = (Arc::new(Mutex::new(Vec::new())), Stream::default());
         let (seen, said) = (Arc::clone(&requests), stream.clone());
-        let url = by_hand(move |came, mut connection| {
+        let url = by_hand(move |request, mut connection| {
             let (seen, said, first, taken) = (Arc::clone(&seen), said.clone(), first.clone(), Arc::clone(&taken));
             async move {
-                seen.lock().unwrap().push(came.clone());
-                if came.method == "GET" {
+                seen.lock().unwrap().push(request.clone());
+                if request.method == "GET" {
                     let (sender, mut receiver) = mpsc::unbounded_channel();
                     *said.0.lock().unwrap() = Some(sender);
                     let mut text = events(&first);
@@ -73,9 +73,9 @@ impl Old {
                     }
                     return;
                 }
-                let status = match came.path() {
+                let status = match request.path() {
                     "/sse" => refusal,
-                    _ => take(&came, &said, &*taken),
+                    _ => take(&request, &said, &*taken),
                 };
                 let _ = connection.write_all(&response(status, &[], "Accepted")).await;
             }
@@ -85,14 +85,14 @@ impl Old {
     }
 
     /// One that is as it should be.
-    async fn good(taken: impl Fn(&Came, &Stream) -> &'static str + Send + Sync + 'static) -> Self {
+    async fn good(taken: impl Fn(&ReceivedRequest, &Stream) -> &'static str + Send + Sync + 'static) -> Self {
         Self::new(ENDPOINT, "405 Method Not Allowed", taken).await
     }
 
     /// What came, in order: the method, the path, and the method of the message.
     fn told(&self) -> Vec<String> {
-        let told = |came: &Came| {
-            format!("{} {} {}", came.method, came.path(), came.body["method"].as_str().unwrap_or_default())
+        let told = |request: &ReceivedRequest| {
+            format!("{} {} {}", request.method, request.path(), request.body["method"].as_str().unwrap_or_default())
         };
         self.requests.lock().unwrap().iter().map(told).collect()
     }
@@ -100,22 +100,26 @@ impl Old {
 
 const ENDPOINT: &str = "event: endpoint\ndata: /messages?session=1\n\n";
 
-fn take(came: &Came, stream: &Stream, taken: &dyn Fn(&Came, &Stream) -> &'static str) -> &'static str {
-    match came.body["method"].as_str() {
+fn take(
+    request: &ReceivedRequest,
+    stream: &Stream,
+    taken: &dyn Fn(&ReceivedRequest, &Stream) -> &'static str,
+) -> &'static str {
+    match request.body["method"].as_str() {
         Some("initialize") => stream.answer(
-            came,
+            request,
             &json!({"protocolVersion": "2024-11-05", "serverInfo": {"name": "old", "version": "1"},
                 "capabilities": {"tools": {}}}),
         ),
         Some("notifications/initialized") => {}
-        _ => return taken(came, stream),
+        _ => return taken(request, stream),
     }
     "202 Accepted"
 }
 
-fn echoes(came: &Came, stream: &Stream) -> &'static str {
-    let text = &came.body["params"]["arguments"]["text"];
-    stream.answer(came, &json!({"content": [{"type": "text", "text": text}]}));
+fn echoes(request: &ReceivedRequest, stream: &Stream) -> &'static str {
+    let text = &request.body["params"]["arguments"]["text"];
+    stream.answer(request, &json!({"content": [{"type": "text", "text": text}]}));
     "202 Accepted"
 }
 
@@ -159,8 +163,8 @@ async fn other_error_statuses_do_not_start_the_legacy_fallback() {
 
 #[tokio::test]
 async fn a_json_rpc_error_to_initialize_does_not_start_the_legacy_fallback() {
-    let (url, requests) = raw(|_, came| {
-        let body = json!({"jsonrpc": "2.0", "id": came.body["id"],
+    let (url, requests) = raw(|_, request| {
+        let body = json!({"jsonrpc": "2.0", "id": request.body["id"],
             "error": {"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}}});
         response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
     })
@@ -192,7 +196,7 @@ async fn the_detected_transport_is_remembered_when_reconnecting() {
     }
     let told = old.told();
     assert_eq!(told.iter().filter(|told| told.starts_with("POST /sse")).count(), 2, "{told:?}");
-    assert!(old.requests.lock().unwrap().iter().all(|came| came.header("x-key") == Some("k3y")));
+    assert!(old.requests.lock().unwrap().iter().all(|request| request.header("x-key") == Some("k3y")));
 }
 
 #[tokio::test]
@@ -202,23 +206,23 @@ async fn an_upgraded_server_is_detected_when_reconnecting() {
     let old = Old::good(echoes).await;
     let old_address = old.url.trim_start_matches("http://").trim_end_matches("/sse").to_owned();
     // In front of it: first it is the old server, and then a new one.
-    let url = by_hand(move |came, mut stream| {
+    let url = by_hand(move |request, mut stream| {
         let (learned, old) = (Arc::clone(&learned), old_address.clone());
         async move {
             if learned.load(Ordering::SeqCst) == 1 {
-                let answer = older(&came, || {
-                    if came.method == "GET" {
+                let answer = older(&request, || {
+                    if request.method == "GET" {
                         response("405 No", &[], "")
                     } else {
-                        json_answer(&came, &json!({"content": []}))
+                        json_answer(&request, &json!({"content": []}))
                     }
                 });
                 let _ = stream.write_all(&answer).await;
                 return;
             }
             let mut server = TcpStream::connect(old).await.unwrap();
-            let body = if came.body.is_null() { String::new() } else { came.body.to_string() };
-            let line = came.head.lines().next().unwrap();
+            let body = if request.body.is_null() { String::new() } else { request.body.to_string() };
+            let line = request.head.lines().next().unwrap();
             let request = format!(
                 "{line}\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
@@ -265,7 +269,7 @@ async fn a_stream_that_is_elsewhere_is_not_followed() {
     let (elsewhere, visits) = raw(|_, _| events(ENDPOINT)).await;
     for demanded in [false, true] {
         let to = elsewhere.clone();
-        let (url, _) = raw(move |_, came| match &*came.method {
+        let (url, _) = raw(move |_, request| match &*request.method {
             "GET" => response("307 Temporary Redirect", &[("location", &to)], ""),
             _ => response("405 Method Not Allowed", &[], ""),
         })
@@ -306,7 +310,7 @@ async fn a_stream_without_an_endpoint_event_times_out() {
     let connecting = Client::connect(&*old.url).era(OLDER).opening_timeout(Duration::from_millis(300));
     let error = soon(connecting.into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
-    // Without being told to hurry, it is its refusal.
+    // With the default timeout, the error is the refusal.
     let error = soon(Client::connect(&*old.url).era(OLDER).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Refused, "{error:?}");
 }
@@ -314,7 +318,7 @@ async fn a_stream_without_an_endpoint_event_times_out() {
 #[tokio::test]
 async fn without_a_legacy_stream_the_first_error_is_reported() {
     for get in ["404 Not Found", "500 Internal Server Error", "200 OK"] {
-        let (url, _) = raw(move |_, came| match &*came.method {
+        let (url, _) = raw(move |_, request| match &*request.method {
             "GET" => response(get, &[], ""),
             _ => response("400 Bad Request", &[], "what?"),
         })
@@ -455,7 +459,7 @@ impl Fetch for Counting {
             if !result.is_null() {
                 server.say(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
             }
-            Ok(respond(202, "text/plain", Whole(None)))
+            Ok(respond(202, "text/plain", FullBody(None)))
         })
     }
 }
@@ -472,13 +476,13 @@ async fn requests_before_the_end_of_the_handshake_do_not_deadlock() {
 
 #[tokio::test]
 async fn responses_may_arrive_in_any_order() {
-    let held = Arc::new(Mutex::new(Vec::<Came>::new()));
-    let old = Old::good(move |came, stream| {
+    let held = Arc::new(Mutex::new(Vec::<ReceivedRequest>::new()));
+    let old = Old::good(move |request, stream| {
         let mut held = held.lock().unwrap();
-        held.push(came.clone());
+        held.push(request.clone());
         if held.len() == 8 {
-            for came in held.iter().rev() {
-                echoes(came, stream);
+            for request in held.iter().rev() {
+                echoes(request, stream);
             }
         }
         "202 Accepted"
@@ -519,9 +523,9 @@ async fn each_request_is_authorized_for_its_own_url() {
     let target = HttpTarget::new(&old.url).authorize(Signs);
     let client = soon(Client::connect(target).into_future()).await.unwrap();
     echoed(&client, "a").await;
-    for came in old.requests.lock().unwrap().iter() {
-        let goes = format!("{} {}", came.method, came.path());
-        assert_eq!(came.header("x-signed"), Some(&*goes));
+    for request in old.requests.lock().unwrap().iter() {
+        let goes = format!("{} {}", request.method, request.path());
+        assert_eq!(request.header("x-signed"), Some(&*goes));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Servers that say too much, and servers that point elsewhere.
+//! Limits on responses, and redirects.
 
 use serde_json::json;
 use steadfast::client::Era;
@@ -28,9 +28,9 @@ async fn endless(head: &'static str, rest: String) -> (String, Signal) {
             let signal = signal.clone();
             let rest = rest.clone();
             tokio::spawn(async move {
-                let Some(came) = read(&mut stream).await else { return };
-                if came.is("server/discover") {
-                    let _ = stream.write_all(&modern(&came, Vec::new)).await;
+                let Some(request) = read(&mut stream).await else { return };
+                if request.is("server/discover") {
+                    let _ = stream.write_all(&modern(&request, Vec::new)).await;
                     return;
                 }
                 let _ = stream.write_all(head.as_bytes()).await;
@@ -72,15 +72,15 @@ async fn endless_responses_are_aborted() {
 
 #[tokio::test]
 async fn a_response_at_the_size_limit_is_accepted_and_a_longer_one_is_not() {
-    let answer = |came: &Came, length: usize| {
-        let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": {"content": []}}).to_string();
+    let answer = |request: &ReceivedRequest, length: usize| {
+        let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": {"content": []}}).to_string();
         format!("{body}{}", " ".repeat(length - body.len()))
     };
     for in_event in [false, true] {
         for (length, fits) in [(LONGEST - 10, true), (LONGEST + 1, false)] {
-            let (url, _) = raw(move |_, came| {
-                modern(came, || {
-                    let body = answer(came, length);
+            let (url, _) = raw(move |_, request| {
+                modern(request, || {
+                    let body = answer(request, length);
                     if in_event {
                         return events(&format!("data: {body}\n\n"));
                     }
@@ -109,9 +109,9 @@ async fn a_response_nested_too_deeply_is_not_decoded() {
     let json = [("content-type", "application/json")];
     for row in 0..4 {
         let (answer, refusal) = (answer(&json!("ID")), refusal.clone());
-        let (url, _) = raw(move |_, came| {
-            let answer = answer.replace("\"ID\"", &came.body["id"].to_string());
-            modern(came, || match row {
+        let (url, _) = raw(move |_, request| {
+            let answer = answer.replace("\"ID\"", &request.body["id"].to_string());
+            modern(request, || match row {
                 0 => response("200 OK", &json, &answer),
                 1 => events(&format!("data: {answer}\n\n")),
                 2 => response("200 OK", &json, &refusal),
@@ -134,29 +134,29 @@ async fn a_response_nested_too_deeply_is_not_decoded() {
 #[tokio::test]
 async fn compression_is_neither_requested_nor_decoded() {
     for encoding in ["gzip", "br", "zstd", "deflate"] {
-        let (url, requests) = raw(move |_, came| {
+        let (url, requests) = raw(move |_, request| {
             let headers = [("content-type", "application/json"), ("content-encoding", encoding)];
-            modern(came, || response("200 OK", &headers, "\u{1f}packed"))
+            modern(request, || response("200 OK", &headers, "\u{1f}packed"))
         })
         .await;
         let client = connect(&url, Era::Modern).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
         assert!(why(&error).contains(encoding), "{}", why(&error));
-        assert!(requests.lock().unwrap().iter().all(|came| came.header("accept-encoding").is_none()));
+        assert!(requests.lock().unwrap().iter().all(|request| request.header("accept-encoding").is_none()));
     }
 }
 
-/// L6: whoever writes the log may block, and all connections share a thread.
+/// L6: a log subscriber may block, and all connections share a thread.
 #[tokio::test]
 async fn log_lines_caused_by_a_server_are_short_and_written_on_the_log_thread() {
     let refusal =
         json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "pr0voked ".repeat(9_999)}});
     let log = Log::default();
     tracing::subscriber::set_global_default(log.clone()).unwrap();
-    let (url, _) = raw(move |_, came| match () {
-        () if came.is("notifications/initialized") => response("400 Bad Request", &[], &refusal.to_string()),
-        () => older(came, || response("405 No", &[], "")),
+    let (url, _) = raw(move |_, request| match () {
+        () if request.is("notifications/initialized") => response("400 Bad Request", &[], &refusal.to_string()),
+        () => older(request, || response("405 No", &[], "")),
     })
     .await;
     let _client = connect(&url, OLDER).await;
@@ -165,7 +165,7 @@ async fn log_lines_caused_by_a_server_are_short_and_written_on_the_log_thread() 
     assert!(lines.iter().all(|(thread, line)| thread == "steadfast-log" && line.len() < 1_000), "{lines:?}");
 }
 
-/// Takes down what is said about what was provoked here, and where. All tests of this process write to it.
+/// Records the log lines that this test causes, with their thread. All tests of this process write to it.
 #[derive(Clone, Default)]
 struct Log {
     lines: Arc<Mutex<Vec<(String, String)>>>,
@@ -203,7 +203,7 @@ impl tracing::Subscriber for Log {
 /// It came whole, and would come again.
 #[tokio::test]
 async fn an_unusable_response_is_not_requested_again() {
-    type Answer = fn(&Came) -> Vec<u8>;
+    type Answer = fn(&ReceivedRequest) -> Vec<u8>;
     fn whole(body: &str) -> Vec<u8> {
         response("200 OK", &[("content-type", "application/json")], body)
     }
@@ -214,32 +214,32 @@ async fn an_unusable_response_is_not_requested_again() {
         ("not an answer", |_| whole("\"hello\"")),
     ];
     for (expected, answer) in rows {
-        let (url, requests) = raw(move |_, came| modern(came, || answer(came))).await;
+        let (url, requests) = raw(move |_, request| modern(request, || answer(request))).await;
         let client = careful(&url, Era::Modern).await;
         let error = soon(client.call_tool("any", json!({})).idempotent().into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
         assert!(why(&error).contains(expected), "{}", why(&error));
-        assert_eq!(requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count(), 1, "{expected}");
+        assert_eq!(requests.lock().unwrap().iter().filter(|request| request.is("tools/call")).count(), 1, "{expected}");
     }
 }
 
 #[tokio::test]
 async fn a_redirect_within_the_origin_is_followed_with_everything() {
     for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
-        let (url, requests) = raw(move |_, came| {
-            if came.path() == "/mcp" {
+        let (url, requests) = raw(move |_, request| {
+            if request.path() == "/mcp" {
                 return response(status, &[("location", "/moved?to=here")], "");
             }
-            modern(came, || json_answer(came, &json!({"content": []})))
+            modern(request, || json_answer(request, &json!({"content": []})))
         })
         .await;
         let target = HttpTarget::new(&url).header("x-key", "k3y");
         let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
         soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
         let requests = requests.lock().unwrap();
-        let moved: Vec<_> = requests.iter().filter(|came| came.path() == "/moved?to=here").collect();
-        assert!(moved.iter().any(|came| came.is("tools/call") && came.method == "POST"), "{moved:?}");
-        assert!(moved.iter().all(|came| came.header("x-key") == Some("k3y")));
+        let moved: Vec<_> = requests.iter().filter(|request| request.path() == "/moved?to=here").collect();
+        assert!(moved.iter().any(|request| request.is("tools/call") && request.method == "POST"), "{moved:?}");
+        assert!(moved.iter().all(|request| request.header("x-key") == Some("k3y")));
     }
 }
 
@@ -265,28 +265,28 @@ impl Attempt for Proof {
 
 #[tokio::test]
 async fn a_redirected_request_is_authorized_for_its_new_url() {
-    let (url, requests) = raw(move |_, came| {
-        if came.path() == "/mcp" {
+    let (url, requests) = raw(move |_, request| {
+        if request.path() == "/mcp" {
             return response("308 Permanent Redirect", &[("location", "/moved")], "");
         }
-        modern(came, || json_answer(came, &json!({"content": []})))
+        modern(request, || json_answer(request, &json!({"content": []})))
     })
     .await;
     let target = HttpTarget::new(&url).authorize(Prover);
     let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
     let requests = requests.lock().unwrap();
-    assert!(requests.iter().any(|came| came.path() == "/moved"));
-    for came in requests.iter() {
-        let asked = url.replace("/mcp", came.path());
-        assert_eq!(came.header("x-proof"), Some(asked.as_str()), "{came:?}");
+    assert!(requests.iter().any(|request| request.path() == "/moved"));
+    for request in requests.iter() {
+        let asked = url.replace("/mcp", request.path());
+        assert_eq!(request.header("x-proof"), Some(asked.as_str()), "{request:?}");
     }
 }
 
 #[tokio::test]
 async fn redirects_in_a_circle_come_to_an_end() {
     let (url, requests) =
-        raw(|_, came| modern(came, || response("307 Temporary Redirect", &[("location", "/mcp")], ""))).await;
+        raw(|_, request| modern(request, || response("307 Temporary Redirect", &[("location", "/mcp")], ""))).await;
     let client = connect(&url, Era::Modern).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
@@ -296,12 +296,12 @@ async fn redirects_in_a_circle_come_to_an_end() {
 /// Whatever the origin differs in: the port, the host, the scheme.
 #[tokio::test]
 async fn no_request_follows_a_redirect_to_another_origin() {
-    let (elsewhere, visits) = raw(|_, came| json_answer(came, &json!({"content": []}))).await;
+    let (elsewhere, visits) = raw(|_, request| json_answer(request, &json!({"content": []}))).await;
     let port = elsewhere.trim_end_matches("/mcp").rsplit(':').next().unwrap().to_owned();
     for location in [elsewhere.clone(), format!("//127.0.0.2:{port}/mcp"), format!("https://127.0.0.1:{port}/mcp")] {
         for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"] {
             let to = location.clone();
-            let (url, _) = raw(move |_, came| modern(came, || response(status, &[("location", &to)], ""))).await;
+            let (url, _) = raw(move |_, request| modern(request, || response(status, &[("location", &to)], ""))).await;
             let target = HttpTarget::new(&url).header("authorization", "Bearer t0ken");
             let client = connect_once(target, Era::Modern).await;
             let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
@@ -320,11 +320,11 @@ async fn session_streams_and_delete_do_not_follow_redirects_to_another_origin() 
     let (elsewhere, visits) = raw(|_, _| response("200 OK", &[], "")).await;
     let asked = Signal::default();
     let get = asked.clone();
-    let (url, _) = raw(move |_, came| {
-        if came.method == "GET" {
+    let (url, _) = raw(move |_, request| {
+        if request.method == "GET" {
             get.set();
         }
-        older(came, || response("307 Temporary Redirect", &[("location", &elsewhere)], ""))
+        older(request, || response("307 Temporary Redirect", &[("location", &elsewhere)], ""))
     })
     .await;
     let client = connect(&url, OLDER).await;

@@ -1,4 +1,4 @@
-//! Clients of servers at a URL.
+//! HTTP clients, with servers that are raw sockets or those of the library.
 
 mod change_streams;
 mod connections;
@@ -30,13 +30,13 @@ use crate::*;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Came {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) head: String,
     pub(crate) body: serde_json::Value,
 }
 
-impl Came {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let of = |line: &'_ str| line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name));
         self.head.lines().find(|line| of(line)).and_then(|line| line.split_once(':')).map(|(_, value)| value.trim())
@@ -51,10 +51,10 @@ impl Came {
     }
 }
 
-/// A server that answers each request with the bytes that `answer` gives, and closes the connection behind them.
+/// A server that responds to each request with the bytes that `answer` returns, and then closes the connection.
 pub(crate) async fn raw(
-    answer: impl Fn(usize, &Came) -> Vec<u8> + Send + Sync + 'static,
-) -> (String, Arc<Mutex<Vec<Came>>>) {
+    answer: impl Fn(usize, &ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
+) -> (String, Arc<Mutex<Vec<ReceivedRequest>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     let requests = Arc::new(Mutex::new(Vec::new()));
@@ -64,31 +64,32 @@ pub(crate) async fn raw(
             let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
             tokio::spawn(async move {
                 let mut stream = stream;
-                let Some(came) = read(&mut stream).await else { return };
+                let Some(request) = read(&mut stream).await else { return };
                 let number = {
                     let mut seen = seen.lock().unwrap();
-                    seen.push(came.clone());
+                    seen.push(request.clone());
                     seen.len() - 1
                 };
                 // The client may have gone.
-                let _ = stream.write_all(&answer(number, &came)).await;
+                let _ = stream.write_all(&answer(number, &request)).await;
             });
         }
     });
     (format!("http://{address}/mcp"), requests)
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Came> {
+async fn read(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 65536]);
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let mut came = Came { method: String::new(), head: head.to_owned(), body: serde_json::Value::Null };
-            let length: usize = came.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            let mut request =
+                ReceivedRequest { method: String::new(), head: head.to_owned(), body: serde_json::Value::Null };
+            let length: usize = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
             if body.len() >= length {
-                head.split(' ').next().unwrap_or_default().clone_into(&mut came.method);
-                came.body = serde_json::from_str(body).unwrap_or_default();
-                return Some(came);
+                head.split(' ').next().unwrap_or_default().clone_into(&mut request.method);
+                request.body = serde_json::from_str(body).unwrap_or_default();
+                return Some(request);
             }
         }
         let count = stream.read(&mut buffer).await.ok().filter(|count| *count > 0)?;
@@ -102,8 +103,8 @@ pub(crate) fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Ve
     format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}").into_bytes()
 }
 
-pub(crate) fn json_answer(came: &Came, result: &serde_json::Value) -> Vec<u8> {
-    let body = serde_json::json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result});
+pub(crate) fn json_answer(request: &ReceivedRequest, result: &serde_json::Value) -> Vec<u8> {
+    let body = serde_json::json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result});
     response("200 OK", &[("content-type", "application/json")], &body.to_string())
 }
 
@@ -115,24 +116,24 @@ pub(crate) fn events(body: &str) -> Vec<u8> {
 pub(crate) const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
 
 /// Answers the handshake of an older revision, and leaves the rest to `answer`.
-pub(crate) fn older(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    if came.is("initialize") {
+pub(crate) fn older(request: &ReceivedRequest, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    if request.is("initialize") {
         let result = json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "raw", "version": "1"},
             "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}}});
-        let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": result}).to_string();
+        let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result}).to_string();
         return response("200 OK", &[("content-type", "application/json"), ("mcp-session-id", "s1")], &body);
     }
-    if came.is("notifications/initialized") {
+    if request.is("notifications/initialized") {
         return response("202 Accepted", &[], "");
     }
     answer()
 }
 
-pub(crate) fn modern(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    if came.is("server/discover") {
+pub(crate) fn modern(request: &ReceivedRequest, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    if request.is("server/discover") {
         let result =
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
-        return json_answer(came, &result);
+        return json_answer(request, &result);
     }
     answer()
 }
@@ -152,13 +153,13 @@ pub(crate) async fn connect(url: &str, era: Era) -> Client {
     soon(Client::connect(url).era(era).into_future()).await.unwrap()
 }
 
-/// A client that does not come back when its connection is lost, nor makes a call again.
+/// A client that neither reconnects nor retries.
 async fn connect_once(target: HttpTarget, era: Era) -> Client {
     soon(Client::connect(target).era(era).reconnect(Reconnect::never()).into_future()).await.unwrap()
 }
 
 /// A server by hand: `serve` gets each request, and the connection that it came on.
-async fn by_hand<A>(serve: impl Fn(Came, TcpStream) -> A + Send + Sync + 'static) -> String
+async fn by_hand<A>(serve: impl Fn(ReceivedRequest, TcpStream) -> A + Send + Sync + 'static) -> String
 where
     A: Future<Output = ()> + Send,
 {
@@ -169,8 +170,8 @@ where
         while let Ok((mut stream, _)) = listener.accept().await {
             let serve = Arc::clone(&serve);
             tokio::spawn(async move {
-                if let Some(came) = read(&mut stream).await {
-                    serve(came, stream).await;
+                if let Some(request) = read(&mut stream).await {
+                    serve(request, stream).await;
                 }
             });
         }

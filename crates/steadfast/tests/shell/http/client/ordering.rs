@@ -1,4 +1,4 @@
-//! What must not overtake what, though each message is a request of its own (L9); and the end of it all (L5).
+//! Messages that must not overtake each other, though each is a request of its own (L9); and closing (L5).
 
 use std::collections::BTreeSet;
 use std::task::{Context, Poll, Waker};
@@ -10,7 +10,7 @@ use steadfast::transport::http::{Attempt, Authorize, Authorizing, FetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
-use super::custom_fetch::{Before, Near, nothing_before};
+use super::custom_fetch::{Before, LocalFetch, no_delay};
 use super::*;
 
 /// Time stands still but for leaps.
@@ -114,7 +114,7 @@ impl Slow {
     async fn new() -> Self {
         let (clock, asked, gate, arrived) = (Frozen::new(), Signal::default(), Arc::new(Notify::new()), Arrived::new());
         let (begun, open, noted) = (asked.clone(), Arc::clone(&gate), arrived.clone());
-        let fetch = Near(move |_: &FetchRequest, message: &Value| {
+        let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| {
             let (begun, open, noted, message) = (begun.clone(), Arc::clone(&open), noted.clone(), message.clone());
             let passes: Before = Box::pin(async move {
                 if message["params"]["name"] == "slow" {
@@ -198,39 +198,39 @@ async fn many_cancellations_do_not_overtake_their_requests() {
 }
 
 /// The ids that cancellations on their way name.
-type OnTheirWay = Arc<watch::Sender<BTreeSet<u64>>>;
+type InFlight = Arc<watch::Sender<BTreeSet<u64>>>;
 
 /// A cancellation that is never taken.
-struct Untaken(OnTheirWay, u64);
+struct UnreadMessage(InFlight, u64);
 
-impl Untaken {
-    fn new(all: &OnTheirWay, message: &Value) -> Self {
+impl UnreadMessage {
+    fn new(all: &InFlight, message: &Value) -> Self {
         let id = message["params"]["requestId"].as_u64().unwrap();
         all.send_modify(|all| all.extend([id]));
         Self(Arc::clone(all), id)
     }
 }
 
-impl Drop for Untaken {
+impl Drop for UnreadMessage {
     fn drop(&mut self) {
         self.0.send_modify(|all| all.retain(|id| *id != self.1));
     }
 }
 
-/// L7: as many calls as may be are given up, at a server that takes no cancellations.
+/// L7: as many calls as the limit allows are dropped, at a server that accepts no cancellations.
 #[tokio::test]
 async fn cancellations_that_are_not_taken_are_bounded_in_number() {
-    let (untaken, calls) = (OnTheirWay::default(), OnTheirWay::default());
+    let (untaken, calls) = (InFlight::default(), InFlight::default());
     let (cancelled, called) = (Arc::clone(&untaken), Arc::clone(&calls));
-    let fetch = Near(move |_: &FetchRequest, message: &Value| -> Before {
+    let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| -> Before {
         if message["params"]["name"] == "park" {
             called.send_modify(|all| all.extend(message["id"].as_u64()));
             return Box::pin(std::future::pending());
         }
         if message["method"] != CANCELLED {
-            return nothing_before();
+            return no_delay();
         }
-        let here = Untaken::new(&cancelled, message);
+        let here = UnreadMessage::new(&cancelled, message);
         Box::pin(async move {
             std::future::pending::<()>().await;
             drop(here);
@@ -256,9 +256,9 @@ async fn cancellations_that_are_not_taken_are_bounded_in_number() {
 async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
     let (clock, asked) = (Frozen::new(), Signal::default());
     let begun = asked.clone();
-    let fetch = Near(move |_: &FetchRequest, message: &Value| {
+    let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| {
         if message["method"] != "notifications/initialized" {
-            return nothing_before();
+            return no_delay();
         }
         begun.set();
         let hangs: Before = Box::pin(std::future::pending());
@@ -289,18 +289,18 @@ impl Attempt for Hesitant {
     }
 }
 
-/// L4: nobody is told of the end of what never was.
+/// L4: no cancellation is sent for a request that was never sent.
 #[tokio::test]
 async fn a_call_dropped_before_it_is_sent_is_not_cancelled_on_the_wire() {
     let (arrived, asked) = (Arrived::new(), Signal::default());
     let noted = arrived.clone();
-    let fetch = Near(move |_: &FetchRequest, message: &Value| {
+    let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| {
         noted.note(message);
-        nothing_before()
+        no_delay()
     });
     let target = HttpTarget::new("http://near/mcp").fetch(fetch).authorize(Hesitant(asked.clone()));
     let client = connect_once(target, OLDER).await;
-    // `initialize`, what follows it, and the stream of the server were let in.
+    // `initialize`, the notification after it, and the GET stream were authorized.
     while asked.count() < 3 {
         soon(asked.wait()).await;
     }
@@ -319,21 +319,21 @@ fn to(uri: &str) -> SubscriptionFilter {
     SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()])
 }
 
-/// A server by hand that keeps its answer to `unsubscribe` for as long as it is told to.
+/// A hand-written server that delays its response to `unsubscribe`.
 async fn reluctant(arrived: &Arrived, answer: &Arc<Notify>) -> String {
     let (arrived, answer) = (arrived.clone(), Arc::clone(answer));
-    by_hand(move |came, mut stream| {
+    by_hand(move |request, mut stream| {
         let (arrived, answer) = (arrived.clone(), Arc::clone(&answer));
         async move {
-            if came.method == "DELETE" {
+            if request.method == "DELETE" {
                 arrived.note(&json!({"method": "DELETE"}));
             }
-            arrived.note(&came.body);
-            if came.is("resources/unsubscribe") {
+            arrived.note(&request.body);
+            if request.is("resources/unsubscribe") {
                 answer.notified().await;
             }
-            let answered = older(&came, || match &*came.method {
-                "POST" => json_answer(&came, &json!({})),
+            let answered = older(&request, || match &*request.method {
+                "POST" => json_answer(&request, &json!({})),
                 _ => response("405 No", &[], ""),
             });
             // The client may have gone.
@@ -410,13 +410,13 @@ async fn a_dropped_client_does_not_wait_for_unsubscribing() {
 async fn a_dropped_call_is_read_to_its_end_and_its_task_cancelled() {
     let (asked, answer, arrived) = (Signal::default(), Arc::new(Notify::new()), Arrived::new());
     let (begun, open, noted) = (asked.clone(), Arc::clone(&answer), arrived.clone());
-    let url = by_hand(move |came, mut stream| {
+    let url = by_hand(move |request, mut stream| {
         let (begun, open, noted) = (begun.clone(), Arc::clone(&open), noted.clone());
         async move {
-            noted.note(&came.body);
+            noted.note(&request.body);
             let task = json!({"taskId": "one", "status": "working", "createdAt": "2025-11-25T00:00:00Z",
                 "lastUpdatedAt": "2025-11-25T00:00:00Z", "ttl": 1000});
-            let result = match came.body["method"].as_str() {
+            let result = match request.body["method"].as_str() {
                 Some("initialize") => json!({"protocolVersion": "2025-11-25",
                     "serverInfo": {"name": "raw", "version": "1"},
                     "capabilities": {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}}),
@@ -431,7 +431,7 @@ async fn a_dropped_call_is_read_to_its_end_and_its_task_cancelled() {
                 _ => return drop(stream.write_all(&response("405 No", &[], "")).await),
             };
             // The client may have hung up.
-            let _ = stream.write_all(&json_answer(&came, &result)).await;
+            let _ = stream.write_all(&json_answer(&request, &result)).await;
         }
     })
     .await;
@@ -446,7 +446,7 @@ async fn a_dropped_call_is_read_to_its_end_and_its_task_cancelled() {
     assert_eq!(arrived.place(CANCELLED), None, "{:?}", arrived.0.borrow());
 }
 
-/// Takes its time over a 404, for as long as it is told to.
+/// Delays a 404 until it is released.
 #[derive(Clone)]
 struct Slowly {
     asked: Signal,
@@ -475,24 +475,24 @@ impl Attempt for Slowly {
     }
 }
 
-/// L5: nothing waits in a session that the server has said to be lost, also if it said so to a call that was given up.
+/// L5: nothing waits in a session that the server reported as lost, also if the call that got the 404 was dropped.
 #[tokio::test]
 async fn a_lost_session_is_noticed_although_the_call_was_dropped() {
     let (reached, lost, opened) = (Signal::default(), Arc::new(Notify::new()), Signal::default());
     let (begun, gate, handshakes) = (reached.clone(), Arc::clone(&lost), opened.clone());
-    let url = by_hand(move |came, mut stream| {
+    let url = by_hand(move |request, mut stream| {
         let (begun, gate, handshakes) = (begun.clone(), Arc::clone(&gate), handshakes.clone());
         async move {
-            if came.is("initialize") {
+            if request.is("initialize") {
                 handshakes.set();
             }
-            if came.body["params"]["name"] == "lost" {
+            if request.body["params"]["name"] == "lost" {
                 begun.set();
                 gate.notified().await;
                 return drop(stream.write_all(&response("404 Not Found", &[], "")).await);
             }
-            let answered = older(&came, || match came.body["method"].as_str() {
-                Some("tools/call") => json_answer(&came, &json!({"content": []})),
+            let answered = older(&request, || match request.body["method"].as_str() {
+                Some("tools/call") => json_answer(&request, &json!({"content": []})),
                 Some(CANCELLED) => response("202 Accepted", &[], ""),
                 _ => response("405 No", &[], ""),
             });

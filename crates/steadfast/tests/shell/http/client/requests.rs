@@ -1,4 +1,4 @@
-//! Servers at a URL.
+//! Requests of an HTTP client: their headers, bodies and retries.
 
 use std::time::Instant;
 
@@ -8,14 +8,14 @@ use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, Subscription
 
 use super::*;
 use crate::client::{ERAS, discovered};
-use crate::support::Heard;
+use crate::support::LogLines;
 
 /// Waits until a request came that is looked for.
-async fn until(requests: &Mutex<Vec<Came>>, wanted: impl Fn(&Came) -> bool) -> Came {
+async fn until(requests: &Mutex<Vec<ReceivedRequest>>, wanted: impl Fn(&ReceivedRequest) -> bool) -> ReceivedRequest {
     soon(async {
         loop {
-            if let Some(came) = requests.lock().unwrap().iter().find(|came| wanted(came)) {
-                return came.clone();
+            if let Some(request) = requests.lock().unwrap().iter().find(|request| wanted(request)) {
+                return request.clone();
             }
             tokio::task::yield_now().await;
         }
@@ -28,10 +28,10 @@ fn done() -> Value {
 }
 
 /// A server of the older revisions that asks whether its client is there, and answers its calls.
-fn curious(came: &Came) -> Vec<u8> {
-    older(came, || match &*came.method {
+fn curious(request: &ReceivedRequest) -> Vec<u8> {
+    older(request, || match &*request.method {
         "GET" => events("id: 1\nretry: 60000\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n"),
-        "POST" if came.is("tools/call") => json_answer(came, &done()),
+        "POST" if request.is("tools/call") => json_answer(request, &done()),
         "POST" => response("202 Accepted", &[], ""),
         _ => response("204 No Content", &[], ""),
     })
@@ -39,39 +39,39 @@ fn curious(came: &Came) -> Vec<u8> {
 
 #[tokio::test]
 async fn every_message_is_a_post_that_accepts_json_and_events() {
-    let (url, requests) = raw(|_, came| curious(came)).await;
+    let (url, requests) = raw(|_, request| curious(request)).await;
     let client = connect(&url, OLDER).await;
     soon(client.call_tool("t", json!({})).into_future()).await.unwrap();
-    until(&requests, |came| came.body["id"] == "p").await;
+    until(&requests, |request| request.body["id"] == "p").await;
     soon(client.close()).await;
     let requests = requests.lock().unwrap();
-    let posts: Vec<_> = requests.iter().filter(|came| came.method == "POST").collect();
-    let said: Vec<&str> = posts.iter().map(|came| came.body["method"].as_str().unwrap_or("an answer")).collect();
+    let posts: Vec<_> = requests.iter().filter(|request| request.method == "POST").collect();
+    let said: Vec<&str> = posts.iter().map(|request| request.body["method"].as_str().unwrap_or("an answer")).collect();
     assert_eq!(said[..2], ["initialize", "notifications/initialized"]);
     assert!(said.contains(&"tools/call") && said.contains(&"an answer"), "{said:?}");
-    for came in posts {
-        assert!(came.body.is_object(), "{came:?}");
-        assert_eq!(came.header("accept"), Some("application/json, text/event-stream"));
-        assert_eq!(came.header("content-type"), Some("application/json"));
+    for request in posts {
+        assert!(request.body.is_object(), "{request:?}");
+        assert_eq!(request.header("accept"), Some("application/json, text/event-stream"));
+        assert_eq!(request.header("content-type"), Some("application/json"));
     }
-    let get = requests.iter().find(|came| came.method == "GET").unwrap();
+    let get = requests.iter().find(|request| request.method == "GET").unwrap();
     assert_eq!(get.header("accept"), Some("text/event-stream"));
 }
 
 #[tokio::test]
 async fn session_and_revision_headers_are_on_every_request_after_the_first() {
-    let (url, requests) = raw(|_, came| curious(came)).await;
+    let (url, requests) = raw(|_, request| curious(request)).await;
     let client = connect(&url, OLDER).await;
     soon(client.call_tool("t", json!({})).into_future()).await.unwrap();
-    until(&requests, |came| came.body["id"] == "p").await;
+    until(&requests, |request| request.body["id"] == "p").await;
     soon(client.close()).await;
     let requests = requests.lock().unwrap();
     assert_eq!(requests[0].header("mcp-session-id"), None);
-    let methods: std::collections::BTreeSet<&str> = requests.iter().map(|came| &*came.method).collect();
+    let methods: std::collections::BTreeSet<&str> = requests.iter().map(|request| &*request.method).collect();
     assert_eq!(methods.into_iter().collect::<Vec<_>>(), ["DELETE", "GET", "POST"]);
-    for came in &requests[1..] {
-        assert_eq!(came.header("mcp-session-id"), Some("s1"), "{came:?}");
-        assert_eq!(came.header("mcp-protocol-version"), Some("2025-11-25"), "{came:?}");
+    for request in &requests[1..] {
+        assert_eq!(request.header("mcp-session-id"), Some("s1"), "{request:?}");
+        assert_eq!(request.header("mcp-protocol-version"), Some("2025-11-25"), "{request:?}");
     }
 }
 
@@ -79,20 +79,20 @@ async fn session_and_revision_headers_are_on_every_request_after_the_first() {
 async fn an_answer_is_taken_as_json_and_from_a_stream() {
     for era in ERAS {
         for stream in [false, true] {
-            let (url, _) = raw(move |_, came| {
-                let answer = || match (&*came.method, stream) {
+            let (url, _) = raw(move |_, request| {
+                let answer = || match (&*request.method, stream) {
                     ("GET", _) => response("405 No", &[], ""),
                     (_, false) => {
-                        let answer = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": done()});
+                        let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": done()});
                         // Names of headers may be written in any case.
                         response("200 OK", &[("CONTENT-type", "application/json")], &answer.to_string())
                     }
                     (_, true) => {
-                        let answer = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": done()});
+                        let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": done()});
                         events(&format!("data: {answer}\n\n"))
                     }
                 };
-                if era == Era::Modern { modern(came, answer) } else { older(came, answer) }
+                if era == Era::Modern { modern(request, answer) } else { older(request, answer) }
             })
             .await;
             let client = connect(&url, era).await;
@@ -107,8 +107,8 @@ async fn a_client_reconnects_no_earlier_than_retry_after_says() {
     let left = Arc::new(Mutex::new(None));
     let (leaving, came_back) = (Arc::clone(&left), Arc::new(Mutex::new(None)));
     let back = Arc::clone(&came_back);
-    let (url, _) = raw(move |_, came| {
-        older(came, || match (&*came.method, came.header("last-event-id")) {
+    let (url, _) = raw(move |_, request| {
+        older(request, || match (&*request.method, request.header("last-event-id")) {
             ("GET", Some("e1")) => {
                 *back.lock().unwrap() = Some(Instant::now());
                 let answer = json!({"jsonrpc": "2.0", "id": 2, "result": done()});
@@ -130,15 +130,15 @@ async fn a_client_reconnects_no_earlier_than_retry_after_says() {
 
 #[tokio::test]
 async fn in_2026_only_requests_are_posted_and_no_cancellation() {
-    let (url, requests) = raw(|_, came| {
-        modern(came, || match came.body["params"]["name"].as_str() {
+    let (url, requests) = raw(|_, request| {
+        modern(request, || match request.body["params"]["name"].as_str() {
             // It asks what no server of this revision asks, and goes on.
             Some("asks") => {
                 let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"});
-                let answer = json!({"jsonrpc": "2.0", "id": came.body["id"], "result": done()});
+                let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": done()});
                 events(&format!("data: {ping}\n\ndata: {answer}\n\n"))
             }
-            _ => json_answer(came, &done()),
+            _ => json_answer(request, &done()),
         })
     })
     .await;
@@ -149,9 +149,9 @@ async fn in_2026_only_requests_are_posted_and_no_cancellation() {
     drop(client.changes(SubscriptionFilter::new().with_tools_list_changed(true)));
     soon(client.call_tool("last", json!({})).into_future()).await.unwrap();
     soon(client.close()).await;
-    for came in requests.lock().unwrap().iter() {
-        assert_eq!(came.method, "POST");
-        assert!(came.body.get("id").is_some() && came.body["method"].is_string(), "{came:?}");
+    for request in requests.lock().unwrap().iter() {
+        assert_eq!(request.method, "POST");
+        assert!(request.body.get("id").is_some() && request.body["method"].is_string(), "{request:?}");
     }
 }
 
@@ -163,15 +163,19 @@ fn mirrored() -> Value {
         "count": header("integer", "Count"), "flag": header("boolean", "Flag"), "inner": inner, "plain": {"type": "string"}}}})
 }
 
-fn listing(came: &Came, tools: &Value) -> Vec<u8> {
-    json_answer(came, &json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": tools}))
+fn listing(request: &ReceivedRequest, tools: &Value) -> Vec<u8> {
+    json_answer(request, &json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": tools}))
 }
 
 #[tokio::test]
 async fn arguments_are_mirrored_exactly_where_there_is_a_value() {
-    let (url, requests) = raw(|_, came| {
-        modern(came, || {
-            if came.is("tools/list") { listing(came, &json!([mirrored()])) } else { json_answer(came, &done()) }
+    let (url, requests) = raw(|_, request| {
+        modern(request, || {
+            if request.is("tools/list") {
+                listing(request, &json!([mirrored()]))
+            } else {
+                json_answer(request, &done())
+            }
         })
     })
     .await;
@@ -192,16 +196,16 @@ async fn arguments_are_mirrored_exactly_where_there_is_a_value() {
     for (arguments, expected) in rows {
         soon(client.call_tool("m", &arguments).into_future()).await.unwrap();
         let requests = requests.lock().unwrap();
-        let came = requests.last().unwrap();
-        let sent = ["text", "count", "flag", "deep"].map(|name| came.header(&format!("mcp-param-{name}")));
+        let request = requests.last().unwrap();
+        let sent = ["text", "count", "flag", "deep"].map(|name| request.header(&format!("mcp-param-{name}")));
         assert_eq!(sent, expected, "{arguments}");
-        assert_eq!(came.header("mcp-param-plain"), None);
+        assert_eq!(request.header("mcp-param-plain"), None);
     }
 }
 
 #[tokio::test]
 async fn tools_with_invalid_header_annotations_are_left_out_and_logged() {
-    let heard = Heard::default();
+    let heard = LogLines::default();
     let _guard = tracing::subscriber::set_default(heard.clone());
     let of = |name: &str, schema: Value| json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": schema}}});
     let twice = json!({"name": "twice", "inputSchema": {"type": "object", "properties": {
@@ -218,7 +222,7 @@ async fn tools_with_invalid_header_annotations_are_left_out_and_logged() {
         twice,
         of("good", json!({"type": "string"})),
     ]);
-    let (url, _) = raw(move |_, came| modern(came, || listing(came, &tools))).await;
+    let (url, _) = raw(move |_, request| modern(request, || listing(request, &tools))).await;
     let client = connect(&url, Era::Modern).await;
     let listed = soon(client.list_tools()).await.unwrap();
     assert_eq!(listed.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["m", "good"]);
@@ -232,23 +236,23 @@ async fn tools_with_invalid_header_annotations_are_left_out_and_logged() {
 async fn a_tool_with_invalid_header_annotations_is_not_called_and_the_error_says_why() {
     let tool = json!({"name": "bad", "inputSchema": {"type": "object",
         "properties": {"a": {"type": "number", "x-mcp-header": "Rate"}}}});
-    let (url, requests) = raw(move |_, came| modern(came, || listing(came, &json!([tool])))).await;
+    let (url, requests) = raw(move |_, request| modern(request, || listing(request, &json!([tool])))).await;
     let client = connect(&url, Era::Modern).await;
     soon(client.list_tools()).await.unwrap();
     let error = soon(client.call_tool("bad", json!({"a": 1})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotSent));
     assert!(error.to_string().contains("`bad`") && error.to_string().contains("x-mcp-header Rate"), "{error}");
-    assert!(!requests.lock().unwrap().iter().any(|came| came.is("tools/call")));
+    assert!(!requests.lock().unwrap().iter().any(|request| request.is("tools/call")));
 }
 
 #[tokio::test]
 async fn header_annotations_are_ignored_in_older_revisions() {
     let tool = json!({"name": "bad", "inputSchema": {"type": "object",
         "properties": {"a": {"type": "number", "x-mcp-header": "Rate"}}}});
-    let (url, _) = raw(move |_, came| {
-        older(came, || match came.body["method"].as_str() {
-            Some("tools/list") => json_answer(came, &json!({"tools": [tool]})),
-            Some("tools/call") => json_answer(came, &json!({"content": []})),
+    let (url, _) = raw(move |_, request| {
+        older(request, || match request.body["method"].as_str() {
+            Some("tools/list") => json_answer(request, &json!({"tools": [tool]})),
+            Some("tools/call") => json_answer(request, &json!({"content": []})),
             _ => response("202 Accepted", &[], ""),
         })
     })
@@ -261,15 +265,15 @@ async fn header_annotations_are_ignored_in_older_revisions() {
 
 #[tokio::test]
 async fn the_name_header_has_the_tool_resource_prompt_or_task() {
-    let (url, requests) = raw(|_, came| {
-        if came.is("server/discover") {
-            return json_answer(came, &discovered());
+    let (url, requests) = raw(|_, request| {
+        if request.is("server/discover") {
+            return json_answer(request, &discovered());
         }
-        let (kind, status) = if came.is("tools/call") { ("task", "working") } else { ("complete", "completed") };
+        let (kind, status) = if request.is("tools/call") { ("task", "working") } else { ("complete", "completed") };
         let task = json!({"resultType": kind, "taskId": "task-1", "status": status, "pollIntervalMs": 1,
             "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z", "ttlMs": null,
             "result": done(), "contents": [], "messages": []});
-        json_answer(came, &task)
+        json_answer(request, &task)
     })
     .await;
     let declared = ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new());
@@ -279,8 +283,10 @@ async fn the_name_header_has_the_tool_resource_prompt_or_task() {
     soon(client.read_resource("a:1").into_future()).await.unwrap();
     soon(client.get_prompt("prompt-1", [("a", "b")]).into_future()).await.unwrap();
     let requests = requests.lock().unwrap();
-    let names: Vec<_> =
-        requests.iter().map(|came| (came.header("mcp-method").unwrap_or_default(), came.header("mcp-name"))).collect();
+    let names: Vec<_> = requests
+        .iter()
+        .map(|request| (request.header("mcp-method").unwrap_or_default(), request.header("mcp-name")))
+        .collect();
     let expected = [
         ("server/discover", None),
         ("tools/call", Some("tool-1")),
@@ -294,15 +300,15 @@ async fn the_name_header_has_the_tool_resource_prompt_or_task() {
 #[tokio::test]
 async fn a_bad_request_is_read_before_anything_older_is_tried() {
     for code in [-32020, -32021, -32022] {
-        let (url, requests) = raw(move |_, came| {
+        let (url, requests) = raw(move |_, request| {
             let error = json!({"code": code, "message": "no", "data": {"supported": ["2099-01-01"]}});
-            let body = json!({"jsonrpc": "2.0", "id": came.body["id"], "error": error}).to_string();
+            let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "error": error}).to_string();
             response("400 Bad Request", &[("content-type", "application/json")], &body)
         })
         .await;
         let error = soon(Client::connect(&*url).into_future()).await.unwrap_err();
         assert_eq!(error.refusal().map(|refusal| refusal.code), Some(code));
-        assert!(requests.lock().unwrap().iter().all(|came| came.is("server/discover")), "{code}");
+        assert!(requests.lock().unwrap().iter().all(|request| request.is("server/discover")), "{code}");
     }
 }
 
@@ -325,18 +331,18 @@ impl Attempt for Token {
 
 #[tokio::test]
 async fn the_token_is_in_the_header_of_every_request_and_in_no_url() {
-    let (url, requests) = raw(|_, came| curious(came)).await;
+    let (url, requests) = raw(|_, request| curious(request)).await;
     let connecting = Client::connect(HttpTarget::new(&url).authorize(Token)).era(OLDER);
     let client = soon(connecting.into_future()).await.unwrap();
     soon(client.call_tool("t", json!({})).into_future()).await.unwrap();
-    until(&requests, |came| came.body["id"] == "p").await;
+    until(&requests, |request| request.body["id"] == "p").await;
     soon(client.close()).await;
     let requests = requests.lock().unwrap();
     for method in ["POST", "GET", "DELETE"] {
-        assert!(requests.iter().any(|came| came.method == method), "{method}");
+        assert!(requests.iter().any(|request| request.method == method), "{method}");
     }
-    for came in requests.iter() {
-        assert_eq!(came.header("authorization"), Some("Bearer t"), "{came:?}");
-        assert!(!came.head.lines().next().unwrap_or_default().contains('?'), "{came:?}");
+    for request in requests.iter() {
+        assert_eq!(request.header("authorization"), Some("Bearer t"), "{request:?}");
+        assert!(!request.head.lines().next().unwrap_or_default().contains('?'), "{request:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The streams of a server of the older revisions, and what a server may do with them.
+//! The streams of a server of the older revisions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,13 +9,13 @@ use tokio::sync::Barrier;
 
 use super::*;
 
-fn nothing(came: &Came) -> Vec<u8> {
-    json_answer(came, &json!({"content": []}))
+fn nothing(request: &ReceivedRequest) -> Vec<u8> {
+    json_answer(request, &json!({"content": []}))
 }
 
 /// As [`older`], by a server that has no sessions.
-fn without_session(came: &Came, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    let answered = String::from_utf8(older(came, answer)).unwrap();
+fn without_session(request: &ReceivedRequest, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    let answered = String::from_utf8(older(request, answer)).unwrap();
     answered.replace("mcp-session-id: s1\r\n", "").into_bytes()
 }
 
@@ -24,12 +24,12 @@ async fn a_server_without_sessions_and_without_a_stream_is_not_taken_for_one_tha
     for status in ["404 Not Found", "405 Method Not Allowed", "400 Bad Request", "200 OK"] {
         let asked = Signal::default();
         let get = asked.clone();
-        let (url, requests) = raw(move |_, came| {
-            if came.method == "GET" {
+        let (url, requests) = raw(move |_, request| {
+            if request.method == "GET" {
                 get.set();
                 return response(status, &[], "");
             }
-            without_session(came, || nothing(came))
+            without_session(request, || nothing(request))
         })
         .await;
         let client = connect(&url, OLDER).await;
@@ -38,14 +38,14 @@ async fn a_server_without_sessions_and_without_a_stream_is_not_taken_for_one_tha
             soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
         }
         soon(client.close()).await;
-        assert!(requests.lock().unwrap().iter().all(|came| came.method != "DELETE"), "{status}");
+        assert!(requests.lock().unwrap().iter().all(|request| request.method != "DELETE"), "{status}");
     }
 }
 
 #[tokio::test]
 async fn a_stream_that_does_not_know_the_session_ends_the_connection() {
-    let (url, _) = raw(|_, came| {
-        older(came, || if came.method == "GET" { response("404 Not Found", &[], "") } else { nothing(came) })
+    let (url, _) = raw(|_, request| {
+        older(request, || if request.method == "GET" { response("404 Not Found", &[], "") } else { nothing(request) })
     })
     .await;
     let client = connect_once(HttpTarget::new(&url), OLDER).await;
@@ -57,16 +57,16 @@ async fn a_stream_that_does_not_know_the_session_ends_the_connection() {
 async fn a_session_that_is_unknown_where_a_response_is_resumed_is_lost() {
     let begun = Arc::new(AtomicUsize::new(0));
     let sessions = Arc::clone(&begun);
-    let (url, _) = raw(move |_, came| {
-        if came.is("initialize") {
+    let (url, _) = raw(move |_, request| {
+        if request.is("initialize") {
             sessions.fetch_add(1, Ordering::SeqCst);
         }
         let again = sessions.load(Ordering::SeqCst) > 1;
-        older(came, || match (&*came.method, came.header("last-event-id")) {
+        older(request, || match (&*request.method, request.header("last-event-id")) {
             ("GET", Some(_)) => response("404 Not Found", &[], ""),
             ("GET", None) => response("405 No", &[], ""),
-            _ if came.is("tools/call") && !again => events("id: 1\nretry: 1\ndata:\n\n"),
-            _ => nothing(came),
+            _ if request.is("tools/call") && !again => events("id: 1\nretry: 1\ndata:\n\n"),
+            _ => nothing(request),
         })
     })
     .await;
@@ -78,25 +78,24 @@ async fn a_session_that_is_unknown_where_a_response_is_resumed_is_lost() {
 #[tokio::test]
 async fn a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_unknown() {
     for body in ["", ": nothing\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"] {
-        let (url, requests) = raw(move |_, came| {
-            older(came, || if came.method == "GET" { response("405 No", &[], "") } else { events(body) })
+        let (url, requests) = raw(move |_, request| {
+            older(request, || if request.method == "GET" { response("405 No", &[], "") } else { events(body) })
         })
         .await;
         let client = connect(&url, OLDER).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{body:?}");
-        assert_eq!(requests.lock().unwrap().iter().filter(|came| came.is("tools/call")).count(), 1);
+        assert_eq!(requests.lock().unwrap().iter().filter(|request| request.is("tools/call")).count(), 1);
     }
 }
 
 /// A request is answered, or it is not: that it was accepted says nothing.
 #[tokio::test]
 async fn a_request_that_is_only_accepted_is_not_answered() {
-    let (url, _) = raw(|_, came| {
-        older(
-            came,
-            || if came.method == "GET" { response("405 No", &[], "") } else { response("202 Accepted", &[], "") },
-        )
+    let (url, _) = raw(|_, request| {
+        older(request, || {
+            if request.method == "GET" { response("405 No", &[], "") } else { response("202 Accepted", &[], "") }
+        })
     })
     .await;
     let client = connect(&url, OLDER).await;
@@ -110,8 +109,10 @@ async fn a_request_that_is_only_accepted_is_not_answered() {
 #[tokio::test]
 async fn an_error_status_without_a_body_is_a_refusal() {
     for status in ["400 Bad Request", "403 Forbidden", "409 Conflict", "413 Too Large", "422 What", "429 Slow Down"] {
-        let (url, _) = raw(move |_, came| {
-            older(came, || if came.method == "GET" { response("405 No", &[], "") } else { response(status, &[], "") })
+        let (url, _) = raw(move |_, request| {
+            older(request, || {
+                if request.method == "GET" { response("405 No", &[], "") } else { response(status, &[], "") }
+            })
         })
         .await;
         let client = connect(&url, OLDER).await;
@@ -124,12 +125,13 @@ async fn an_error_status_without_a_body_is_a_refusal() {
 /// Some servers answer it with a stream on which they go on to speak.
 #[tokio::test]
 async fn a_handshake_is_done_when_it_is_accepted_and_not_when_its_response_ends() {
-    let url = by_hand(|came, mut stream| async move {
-        if came.is("notifications/initialized") {
+    let url = by_hand(|request, mut stream| async move {
+        if request.is("notifications/initialized") {
             let _ = stream.write_all(&events(": welcome\n\n")).await;
             return std::future::pending().await;
         }
-        let answer = older(&came, || if came.method == "GET" { response("405 No", &[], "") } else { nothing(&came) });
+        let answer =
+            older(&request, || if request.method == "GET" { response("405 No", &[], "") } else { nothing(&request) });
         let _ = stream.write_all(&answer).await;
     })
     .await;
@@ -146,15 +148,15 @@ fn ping(number: usize) -> String {
 async fn a_burst_of_messages_does_not_stall_what_follows() {
     let (barrier, count, all) = (Arc::new(Barrier::new(64)), Arc::new(AtomicUsize::new(0)), Signal::default());
     let done = all.clone();
-    let url = by_hand(move |came, mut stream| {
+    let url = by_hand(move |request, mut stream| {
         let (barrier, count, done) = (Arc::clone(&barrier), Arc::clone(&count), done.clone());
         async move {
-            if came.method == "GET" {
+            if request.method == "GET" {
                 let _ = stream.write_all(&events(&(0..200).map(ping).collect::<String>())).await;
                 return std::future::pending().await;
             }
-            let answer = older(&came, || response("202 Accepted", &[], ""));
-            if came.body.get("result").is_some() {
+            let answer = older(&request, || response("202 Accepted", &[], ""));
+            if request.body.get("result").is_some() {
                 let number = count.fetch_add(1, Ordering::SeqCst);
                 if number < 64 {
                     barrier.wait().await;
@@ -176,13 +178,13 @@ async fn a_burst_of_messages_does_not_stall_what_follows() {
 async fn a_server_that_does_not_take_our_answers_is_not_listened_to() {
     let blocked = Signal::default();
     let signal = blocked.clone();
-    let url = by_hand(move |came, mut stream| {
+    let url = by_hand(move |request, mut stream| {
         let signal = signal.clone();
         async move {
-            if came.method == "GET" {
+            if request.method == "GET" {
                 let _ = stream.write_all(&events("")).await;
                 let pings: String = (0..1000).map(ping).collect();
-                // It is full when nothing moves any more; whoever is slow is taken for it, which does no harm.
+                // The buffer is full when no more is read; a slow reader looks the same, which does no harm.
                 while let Ok(written) =
                     tokio::time::timeout(Duration::from_secs(1), stream.write_all(pings.as_bytes())).await
                 {
@@ -193,10 +195,10 @@ async fn a_server_that_does_not_take_our_answers_is_not_listened_to() {
                 signal.set();
                 return std::future::pending().await;
             }
-            if came.body.get("result").is_some() {
+            if request.body.get("result").is_some() {
                 return std::future::pending().await;
             }
-            let _ = stream.write_all(&older(&came, || nothing(&came))).await;
+            let _ = stream.write_all(&older(&request, || nothing(&request))).await;
         }
     })
     .await;
@@ -212,8 +214,8 @@ async fn a_server_that_does_not_take_our_answers_is_not_listened_to() {
 async fn listening_is_reported_only_when_the_stream_is_open() {
     let gets = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&gets);
-    let (url, _) = raw(move |_, came| {
-        older(came, || match came.method.as_str() {
+    let (url, _) = raw(move |_, request| {
+        older(request, || match request.method.as_str() {
             "GET" if counted.fetch_add(1, Ordering::SeqCst) == 0 => response("503 Service Unavailable", &[], ""),
             "GET" => events(": here\n\n"),
             _ => response("200 OK", &[], ""),

@@ -1,4 +1,4 @@
-//! Requests that are let in late or never, answered too late, or given up at the worst moment.
+//! Authorization that is slow or never ends, and calls that are dropped meanwhile.
 
 use std::sync::Mutex;
 
@@ -7,10 +7,10 @@ use steadfast::client::Reconnect;
 use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
-use crate::http::client::{Came, OLDER, older, raw, response};
+use crate::http::client::{OLDER, ReceivedRequest, older, raw, response};
 use crate::*;
 
-async fn until(requests: &Mutex<Vec<Came>>, it_is_so: impl Fn(&[Came]) -> bool) {
+async fn until(requests: &Mutex<Vec<ReceivedRequest>>, it_is_so: impl Fn(&[ReceivedRequest]) -> bool) {
     soon(async {
         while !it_is_so(&requests.lock().unwrap()) {
             tokio::task::yield_now().await;
@@ -19,11 +19,11 @@ async fn until(requests: &Mutex<Vec<Came>>, it_is_so: impl Fn(&[Came]) -> bool) 
     .await;
 }
 
-fn count(requests: &[Came], method: &str) -> usize {
-    requests.iter().filter(|came| came.is(method)).count()
+fn count(requests: &[ReceivedRequest], method: &str) -> usize {
+    requests.iter().filter(|request| request.is(method)).count()
 }
 
-/// Where whoever authorizes never comes to an end.
+/// The step of the authorization that never ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stuck {
     Sign,
@@ -85,10 +85,10 @@ impl Attempt for One {
     }
 }
 
-async fn never(place: Stuck) -> (Client, Never, Arc<Mutex<Vec<Came>>>) {
-    let (url, requests) = raw(|_, came| match came.method.as_str() {
+async fn never(place: Stuck) -> (Client, Never, Arc<Mutex<Vec<ReceivedRequest>>>) {
+    let (url, requests) = raw(|_, request| match request.method.as_str() {
         "GET" => response("405 Method Not Allowed", &[], ""),
-        _ => older(came, || response("401 Unauthorized", &[], "")),
+        _ => older(request, || response("401 Unauthorized", &[], "")),
     })
     .await;
     let never = Never::new(place);
@@ -99,13 +99,13 @@ async fn never(place: Stuck) -> (Client, Never, Arc<Mutex<Vec<Came>>>) {
     (client, never, requests)
 }
 
-/// L3, L5: who authorizes is dropped with the call, and nothing is said of what the server has not let in.
+/// L3, L5: the authorization is dropped with its call, and no cancellation is sent for an unauthorized request.
 #[tokio::test]
 async fn a_call_that_is_never_authorized_ends_by_timeout_drop_and_close() {
     let mut cases = Vec::new();
     for place in [Stuck::Sign, Stuck::Answered] {
         for how in ["cancel", "drop", "timeout", "total", "close"] {
-            // All at once: each server has two seconds for the goodbye, which is not let in either.
+            // All at once: each close waits two seconds for its DELETE, which is not authorized either.
             cases.push(tokio::spawn(a_call_is_ended(place, how)));
         }
     }
@@ -143,7 +143,7 @@ async fn a_call_is_ended(place: Stuck, how: &'static str) {
     assert_eq!(count(&requests.lock().unwrap(), "notifications/cancelled"), 0, "{place:?} {how}");
 }
 
-/// L5: what is in the middle of being let in goes with the runtime, and the close comes to its end.
+/// L5: an authorization in progress is dropped with its runtime, and close ends.
 #[test]
 fn a_call_ends_when_its_runtime_is_dropped_during_authorization() {
     for place in [Stuck::Sign, Stuck::Answered] {

@@ -1,4 +1,4 @@
-//! HTTP/2, spoken at once as those who know that it is there do: many requests on one connection, and some that are reset.
+//! HTTP/2 with prior knowledge: many requests on one connection, and some that are reset.
 
 use std::net::SocketAddr;
 

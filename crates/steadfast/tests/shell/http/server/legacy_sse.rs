@@ -283,7 +283,7 @@ async fn an_invalid_message_is_refused_in_the_response_of_its_post() {
     assert_eq!(status(&modern.to(&service).await), 400);
     let delete = Sent::new("DELETE").at(&client.endpoint).to(&service).await;
     assert_eq!((status(&delete), header(&delete, "allow")), (405, "GET, POST"));
-    // None of it was said on the stream.
+    // No message of it was sent on the stream.
     client.send(&ping(2)).await;
     assert_eq!(client.message().await["id"], 2);
 }

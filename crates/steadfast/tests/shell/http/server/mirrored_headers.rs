@@ -43,7 +43,7 @@ async fn a_parameter_header_must_match_the_body() {
         (json!({"count": 42.0}), "count", "42"),
         (json!({"count": 9_007_199_254_740_991_i64}), "count", "9007199254740991"),
         (json!({"dry": false}), "dry", "false"),
-        // One that no argument asks for is nobody's business.
+        // A header without an argument of its name is ignored.
         (json!({"other": "x"}), "other", "y"),
         (json!({}), "unheard-of", "\"?"),
     ] {

@@ -1,4 +1,4 @@
-//! Who asks, as the transport knows it: what belongs to one is not there for another.
+//! Request states and tasks belong to the principal that the transport identified.
 
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use tower_service::Service;
 
 use crate::{server, soon};
 
-/// Makes a request of 2026-07-28 in somebody's name.
+/// Sends a request of 2026-07-28 as a principal.
 async fn post(service: &HttpService, who: &str, method: &str, name: &str, more: Value) -> Value {
     let mut params = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

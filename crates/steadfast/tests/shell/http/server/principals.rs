@@ -1,4 +1,4 @@
-//! Who asks, over HTTP: tasks and tools are for those who may have them.
+//! Principals over HTTP: which tools and tasks they may use.
 
 use steadfast::server::tasks::TaskSupport;
 
@@ -45,7 +45,7 @@ async fn every_request_about_a_task_of_another_principal_is_refused() {
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
             let sent = Sent::modern(2, method, json!({"taskId": task, "inputResponses": {}}));
             let refused = ask(who, sent).await;
-            // As if there were none: nobody learns which names exist.
+            // The same error as for an unknown task: a client must not learn which ids exist.
             assert_eq!(refused["error"]["code"], -32602, "{who:?} {method}: {refused}");
         }
     }

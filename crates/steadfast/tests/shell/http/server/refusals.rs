@@ -1,4 +1,4 @@
-//! What is not served, with which status and which code.
+//! Requests that are refused, with their status and error code.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Up to 2025-11-25: messages, streams and the names of sessions.
+//! Up to 2025-11-25: messages, streams and the ids of sessions.
 
 use super::*;
 

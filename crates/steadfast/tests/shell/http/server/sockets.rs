@@ -1,4 +1,4 @@
-//! The server over loopback, spoken to byte by byte.
+//! The server over loopback, byte by byte.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -127,7 +127,7 @@ async fn a_slow_head_and_a_slow_body_time_out() {
     let mut request = bytes(running.address, add(1));
     request.extend_from_slice(b"content-length: 100\r\n\r\n{");
     slow_body.write_all(&request).await.unwrap();
-    // Both end, and somebody else is served meanwhile.
+    // Both time out, and another client is served meanwhile.
     let mut other = TcpStream::connect(running.address).await.unwrap();
     assert!(exchange(&mut other, running.address, add(2)).await.starts_with("HTTP/1.1 200"));
     assert!(read_until(&mut slow_body, |text| text.contains("\r\n\r\n")).await.starts_with("HTTP/1.1 408"));
@@ -240,8 +240,8 @@ async fn send(address: SocketAddr, sent: Sent) -> TcpStream {
     stream
 }
 
-/// Its first request may have been on its way when the shutdown began. It is told that nothing was begun, which a connection that
-/// is closed does not say.
+/// Its first request may have been on its way when the shutdown began. The response says that nothing was started, which a
+/// closed connection does not say.
 #[tokio::test]
 async fn a_connection_without_a_request_yet_is_answered_while_the_server_drains() {
     let gate = Signal::default();
@@ -320,7 +320,7 @@ async fn an_answer_is_taken_on_a_new_connection_while_the_server_drains() {
     assert!(TcpStream::connect(address).await.is_err());
 }
 
-/// What a client has written behind its request hides its end from whoever reads.
+/// Bytes that a client wrote after its request hide the end of the connection from a reader.
 #[tokio::test]
 async fn a_hang_up_with_unread_bytes_in_the_socket_cancels() {
     let dropped = Signal::default();
@@ -334,7 +334,7 @@ async fn a_hang_up_with_unread_bytes_in_the_socket_cancels() {
         }
     });
     let mut options = HttpOptions::new();
-    // Nothing is written, so that nobody finds out by writing.
+    // Nothing is written, so that a failed write cannot reveal the hang-up.
     options.keep_alive = Duration::from_secs(3600);
     let running = serve([tool], options);
     let call = Sent::modern(1, "tools/call", json!({"name": "streams", "_meta": {"progressToken": 1}}));

@@ -1,4 +1,4 @@
-//! 2026-07-28: every POST stands alone.
+//! 2026-07-28: every POST is independent of all others.
 
 use steadfast::Limits;
 

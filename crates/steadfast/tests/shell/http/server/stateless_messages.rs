@@ -1,4 +1,4 @@
-//! 2026-07-28: what is taken, what is refused, and what is on a stream.
+//! 2026-07-28: which messages are accepted, which are refused, and what is on a stream.
 
 use super::*;
 

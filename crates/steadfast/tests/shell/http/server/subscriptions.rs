@@ -1,4 +1,4 @@
-//! 2026-07-28: `subscriptions/listen`, whose answer is a stream of what it asked for.
+//! 2026-07-28: `subscriptions/listen`, whose response is a stream of notifications.
 
 use steadfast::Resource;
 use steadfast::server::tasks::TaskSupport;

@@ -1,4 +1,4 @@
-//! What a server says of the end of requests, besides their answers.
+//! Notifications about the end of requests.
 
 use crate::server::*;
 
@@ -16,7 +16,7 @@ async fn in_2026_a_server_sends_no_cancellation() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     tokio::spawn(server.clone().serve(there).with_shutdown(async { _ = stopped.await }).into_future());
     let mut peer = Peer::modern(&server, json!({"elicitation": {}}));
-    peer.raw = Raw::new(here);
+    peer.raw = RawPeer::new(here);
     // By the client, by the deadline, by a panic, by a failure, with a question, and well.
     let cancelled = peer.begin("tools/call", json!({"name": "forever"})).await;
     soon(begun.wait()).await;

@@ -1,4 +1,4 @@
-//! Nothing is asked of a client that it did not declare, and what is asked has the form that it must have.
+//! Input is requested only with capabilities that the client declared, and in the form that the revision has.
 
 use steadfast::{CreateMessageParams, SamplingMessage};
 
@@ -140,7 +140,7 @@ async fn a_change_of_roots_does_not_disturb_a_pending_roots_request() {
     peer.send(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})).await;
     peer.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}})).await;
     assert_eq!(peer.answer(call).await["result"]["isError"], Value::Null);
-    // Who asks again is told what they are now.
+    // A later request gets the new roots.
     peer.begin("tools/call", json!({"name": "roots"})).await;
     assert_eq!(peer.line().await["method"], "roots/list");
 }

@@ -1,4 +1,4 @@
-//! Asking the client: by requests on the older wires, by results of several rounds in 2026-07-28.
+//! Input requests of handlers: requests to the client in older revisions, results of several rounds in 2026-07-28.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ impl Modern {
         self
     }
 
-    /// Calls a tool; what comes back is a result or an error.
+    /// Calls a tool; returns the message with its result or error.
     async fn call(&mut self, tool: &str, more: Value) -> Value {
         let mut params = json!({"name": tool, "arguments": {}});
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -1,4 +1,4 @@
-//! Requests of several rounds (2026-07-28): where they may be, and that nothing but the request holds them together.
+//! Requests of several rounds (2026-07-28): which methods may have them, and that only the request state connects them.
 
 use steadfast::CompleteContext;
 use steadfast::server::Prompt;

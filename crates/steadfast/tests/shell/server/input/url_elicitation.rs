@@ -1,4 +1,4 @@
-//! URL questions: what is asked, what is told afterwards, and to whom.
+//! URL elicitation: the request, and the notification after the URL was visited.
 
 use steadfast::{ElicitParams, ElicitUrlParams, code};
 
@@ -43,7 +43,7 @@ async fn a_url_that_is_not_encrypted_is_logged() {
         ("http://[::1]:1/login", false),
         ("http://localhost.example.org/", true),
     ] {
-        let heard = Heard::default();
+        let heard = LogLines::default();
         let _guard = tracing::subscriber::set_default(heard.clone());
         Peer::modern(&visit(url), urls()).call("visit", json!({})).await;
         assert_eq!(heard.text().contains("https"), warned, "{url}: {}", heard.text());
@@ -66,7 +66,7 @@ async fn elicitation_complete_is_sent_only_to_the_client_that_was_asked() {
     assert_eq!(question["params"]["elicitationId"], "e-1");
     asked.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})).await;
     asked.answer(call).await;
-    // It belongs to no request, so it may come behind the answer.
+    // The notification belongs to no request, so it may come after the response.
     if asked.before.is_empty() {
         let line = asked.line().await;
         asked.before.push(line);

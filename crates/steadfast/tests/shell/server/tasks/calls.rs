@@ -302,7 +302,7 @@ impl TaskStore for Slow {
     }
 }
 
-/// Nobody knows the name of a task whose client left before it was told, so nobody could end it.
+/// A client that disconnects before it gets the id of its task cannot cancel it, so the server has to.
 #[tokio::test]
 async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
     let (inserted, go) = (Signal::default(), Signal::default());
@@ -329,7 +329,7 @@ async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
     }
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     peer.tell(&cancelled).await;
-    // Answered behind the cancellation: then that was taken in.
+    // A response to a later request shows that the cancellation was processed.
     peer.ask("tools/list", json!({})).await;
     go.set();
     let name = name.lock().unwrap().clone().unwrap();

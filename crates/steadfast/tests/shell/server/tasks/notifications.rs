@@ -1,4 +1,4 @@
-//! What streams of notifications are told of tasks, on a stream of bytes.
+//! Subscriptions to tasks, over a byte stream.
 
 use serde_json::{Value, json};
 use steadfast::Limits;
@@ -6,15 +6,15 @@ use steadfast::prelude::*;
 use steadfast::server::tasks::TaskSupport;
 use steadfast::transport::memory;
 
-use crate::support::Raw;
+use crate::support::RawPeer;
 use crate::{Signal, soon};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-fn served(server: Server) -> Raw {
+fn served(server: Server) -> RawPeer {
     let (here, there) = memory::pair(65_536);
     tokio::spawn(server.serve(there).into_future());
-    Raw::new(here)
+    RawPeer::new(here)
 }
 
 /// A request of a client that knows tasks and forms.
@@ -33,7 +33,7 @@ fn listen(id: i64, notifications: &Value) -> Value {
 }
 
 /// Reads on to a message.
-async fn until(raw: &mut Raw, wanted: impl Fn(&Value) -> bool) -> Value {
+async fn until(raw: &mut RawPeer, wanted: impl Fn(&Value) -> bool) -> Value {
     loop {
         let message = soon(raw.line()).await.expect("the stream has ended");
         if wanted(&message) {
@@ -42,7 +42,7 @@ async fn until(raw: &mut Raw, wanted: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-async fn begin(raw: &mut Raw, id: i64, tool: &str) -> String {
+async fn begin(raw: &mut RawPeer, id: i64, tool: &str) -> String {
     raw.send(&request(id, "tools/call", json!({"name": tool}))).await;
     let created = until(raw, |message| message["id"] == id).await;
     created["result"]["taskId"].as_str().unwrap().to_owned()
@@ -174,7 +174,7 @@ async fn a_subscription_to_tasks_ends_with_its_result() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = crate::server([greeting()]).serve(there).with_shutdown(async { _ = stopped.await });
     let served = tokio::spawn(serving.into_future());
-    let mut raw = Raw::new(here);
+    let mut raw = RawPeer::new(here);
     raw.send(&listen(1, &json!({"taskIds": ["none"]}))).await;
     let acknowledged = soon(raw.line()).await.unwrap();
     assert_eq!(acknowledged["params"]["notifications"], json!({}));

@@ -1,4 +1,4 @@
-//! Connections: how many there are, and for whom.
+//! The connection pool: how many connections there are, and who shares them.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -38,7 +38,7 @@ async fn one_by_one(client: &Client, tool: &str, count: usize) {
     }
 }
 
-/// Its answer comes in a stream of events, behind a report.
+/// Its response is a stream of events: a progress notification, then the result.
 fn reports() -> Tool {
     Tool::new("reports").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
@@ -78,7 +78,7 @@ async fn a_stream_with_an_answer_does_not_cost_its_connection() {
         let call = client.call_tool("reports", json!({})).on_progress(|_| {});
         assert_eq!(text(&soon(call.into_future()).await.unwrap()), "a");
     }
-    // The end of a stream may come behind the beginning of the next call; but not always.
+    // The end of a stream may come after the start of the next call, but not always.
     let count = connections.load(Ordering::SeqCst);
     assert!(count < 20, "{count} connections for 20 calls one by one");
     drop(client);

@@ -1,4 +1,4 @@
-//! Proxies: those that are named, and those of the environment.
+//! Proxies that are configured, and those of the environment.
 //!
 //! Variables belong to the whole process, so what they do is seen in a child: this very program, with one test to run.
 
@@ -65,8 +65,8 @@ async fn relay(mut client: TcpStream, server: SocketAddr, heads: Arc<Mutex<Vec<S
 }
 
 /// A server that does not care by which name it is called.
-async fn any_name() -> (SocketAddr, Arc<Mutex<Vec<Came>>>) {
-    let (url, requests) = raw(|_, came| modern(came, || json_answer(came, &json!({"content": []})))).await;
+async fn any_name() -> (SocketAddr, Arc<Mutex<Vec<ReceivedRequest>>>) {
+    let (url, requests) = raw(|_, request| modern(request, || json_answer(request, &json!({"content": []})))).await;
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
     (address, requests)
 }
@@ -111,7 +111,7 @@ async fn tls_through_a_proxy_is_end_to_end() {
 #[tokio::test]
 async fn a_missing_or_refusing_proxy_leaves_the_call_not_sent() {
     let authority = Authority::new();
-    // It is bound, so that nobody else gets its port, and nobody listens.
+    // The port is bound, so that no other process gets it, and not listened on.
     let deaf = tokio::net::TcpSocket::new_v4().unwrap();
     deaf.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let gone = deaf.local_addr().unwrap();
@@ -139,7 +139,7 @@ async fn an_invalid_proxy_is_an_immediate_error() {
     }
 }
 
-/// Where the child connects to, and whether it is told to go there directly.
+/// The URL that the child connects to, and whether it must connect directly.
 const URL: &str = "STEADFAST_TEST_URL";
 const DIRECTLY: &str = "STEADFAST_TEST_DIRECTLY";
 
@@ -185,7 +185,7 @@ async fn the_https_proxy_of_the_environment_gets_a_connect_request() {
     let proxy = Proxy::to(server).await;
     let plain = Proxy::to(server).await;
     let variables = [("HTTPS_PROXY", proxy.url()), ("HTTP_PROXY", plain.url())];
-    // There is no TLS behind it, so the call fails; but it got that far.
+    // There is no TLS server at the other end, so the call fails; but it got that far.
     assert!(!soon(in_a_child("https://steadfast.invalid/mcp".to_owned(), &variables)).await);
     assert!(proxy.heads()[0].starts_with("CONNECT steadfast.invalid:443 "));
     assert!(plain.heads().is_empty());

@@ -1,4 +1,4 @@
-//! Servers with certificates, and what is spoken behind them.
+//! TLS: certificates, and which HTTP version is negotiated.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -51,7 +51,7 @@ impl Authority {
     }
 }
 
-/// A server behind TLS.
+/// A server with TLS.
 pub(in crate::http::client) struct Secure {
     pub(in crate::http::client) address: SocketAddr,
     /// Each request: the number of its connection, and what was spoken on it.

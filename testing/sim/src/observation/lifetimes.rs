@@ -1,4 +1,4 @@
-//! The lives of handlers and of what they start, each written down by whoever watches a run.
+//! The lifetimes of handlers and of what they start, each recorded by the journal of a run.
 
 use std::sync::Arc;
 
@@ -6,50 +6,50 @@ use steadfast_proto::Moment;
 
 /// What lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum LifetimeKind {
     Handler,
     Thread,
     Shield,
     Cleanup,
     Call,
-    /// Added by somebody who kept the context beyond the handler: there is no promise but that it goes.
+    /// Added by code that held the context beyond the handler: the only promise is that it is dropped.
     Late,
 }
 
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum LifetimeEnd {
     Done,
     Panicked,
     Dropped,
 }
 
 /// What is known of one.
-pub(crate) struct LifeFacts {
+pub(crate) struct LifetimeFacts {
     pub(crate) tag: u64,
-    pub(crate) what: What,
+    pub(crate) what: LifetimeKind,
     /// A cleanup has begun.
     pub(crate) running: bool,
     pub(crate) began: Moment,
-    pub(crate) ended: Option<(Moment, How)>,
+    pub(crate) ended: Option<(Moment, LifetimeEnd)>,
 }
 
 /// Who writes down what becomes of a life.
-pub(crate) trait Witness: Send + Sync {
+pub(crate) trait LifetimeObserver: Send + Sync {
     /// A cleanup begins to run.
     fn running(&self, number: u64);
-    fn ended(&self, number: u64, how: How);
+    fn ended(&self, number: u64, how: LifetimeEnd);
 }
 
 /// Something that lives until this is dropped.
-pub(crate) struct Life {
-    witness: Arc<dyn Witness>,
+pub(crate) struct Lifetime {
+    witness: Arc<dyn LifetimeObserver>,
     number: u64,
     done: bool,
 }
 
-impl Life {
-    pub(crate) fn new(witness: Arc<dyn Witness>, number: u64) -> Self {
+impl Lifetime {
+    pub(crate) fn new(witness: Arc<dyn LifetimeObserver>, number: u64) -> Self {
         Self { witness, number, done: false }
     }
 
@@ -64,18 +64,18 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for Lifetime {
     fn drop(&mut self) {
         let how = match (self.done, std::thread::panicking()) {
-            (true, _) => How::Done,
-            (false, true) => How::Panicked,
-            (false, false) => How::Dropped,
+            (true, _) => LifetimeEnd::Done,
+            (false, true) => LifetimeEnd::Panicked,
+            (false, false) => LifetimeEnd::Dropped,
         };
         self.witness.ended(self.number, how);
     }
 }
 
-impl What {
+impl LifetimeKind {
     /// For people.
     pub(crate) fn began(self) -> &'static str {
         match self {
@@ -89,20 +89,20 @@ impl What {
     }
 
     /// For people.
-    pub(crate) fn ended(self, how: How) -> &'static str {
+    pub(crate) fn ended(self, how: LifetimeEnd) -> &'static str {
         match (self, how) {
-            (Self::Handler, How::Done) => "   handler returns",
-            (Self::Handler, How::Panicked) => "   handler panics",
-            (Self::Handler, How::Dropped) => "   handler dropped",
-            (Self::Thread, How::Done) => "   thread returns",
+            (Self::Handler, LifetimeEnd::Done) => "   handler returns",
+            (Self::Handler, LifetimeEnd::Panicked) => "   handler panics",
+            (Self::Handler, LifetimeEnd::Dropped) => "   handler dropped",
+            (Self::Thread, LifetimeEnd::Done) => "   thread returns",
             (Self::Thread, _) => "   thread panics",
-            (Self::Shield, How::Done) => "   shield done",
+            (Self::Shield, LifetimeEnd::Done) => "   shield done",
             (Self::Shield, _) => "   shield dropped",
-            (Self::Cleanup, How::Done) => "   cleanup done",
+            (Self::Cleanup, LifetimeEnd::Done) => "   cleanup done",
             (Self::Cleanup, _) => "   cleanup dropped",
-            (Self::Call, How::Done) => "   call ends",
+            (Self::Call, LifetimeEnd::Done) => "   call ends",
             (Self::Call, _) => "   call dropped",
-            (Self::Late, How::Done) => "   late addition done",
+            (Self::Late, LifetimeEnd::Done) => "   late addition done",
             (Self::Late, _) => "   late addition dropped",
         }
     }

@@ -1,4 +1,4 @@
-//! What a client keeps of what a server said, and what it checks.
+//! A server that the test controls message by message.
 
 pub(super) use std::sync::{Arc, Mutex};
 pub(super) use std::time::Duration;
@@ -18,13 +18,13 @@ pub(super) use crate::soon;
 
 pub(super) const HANDSHAKE: Era = Era::Handshake(Revision::V2025_11_25);
 
-/// A server in the hands of a test: it says what the test says, when the test says it.
-pub(super) struct Puppet {
+/// A server that the test controls: it reads and writes one message at a time.
+pub(super) struct ManualServer {
     pub(super) lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     output: WriteHalf<DuplexStream>,
 }
 
-impl Puppet {
+impl ManualServer {
     pub(super) fn new(transport: DuplexStream) -> Self {
         let (input, output) = tokio::io::split(transport);
         Self { lines: BufReader::new(input).lines(), output }
@@ -37,10 +37,10 @@ impl Puppet {
 
     pub(super) async fn connect(era: Era, settings: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
         let (here, there) = tokio::io::duplex(1 << 20);
-        let mut puppet = Self::new(there);
+        let mut server = Self::new(there);
         let connecting = settings(Client::connect(Stream::duplex(here)).era(era)).into_future();
-        let (client, ()) = soon(async { tokio::join!(connecting, puppet.open()) }).await;
-        (client.unwrap(), puppet)
+        let (client, ()) = soon(async { tokio::join!(connecting, server.open()) }).await;
+        (client.unwrap(), server)
     }
 
     pub(super) async fn open(&mut self) {
@@ -50,7 +50,7 @@ impl Puppet {
             "extensions": {"io.modelcontextprotocol/tasks": {}}});
         let result = if opening["method"] == "initialize" {
             json!({"protocolVersion": opening["params"]["protocolVersion"], "capabilities": capabilities,
-                "serverInfo": {"name": "puppet", "version": "1"}})
+                "serverInfo": {"name": "manual", "version": "1"}})
         } else {
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities})
         };
@@ -121,19 +121,19 @@ pub(super) fn read(client: &Client, uri: &str) -> JoinHandle<String> {
     })
 }
 
-/// What is kept answers by itself: nobody else does.
+/// The result of a call that the cache answers: the server sends nothing.
 pub(super) async fn at_once<T>(call: JoinHandle<T>) -> T {
     soon(call).await.unwrap()
 }
 
 /// A clock that the test puts forward.
 #[derive(Clone)]
-pub(super) struct Clock {
+pub(super) struct OffsetClock {
     runtime: TokioRuntime,
     ahead: Arc<Mutex<Duration>>,
 }
 
-impl Clock {
+impl OffsetClock {
     pub(super) fn new() -> Self {
         Self { runtime: TokioRuntime::current().unwrap(), ahead: Arc::default() }
     }
@@ -147,7 +147,7 @@ impl Clock {
     }
 }
 
-impl Runtime for Clock {
+impl Runtime for OffsetClock {
     fn now(&self) -> Moment {
         self.runtime.now() + *self.ahead.lock().unwrap()
     }
