@@ -77,14 +77,14 @@ fn has_valid_headers(tool: &Tool) -> bool {
     match MirroredParams::of_schema(&tool.input_schema) {
         Ok(_) => true,
         Err(why) => {
-            tracing::warn!(tool = %tool.name, %why, "the server listed a tool with invalid `x-mcp-header` annotations: it is left out");
+            tracing::warn!(tool = %tool.name, %why, "ignoring a listed tool: its `x-mcp-header` annotations are invalid");
             false
         }
     }
 }
 
-/// A stream of the items of a list, which requests each page when it is needed. It implements `futures_core::Stream`; programs
-/// without stream combinators can use [`next`](Items::next) and [`all`](Items::all).
+/// A stream of the items of a list, which requests each page when it is needed. It implements `futures_core::Stream`;
+/// programs without stream combinators can use [`next`](Items::next) and [`all`](Items::all).
 ///
 /// The stream ends after an error.
 ///
@@ -107,7 +107,7 @@ pub struct Items<R: Listing> {
     /// The parameters for the next page, if there is one and it was not requested.
     next_page: Option<PaginatedParams>,
     /// The items of the last page that were not taken.
-    items: VecDeque<R::Item>,
+    buffered: VecDeque<R::Item>,
     /// The number of pages so far, and their length.
     pages: usize,
     bytes: usize,
@@ -120,8 +120,8 @@ pub struct Items<R: Listing> {
 impl<R: Listing> Items<R> {
     pub(super) fn new(client: Client) -> Self {
         let next_page = Some(PaginatedParams::default());
-        let (items, timeout) = (VecDeque::new(), Some(DEFAULT_TIMEOUT));
-        Self { client, pending_page: None, next_page, items, pages: 0, bytes: 0, timeout, fresh: false }
+        let (buffered, timeout) = (VecDeque::new(), Some(DEFAULT_TIMEOUT));
+        Self { client, pending_page: None, next_page, buffered, pages: 0, bytes: 0, timeout, fresh: false }
     }
 
     /// The [timeout](Call::timeout) of each page. The default is that of every call.
@@ -166,7 +166,8 @@ impl<R: Listing> Items<R> {
         Ok(items)
     }
 
-    /// Removes the cached pages of the list, if the error means that the server refused a cursor. Returns whether there were any.
+    /// Removes the cached pages of the list, if the error means that the server refused a cursor. Returns whether there
+    /// were any.
     fn remove_cached_pages(&self, error: &Error) -> bool {
         let refused = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
         self.pages > 0 && refused && self.client.inner.cache().remove_pages(R::METHOD)
@@ -183,7 +184,7 @@ impl<R: Listing> Items<R> {
         if self.client.inner.wire_format(self.client.revision()).mirrors_arguments() {
             items.retain(R::is_usable_over_http);
         }
-        self.items = items.into();
+        self.buffered = items.into();
         self.pages += 1;
         if cursor.is_some() && self.pages == MAX_PAGES {
             return Err(Error::endless_list(format!("the list of {} has more than {MAX_PAGES} pages", R::METHOD)));
@@ -202,7 +203,7 @@ impl<R: Listing> Stream for Items<R> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let list = &mut *self;
         loop {
-            if let Some(item) = list.items.pop_front() {
+            if let Some(item) = list.buffered.pop_front() {
                 return Poll::Ready(Some(Ok(item)));
             }
             if let Some(params) = list.next_page.take() {
@@ -213,7 +214,7 @@ impl<R: Listing> Stream for Items<R> {
             list.pending_page = None;
             list.bytes = list.bytes.saturating_add(flow.map_or(0, |flow| flow.response_bytes()));
             if let Err(error) = page.and_then(|page| list.add_page(page)) {
-                list.items.clear();
+                list.buffered.clear();
                 return Poll::Ready(Some(Err(error)));
             }
         }

@@ -73,8 +73,8 @@ impl Client {
         self.call(ReadResourceParams::new(uri))
     }
 
-    /// Subscribes to changes of a resource (revisions up to 2025-11-25). [`changes`](Client::changes) does this in every revision, and
-    /// returns the changes as a stream.
+    /// Subscribes to changes of a resource (revisions up to 2025-11-25). [`changes`](Client::changes) does this in
+    /// every revision, and returns the changes as a stream.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<request::Subscribe> {
         self.call(ResourceParams::new(uri))
     }
@@ -116,7 +116,8 @@ impl Client {
         self.call(params)
     }
 
-    /// Requests completions for an argument of a prompt or a variable of a resource template. `value` is what the user has typed.
+    /// Requests completions for an argument of a prompt or a variable of a resource template. `value` is what the user
+    /// has typed.
     ///
     /// ```
     /// # use steadfast::Reference;
@@ -174,8 +175,8 @@ impl Client {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
     }
 
-    /// Notifies the server that the roots have changed, if the client has declared `roots.listChanged`. Since 2026-07-28 there is no
-    /// such notification: a server asks for the roots when it needs them.
+    /// Notifies the server that the roots have changed, if the client has declared `roots.listChanged`. Since
+    /// 2026-07-28 there is no such notification: a server asks for the roots when it needs them.
     pub fn roots_changed(&self) {
         if self
             .inner
@@ -190,8 +191,8 @@ impl Client {
         }
     }
 
-    /// Sets the level of log messages that the server sends (revisions up to 2025-11-25). [`logs`](Client::logs) does this in every
-    /// revision, and returns the messages as a stream.
+    /// Sets the level of log messages that the server sends (revisions up to 2025-11-25). [`logs`](Client::logs) does
+    /// this in every revision, and returns the messages as a stream.
     pub fn set_log_level(&self, level: LoggingLevel) -> Call<request::SetLevel> {
         self.call(SetLevelParams::new(level))
     }

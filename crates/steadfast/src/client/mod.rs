@@ -16,8 +16,9 @@
 //! | `notifications` | streams of changes and log messages |
 //! | `handlers` | the client's handlers for roots, sampling and elicitation |
 //!
-//! Every call ends with a result or with an [`Error`](crate::Error) whose [`Outcome`](crate::Outcome) says what is known: not
-//! sent, refused, or sent with an unknown outcome (law L10). Dropping a call cancels it and notifies the server.
+//! Every call ends with a result or with an [`Error`](crate::Error) whose [`Outcome`](crate::Outcome) says what is
+//! known: not sent, refused, or sent with an unknown outcome (law L10). Dropping a call cancels it and notifies the
+//! server.
 
 pub(crate) mod cache;
 mod call;
@@ -89,7 +90,8 @@ struct ClientInner {
     over_http: bool,
     /// Calls of tools with the read-only or the idempotent hint may be sent again.
     trusts_annotations: bool,
-    /// The next progress token. Tokens are unique over all connections of the client, because a retried call keeps its token.
+    /// The next progress token. Tokens are unique over all connections of the client, because a retried call keeps its
+    /// token.
     next_token: AtomicI64,
 }
 
@@ -122,8 +124,8 @@ impl Drop for ClientInner {
 
 /// Connecting, and the server that the client is connected to.
 impl Client {
-    /// Connects to a server: a `Server` in this process, a child process ([`transport::child::Command`]), a transport, a function
-    /// that opens a transport, or a URL (feature `http-client`).
+    /// Connects to a server: a `Server` in this process, a child process ([`transport::child::Command`]), a transport,
+    /// a function that opens a transport, or a URL (feature `http-client`).
     ///
     /// [`transport::child::Command`]: crate::transport::child::Command
     pub fn connect<Via>(target: impl Target<Via>) -> Connecting {
@@ -153,14 +155,16 @@ impl Client {
         Call::new(self.clone(), params)
     }
 
-    /// Closes the client, and waits until its connection is closed and a child process has exited. Pending calls end with an error,
-    /// and the client does not reconnect. The tasks of pending calls are cancelled first; that may take up to two seconds.
+    /// Closes the client, and waits until its connection is closed and a child process has exited. Pending calls end
+    /// with an error, and the client does not reconnect. The tasks of pending calls are cancelled first; that may take
+    /// up to two seconds.
     pub async fn close(self) {
         tasks::cancel::cancel_all(&self, self.inner.connection.begin_close());
         self.inner.connection.wait_until_closed().await;
     }
 
-    /// Completes when the current connection is closed, by either side. A client that reconnects opens another when a call needs it.
+    /// Completes when the current connection is closed, by either side. A client that reconnects opens another when a
+    /// call needs it.
     pub async fn closed(&self) {
         let closed = self.inner.connection.live().closed();
         connection::live::wait_until_closed(closed).await;

@@ -1,5 +1,5 @@
-//! The credentials that private responses belong to: a client finds a private response only while its requests carry the same
-//! credentials as when it was cached.
+//! The credentials that private responses belong to: a client finds a private response only while its requests carry
+//! the same credentials as when it was cached.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,8 +33,8 @@ impl CredentialScope {
         self.lock().id
     }
 
-    /// A request is sent with these credentials. If they are others than those of the request before, the id changes, and this
-    /// returns the old id.
+    /// A request is sent with these credentials. If they are others than those of the request before, the id changes,
+    /// and this returns the old id.
     pub(crate) fn update<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) -> Option<u64> {
         let mut parts = credentials.peekable();
         let credentials = if parts.peek().is_none() {

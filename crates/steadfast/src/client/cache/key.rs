@@ -9,8 +9,8 @@ use steadfast_proto::envelope::OwnedParams;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RequestKey {
     pub(crate) method: Method,
-    /// The parameters of the caller, without the metadata that the client adds to every request. An empty cursor and no cursor
-    /// are different requests.
+    /// The parameters of the caller, without the metadata that the client adds to every request. An empty cursor and no
+    /// cursor are different requests.
     params: Box<str>,
     /// The resource of a `resources/read`.
     uri: Option<Box<str>>,
@@ -19,8 +19,8 @@ pub(crate) struct RequestKey {
 }
 
 impl RequestKey {
-    /// `None` if the response must not be cached: the method is not cacheable in this revision, or the request answers the server's
-    /// input requests.
+    /// `None` if the response must not be cached: the method is not cacheable in this revision, or the request answers
+    /// the server's input requests.
     pub(crate) fn of<R: Request>(revision: Revision, params: &R::Params) -> Option<Self> {
         if !R::METHOD.is_cacheable_in(revision) {
             return None;
@@ -54,8 +54,8 @@ pub(crate) enum Invalidation {
     Resource(String),
     /// Every resource: the notification has no URI.
     EveryResource,
-    /// The server sends notifications that match this filter from now on. Changes before that were not notified: a subscriber reads
-    /// the current state once after it has subscribed, and must not get it from the cache.
+    /// The server sends notifications that match this filter from now on. Changes before that were not notified: a
+    /// subscriber reads the current state once after it has subscribed, and must not get it from the cache.
     SubscriptionStarted(SubscriptionFilter),
 }
 

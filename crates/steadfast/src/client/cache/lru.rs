@@ -49,7 +49,8 @@ impl<K: Ord + Clone, V> LruMap<K, V> {
         Some(&entry.value)
     }
 
-    /// Inserts a value in place of the previous one. A value larger than the limit is not inserted, and the previous one is removed.
+    /// Inserts a value in place of the previous one. A value larger than the limit is not inserted, and the previous
+    /// one is removed.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize) {
         self.remove(&key);
         if bytes > self.max_bytes {

@@ -1,10 +1,10 @@
 //! What a client remembers across requests: cached responses, the listed tools, and the listeners to the server's log.
 //!
-//! Each of the three is a type of its own with limits of its own. [`ClientCache`] passes on to them what concerns all: the
-//! notifications of the server, and the loss, the replacement and the close of the connection. Nothing stale is found: the driver
-//! reports a change when it arrives, before any listener sees it ([`ClientCache::handle_notification`]). After a reconnect
-//! ([`ClientCache::reset`]) nothing is found, whatever its time to live: changes in between were not notified, and it may be
-//! another server.
+//! Each of the three is a type of its own with limits of its own. [`ClientCache`] passes on to them what concerns all:
+//! the notifications of the server, and the loss, the replacement and the close of the connection. Nothing stale is
+//! found: the driver reports a change when it arrives, before any listener sees it
+//! ([`ClientCache::handle_notification`]). After a reconnect ([`ClientCache::reset`]) nothing is found, whatever its
+//! time to live: changes in between were not notified, and it may be another server.
 
 mod credentials;
 #[cfg(feature = "http-client")]

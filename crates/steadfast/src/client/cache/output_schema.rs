@@ -27,8 +27,8 @@ impl OutputSchema {
         self.text.as_ref().map_or(0, |text| text.len())
     }
 
-    /// An error if the schema cannot be compiled. Such a tool is not called: its result could not be checked, and would have to be
-    /// accepted unchecked or thrown away after the tool has done its work.
+    /// An error if the schema cannot be compiled. Such a tool is not called: its result could not be checked, and would
+    /// have to be accepted unchecked or thrown away after the tool has done its work.
     pub(crate) fn ensure_usable(&self, tool: &str) -> Result<(), Error> {
         let unusable = |why| Error::uncallable(tool, format_args!("its output schema cannot be used: {why}"));
         self.compiled().map(drop).map_err(unusable)

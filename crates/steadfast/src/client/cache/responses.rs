@@ -1,11 +1,11 @@
 //! Responses that a server allows its clients to cache (2026-07-28).
 //!
-//! The key of a response is its request. It is fresh for the `ttlMs` in its result, or until a notification says that it has
-//! changed. A private response belongs to one scope: a client with its current credentials. A public response is for every client
-//! that shares the cache.
+//! The key of a response is its request. It is fresh for the `ttlMs` in its result, or until a notification says that
+//! it has changed. A private response belongs to one scope: a client with its current credentials. A public response is
+//! for every client that shares the cache.
 //!
-//! Every request is registered as a [`PendingFetch`] before it is sent. A change that is notified while the request is in flight
-//! cancels the fetch: the response may be older than the change, so it goes to the caller and is not stored.
+//! Every request is registered as a [`PendingFetch`] before it is sent. A change that is notified while the request is
+//! in flight cancels the fetch: the response may be older than the change, so it goes to the caller and is not stored.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,8 @@ const DEFAULT_BYTES: usize = 16 << 20;
 
 /// A cache of the responses that a server allows its clients to cache. Cheap to clone; all clones are the same cache.
 ///
-/// By default every client has a cache of its own, with at most 1,024 responses and 16 MiB. Clients of one server can share one:
+/// By default every client has a cache of its own, with at most 1,024 responses and 16 MiB. Clients of one server can
+/// share one:
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -37,9 +38,9 @@ const DEFAULT_BYTES: usize = 16 << 20;
 /// # Ok::<_, steadfast::Error>(()) }).unwrap();
 /// ```
 ///
-/// They share public responses. Private responses are found only by the client that stored them, and are removed when its
-/// credentials change. If one client is notified of a change, the stale responses are removed for all. If one client reconnects, the
-/// cache is cleared for all: changes in between were not notified, and it may be another server.
+/// They share public responses. Private responses are found only by the client that stored them, and are removed when
+/// its credentials change. If one client is notified of a change, the stale responses are removed for all. If one
+/// client reconnects, the cache is cleared for all: changes in between were not notified, and it may be another server.
 ///
 /// Only clients of the same server may share a cache: its keys do not name the server.
 /// Clients with a [runtime](crate::client::Connecting::with_runtime) of their own have to share that too, for its clock.
@@ -87,7 +88,8 @@ impl ResponseCache {
         self
     }
 
-    /// The most bytes of responses and their keys; 16 MiB by default. This, too, applies to all clients that share the cache.
+    /// The most bytes of responses and their keys; 16 MiB by default. This, too, applies to all clients that share the
+    /// cache.
     pub fn with_bytes(self, max_bytes: usize) -> Self {
         {
             let mut state = self.lock();
@@ -141,7 +143,8 @@ impl ResponseCache {
         PendingFetch { cache: self.clone(), number, request, scope_id, sent_at: now }
     }
 
-    /// Removes stale responses, and does not store those of stale requests in flight. Returns how many responses it removed.
+    /// Removes stale responses, and does not store those of stale requests in flight. Returns how many responses it
+    /// removed.
     pub(crate) fn invalidate(&self, is_stale: impl Fn(&RequestKey) -> bool) -> usize {
         let mut state = self.lock();
         state.fetches.retain(|_, request| !is_stale(request));
@@ -178,8 +181,8 @@ impl PendingFetch {
         self.scope_id
     }
 
-    /// Stores the response, unless it was invalidated in flight. Its time to live counts from when the request was sent: the server
-    /// may have built the response at any time since, and the caller may have polled the call late.
+    /// Stores the response, unless it was invalidated in flight. Its time to live counts from when the request was
+    /// sent: the server may have built the response at any time since, and the caller may have polled the call late.
     pub(crate) fn store(&self, text: &str, policy: Cache) {
         if policy.ttl_ms == 0 {
             self.cache.lock().fetches.remove(&self.number);

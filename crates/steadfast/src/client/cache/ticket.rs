@@ -39,8 +39,8 @@ impl CacheTicket {
         Some((Self { cache: Arc::clone(cache), fetch: None, generation, output_check: None }, text))
     }
 
-    /// The ticket for a request that is about to be sent. An error if it must not be sent: it calls a tool whose schemas the
-    /// client cannot use.
+    /// The ticket for a request that is about to be sent. An error if it must not be sent: it calls a tool whose
+    /// schemas the client cannot use.
     pub(crate) fn new<R: Request>(
         cache: &Arc<ClientCache>,
         wire: WireFormat,
@@ -64,7 +64,8 @@ impl CacheTicket {
         self.fetch = None;
     }
 
-    /// Checks the result of the call and stores its response. An error if the result does not match the output schema of the tool.
+    /// Checks the result of the call and stores its response. An error if the result does not match the output schema
+    /// of the tool.
     pub(crate) fn check_and_store<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
         self.check::<R>(result)?;
         if let (Some(responses), Some(fetch), Some(Some(policy))) =

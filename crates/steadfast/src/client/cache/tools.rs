@@ -1,7 +1,7 @@
 //! The tools that the server has listed: of each, what the client needs to call it.
 //!
-//! A listed tool is valid until the server notifies that its list has changed. The result of a `tools/list` that was sent before
-//! that notification is not stored: it may be older than the change.
+//! A listed tool is valid until the server notifies that its list has changed. The result of a `tools/list` that was
+//! sent before that notification is not stored: it may be older than the change.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -108,8 +108,9 @@ impl ToolCache {
         state.tools.retain(|_| false);
     }
 
-    /// The check for the result of a tool that is about to be called; `None` if its result is not checked. An error if the tool must
-    /// not be called: its output schema cannot be used, or its headers cannot be derived from its input schema.
+    /// The check for the result of a tool that is about to be called; `None` if its result is not checked. An error if
+    /// the tool must not be called: its output schema cannot be used, or its headers cannot be derived from its input
+    /// schema.
     pub(crate) fn prepare_call(&self, wire: WireFormat, name: &str) -> Result<Option<OutputCheck>, Error> {
         let Some(tool) = self.get(name) else { return Ok(None) };
         if wire.mirrors_arguments()

@@ -9,9 +9,9 @@ use crate::runtime::{DriverCommand, Mailbox, PendingCall};
 
 /// Cancels a call from any task or thread. Cheap to clone.
 ///
-/// The call then ends with an error of [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), whose outcome says whether the
-/// server may have acted on it; or with its response, if that arrives first. A call that waits for a connection, for input or for
-/// a task ends at once.
+/// The call then ends with an error of [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), whose outcome says
+/// whether the server may have acted on it; or with its response, if that arrives first. A call that waits for a
+/// connection, for input or for a task ends at once.
 ///
 /// ```
 /// # async fn example(client: steadfast::Client) {

@@ -1,9 +1,9 @@
 //! What a call does after each of its requests.
 //!
-//! Most calls are one request and its response. Others take more: the server asks for input, or makes a task of the call, or
-//! misses headers that the client does not know, or the connection is lost. Whatever the call waits for, its total timeout,
-//! its [`Canceller`] and the close of the client end the wait at once, with an error that says what is known of the call by
-//! then (law L10).
+//! Most calls are one request and its response. Others take more: the server asks for input, or makes a task of the
+//! call, or misses headers that the client does not know, or the connection is lost. Whatever the call waits for, its
+//! total timeout, its [`Canceller`] and the close of the client end the wait at once, with an error that says what is
+//! known of the call by then (law L10).
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -194,7 +194,7 @@ impl<R: Request> CallFlow<R> {
         if let Some(loss) = loss
             && self.attempts.allow_retry(loss)
         {
-            let lost = LostConnection { live: Arc::clone(&self.live), at: self.sent_at, kind: loss.kind };
+            let lost = LostConnection { live: Arc::clone(&self.live), call_sent_at: self.sent_at, kind: loss.kind };
             return Decision::Continue(NextStep::Reconnect(lost));
         }
         match text_of(end, R::METHOD.name()) {
@@ -233,7 +233,8 @@ impl<R: Request> CallFlow<R> {
         }
     }
 
-    /// The task is registered here, whether or not the returned step is ever polled: if it is dropped, the task is cancelled.
+    /// The task is registered here, whether or not the returned step is ever polled: if it is dropped, the task is
+    /// cancelled.
     fn follow_task(&self, kind: TaskKind, task: Task) -> Decision<R> {
         let follower = tasks::follow(self.client.clone(), kind, R::METHOD, task, self.settings.timeout);
         Decision::Continue(NextStep::FollowTask(Box::pin(follower)))
@@ -305,8 +306,8 @@ struct WaitLimits {
 }
 
 impl WaitLimits {
-    /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with `outcome`, which
-    /// is what is known of the call meanwhile.
+    /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with
+    /// `outcome`, which is what is known of the call meanwhile.
     async fn wait_for<T>(&self, work: impl Future<Output = T>, outcome: Outcome) -> Result<T, Error> {
         let until_deadline = timeout_at(&*self.runtime, self.deadline.filter(|_| !mutant!(ForgetTotal)), work);
         let until_close = unless_stopped(self.connection.wait_until_closing(), until_deadline);

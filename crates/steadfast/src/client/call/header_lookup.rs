@@ -1,5 +1,5 @@
-//! Header mismatches (2026-07-28): a server that misses a header has changed its tool since it was listed. The client lists the
-//! tools and sends the refused call again: once, and only before the server has asked for input.
+//! Header mismatches (2026-07-28): a server that misses a header has changed its tool since it was listed. The client
+//! lists the tools and sends the refused call again: once, and only before the server has asked for input.
 
 use steadfast_model::{Method, code};
 

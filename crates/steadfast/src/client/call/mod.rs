@@ -1,7 +1,7 @@
 //! One call of a client: its settings before it starts, and its states until it ends.
 //!
-//! [`Call`] is a builder. [`Call::start`] returns a [`PendingResult`], which holds the state of the call from then on in one
-//! enum, `pending::CallState`. Polling the `PendingResult` is the only thing that changes the state:
+//! [`Call`] is a builder. [`Call::start`] returns a [`PendingResult`], which holds the state of the call from then on
+//! in one enum, `pending::CallState`. Polling the `PendingResult` is the only thing that changes the state:
 //!
 //! ```text
 //!                       the request cannot be sent
@@ -23,17 +23,18 @@
 //! |---|---|---|
 //! | `Failed` | the error | it is polled |
 //! | `Cached` | the text of the response | it is polled |
-//! | `InFlight` | `request::InFlightRequest`: one request on one connection | the response has arrived, or cannot arrive any more |
+//! | `InFlight` | `request::InFlightRequest`: one request | its response has arrived, or is lost |
 //! | `Continuing` | the future of one `flow::NextStep` | that step is done |
 //! | `Ended` | nothing | never |
 //!
-//! `Continuing` does one of these: wait for another connection and send the request again (`Reconnect`, as `attempts` allows);
-//! answer the server's input requests and send the next round (`AnswerInput`, see `rounds`); list the tools because the
-//! server misses a header (`ListTools`, see `header_lookup`); follow the task that the server made of the call (`FollowTask`,
-//! see `client::tasks`); wait for the exit reason of a server that has died (`AwaitExitReason`).
+//! `Continuing` does one of these: wait for another connection and send the request again (`Reconnect`, as `attempts`
+//! allows); answer the server's input requests and send the next round (`AnswerInput`, see `rounds`); list the tools
+//! because the server misses a header (`ListTools`, see `header_lookup`); follow the task that the server made of the
+//! call (`FollowTask`, see `client::tasks`); wait for the exit reason of a server that has died (`AwaitExitReason`).
 //!
-//! The state goes together with a `flow::CallFlow`, which has the data that outlive a request (parameters, settings, the
-//! connection, attempts, rounds) and decides on the next step. These know parts of a call, and none of them decides anything:
+//! The state goes together with a `flow::CallFlow`, which has the data that outlive a request (parameters, settings,
+//! the connection, attempts, rounds) and decides on the next step. These know parts of a call, and none of them decides
+//! anything:
 //!
 //! - `CallSlot` of the runtime: the end of one request, from when the driver has put it there until it is taken.
 //! - `tasks::registry::TaskEntry`: an entry for a call that may become a task, and for a task that is followed, so that the
@@ -72,9 +73,10 @@ const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A call that has not started: await it, or [`start`](Call::start) it.
 ///
-/// On a client that reconnects (see [`Reconnect`](super::Reconnect)), a call that was lost before it was sent is sent again. So is
-/// a call that was lost after it was sent, if its method only reads or the call is [idempotent](Call::idempotent). Every other
-/// call that is lost ends with [`Outcome::Unknown`](crate::Outcome::Unknown).
+/// On a client that reconnects (see [`Reconnect`](super::Reconnect)), a call that was lost before it was sent is sent
+/// again. So is a call that was lost after it was sent, if its method only reads or the call is
+/// [idempotent](Call::idempotent). Every other call that is lost ends with
+/// [`Outcome::Unknown`](crate::Outcome::Unknown).
 #[must_use = "a call does nothing until it is awaited or started"]
 pub struct Call<R: Request> {
     pub(super) client: Client,
@@ -116,15 +118,15 @@ impl<R: Request> Call<R> {
         self
     }
 
-    /// How long the whole call may take, including progress, reconnecting, input requests and tasks. The default is one day;
-    /// with `None` there is no limit.
+    /// How long the whole call may take, including progress, reconnecting, input requests and tasks. The default is one
+    /// day; with `None` there is no limit.
     pub fn total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.settings.total_timeout = timeout.into();
         self
     }
 
-    /// Requests progress, and calls `callback` with each report, on the thread that polls the call. If the server makes a task
-    /// of the call, progress ends there: a task reports its status instead.
+    /// Requests progress, and calls `callback` with each report, on the thread that polls the call. If the server makes
+    /// a task of the call, progress ends there: a task reports its status instead.
     pub fn on_progress(mut self, callback: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.settings.on_progress = Some(Box::new(callback));
         self

@@ -5,8 +5,8 @@ use steadfast_model::request::Request;
 use super::Call;
 use crate::error::{Error, ErrorKind, Outcome};
 
-/// How a call ended, and whether the server may have acted on it (law L10). It has to be matched: there is no `?` that would
-/// hide the difference.
+/// How a call ended, and whether the server may have acted on it (law L10). It has to be matched: there is no `?` that
+/// would hide the difference.
 ///
 /// ```
 /// use serde_json::json;
@@ -35,8 +35,8 @@ pub enum CallOutcome<R: Request> {
     NotSent(Error),
     /// The call was cancelled. [`Error::outcome`] says whether the server may have acted on it.
     Cancelled(Error),
-    /// The call was sent, and whether the server acted on it is not known. So it is if the server asked for input and got no
-    /// answer: it may have acted on the call before it asked.
+    /// The call was sent, and whether the server acted on it is not known. So it is if the server asked for input and
+    /// got no answer: it may have acted on the call before it asked.
     Unknown(UnknownOutcome<R>),
 }
 

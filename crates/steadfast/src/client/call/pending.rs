@@ -20,7 +20,8 @@ pub struct PendingResult<R: Request> {
 }
 
 enum CallState<R: Request> {
-    /// No request could be sent. Without a [`CallFlow`] if the caller's parameters were wrong: that call cannot be repeated.
+    /// No request could be sent. Without a [`CallFlow`] if the caller's parameters were wrong: that call cannot be
+    /// repeated.
     Failed(Error, Option<Box<CallFlow<R>>>),
     /// The response was found in the cache.
     Cached(Arc<str>, Box<CallFlow<R>>),

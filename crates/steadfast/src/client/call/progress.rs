@@ -23,8 +23,9 @@ const MAX_UNREAD_BYTES: usize = 1 << 20;
 impl<R: Request> Call<R> {
     /// Starts the call with progress: returns a stream of progress reports and a future of the result.
     ///
-    /// The call runs in a task of its own, so the stream and the result can be awaited in any order, or only one of them. The
-    /// stream ends when the call ends. Dropping the stream has no effect on the call; dropping the [`RunningCall`] cancels it.
+    /// The call runs in a task of its own, so the stream and the result can be awaited in any order, or only one of
+    /// them. The stream ends when the call ends. Dropping the stream has no effect on the call; dropping the
+    /// [`RunningCall`] cancels it.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
@@ -73,8 +74,8 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// A stream of the progress reports of a call: see [`Call::with_progress`]. It holds at most 64 unread reports, and drops the
-/// oldest beyond that.
+/// A stream of the progress reports of a call: see [`Call::with_progress`]. It holds at most 64 unread reports, and
+/// drops the oldest beyond that.
 #[must_use = "streams do nothing unless polled"]
 pub struct Progress(Arc<Backlog<ProgressParams>>);
 

@@ -1,8 +1,8 @@
 //! One request of a call, in flight.
 //!
-//! A caller may drop a call after its response has arrived and before it was read. If the response is a task, the server works on
-//! that task, and cancelling the request would not stop it: the task is cancelled instead. If the response arrives after the
-//! drop, the driver passes it to [`cancel_late`](cancel::cancel_late).
+//! A caller may drop a call after its response has arrived and before it was read. If the response is a task, the
+//! server works on that task, and cancelling the request would not stop it: the task is cancelled instead. If the
+//! response arrives after the drop, the driver passes it to [`cancel_late`](cancel::cancel_late).
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -25,8 +25,8 @@ pub(crate) struct InFlightRequest<R: Request> {
     request: PendingCall,
     /// The kind of task that the request may become, and its entry in the registry.
     task: Option<(TaskKind, TaskEntry)>,
-    /// Held from when the response was taken until this is dropped. In between, a task in the response is in no registry, and a
-    /// client that is being closed waits for this.
+    /// Held from when the response was taken until this is dropped. In between, a task in the response is in no
+    /// registry, and a client that is being closed waits for this.
     unread_task: Option<PendingCancellation>,
     request_type: PhantomData<fn() -> R>,
 }

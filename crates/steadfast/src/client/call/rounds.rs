@@ -1,5 +1,5 @@
-//! A call in several rounds (2026-07-28): the server asks for input, the client's handlers answer, and the request is sent again
-//! with the answers.
+//! A call in several rounds (2026-07-28): the server asks for input, the client's handlers answer, and the request is
+//! sent again with the answers.
 //!
 //! Each round is a request with an id of its own. The caller sees one call. The input requests go to the same handlers that
 //! answer the requests of servers of older revisions.

@@ -78,16 +78,17 @@ impl Connecting {
         self
     }
 
-    /// The capabilities that the client declares. Roots, sampling and elicitation are declared only if there is a handler for
-    /// them.
+    /// The capabilities that the client declares. Roots, sampling and elicitation are declared only if there is a
+    /// handler for them.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Adds a handler for a request of the server. Up to 2025-11-25 the server sends the request itself; since 2026-07-28 it sends
-    /// it in place of a result, and the call continues with the handler's result. The client declares the capability for the
-    /// request: as its [`capabilities`](Connecting::capabilities) have it, or with default options if they do not.
+    /// Adds a handler for a request of the server. Up to 2025-11-25 the server sends the request itself; since
+    /// 2026-07-28 it sends it in place of a result, and the call continues with the handler's result. The client
+    /// declares the capability for the request: as its [`capabilities`](Connecting::capabilities) have it, or with
+    /// default options if they do not.
     ///
     /// ```
     /// # use steadfast::{prelude::*, request, ListRootsResult};
@@ -112,7 +113,7 @@ impl Connecting {
         F: Fn(R::Params) -> A + Send + Sync + 'static,
         A: Future<Output = Result<R::Result, Error>> + Send + 'static,
     {
-        self.implied = R::imply(self.implied);
+        self.implied = R::declare(self.implied);
         self.handlers.add::<R, _, _>(move |params| {
             let (context, running) = (R::context(&params), handler(params));
             async move { Ok(R::complete(context, running.await?)) }
@@ -138,8 +139,8 @@ impl Connecting {
         self.on::<request::CreateMessage, _, _>(handler)
     }
 
-    /// Adds a handler for elicitation, and declares the capability for forms and URLs. The client adds the defaults of a form for
-    /// fields that the handler leaves out.
+    /// Adds a handler for elicitation, and declares the capability for forms and URLs. The client adds the defaults of
+    /// a form for fields that the handler leaves out.
     ///
     /// ```
     /// # use steadfast::{prelude::*, ElicitParams, ElicitResult};
@@ -172,20 +173,21 @@ impl Connecting {
         self
     }
 
-    /// The timeout for opening a connection: reaching the server and negotiating the revision. The default is 20 seconds. With
-    /// [`Era::Any`], `server/discover` has half of the time that is left once the server is reached, because some older servers
-    /// do not respond to it; the rest is for their handshake.
+    /// The timeout for opening a connection: reaching the server and negotiating the revision. The default is 20
+    /// seconds. With [`Era::Any`], `server/discover` has half of the time that is left once the server is reached,
+    /// because some older servers do not respond to it; the rest is for their handshake.
     ///
-    /// If this fails, the connection is closed before the error is returned. A process that was started is stopped as by
-    /// [`Client::close`], which may take longer by the time that [`Command`](crate::transport::child::Command) allows for it.
+    /// If this fails, the connection is closed before the error is returned. A process that was started is stopped as
+    /// by [`Client::close`], which may take longer by the time that [`Command`](crate::transport::child::Command)
+    /// allows for it.
     pub fn opening_timeout(mut self, timeout: Duration) -> Self {
         self.opening_timeout = timeout;
         self
     }
 
-    /// Pings the server at this interval, in revisions that have `ping` (up to 2025-11-25), and closes the connection when it does
-    /// not respond before the next ping is due. Off by default: a server that exits is noticed without pings, and one that hangs is
-    /// noticed by the timeouts of calls.
+    /// Pings the server at this interval, in revisions that have `ping` (up to 2025-11-25), and closes the connection
+    /// when it does not respond before the next ping is due. Off by default: a server that exits is noticed without
+    /// pings, and one that hangs is noticed by the timeouts of calls.
     pub fn keep_alive(mut self, interval: Duration) -> Self {
         self.keep_alive = Some(interval);
         self
@@ -197,15 +199,15 @@ impl Connecting {
         self
     }
 
-    /// Trusts the read-only and idempotent hints of the server's tools: a lost call of such a tool is sent again, if the tool was
-    /// listed before. Use this only with servers that you trust.
+    /// Trusts the read-only and idempotent hints of the server's tools: a lost call of such a tool is sent again, if
+    /// the tool was listed before. Use this only with servers that you trust.
     pub fn trust_annotations(mut self) -> Self {
         self.trust_annotations = true;
         self
     }
 
-    /// Declares the tasks extension (2026-07-28): a server may create a task for a call. The client polls the task, and the call
-    /// returns its result as if there had been no task.
+    /// Declares the tasks extension (2026-07-28): a server may create a task for a call. The client polls the task, and
+    /// the call returns its result as if there had been no task.
     pub fn tasks(mut self) -> Self {
         self.tasks = true;
         self
@@ -229,9 +231,9 @@ impl Connecting {
         self
     }
 
-    /// Does not check the results of tools against their output schemas, for servers whose results or schemas are wrong. Without
-    /// this, a tool whose output schema has an unknown dialect, refers to another document or exceeds the
-    /// [limits](crate::server::schema_limits) is not called, and the error says why.
+    /// Does not check the results of tools against their output schemas, for servers whose results or schemas are
+    /// wrong. Without this, a tool whose output schema has an unknown dialect, refers to another document or exceeds
+    /// the [limits](crate::server::schema_limits) is not called, and the error says why.
     pub fn unchecked_output(mut self) -> Self {
         self.checks_output = false;
         self

@@ -1,4 +1,5 @@
-//! One connection, from when it is opened until it is closed. [`reconnecting`](super::reconnecting) replaces it when it is lost.
+//! One connection, from when it is opened until it is closed. [`reconnecting`](super::reconnecting) replaces it when it
+//! is lost.
 
 use std::io;
 use std::sync::Arc;
@@ -28,13 +29,12 @@ pub(crate) struct LiveConnection {
     driven: DrivenConnection,
     pub(crate) peer: Arc<Peer>,
     pub(crate) instructions: Option<String>,
-    /// When it was opened.
-    pub(crate) since: Moment,
+    pub(crate) opened_at: Moment,
 }
 
 impl LiveConnection {
-    pub(crate) fn new(driven: DrivenConnection, negotiation: Negotiation, since: Moment) -> Self {
-        Self { driven, peer: Arc::new(negotiation.peer), instructions: negotiation.instructions, since }
+    pub(crate) fn new(driven: DrivenConnection, negotiation: Negotiation, opened_at: Moment) -> Self {
+        Self { driven, peer: Arc::new(negotiation.peer), instructions: negotiation.instructions, opened_at }
     }
 }
 

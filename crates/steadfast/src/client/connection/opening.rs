@@ -1,8 +1,8 @@
 //! Opening a connection and negotiating its revision.
 //!
-//! The client first sends `server/discover` (2026-07-28), which older servers refuse or do not respond to; then it sends their
-//! `initialize`. Some older servers close the connection on `server/discover`: the client opens another and sends `initialize`
-//! at once. When it reconnects, it first tries the revision that the server spoke before.
+//! The client first sends `server/discover` (2026-07-28), which older servers refuse or do not respond to; then it
+//! sends their `initialize`. Some older servers close the connection on `server/discover`: the client opens another and
+//! sends `initialize` at once. When it reconnects, it first tries the revision that the server spoke before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,9 +67,9 @@ impl Opener {
         self.runtime.now() + self.timeout
     }
 
-    /// Opens a connection before the deadline. `last_revision` is what the server spoke before, if it is known. `on_opened` is
-    /// called for each transport that is opened, with the signal of its close. If this fails, all of them are closed when it returns.
-    /// Dropping this future begins to close them.
+    /// Opens a connection before the deadline. `last_revision` is what the server spoke before, if it is known.
+    /// `on_opened` is called for each transport that is opened, with the signal of its close. If this fails, all of
+    /// them are closed when it returns. Dropping this future begins to close them.
     pub(crate) async fn open(
         &self,
         last_revision: Option<Revision>,
@@ -98,8 +98,8 @@ impl Opener {
         }
     }
 
-    /// Whether this may be an older server that closes the connection if the first request is not `initialize`. Over HTTP such
-    /// servers refuse the request.
+    /// Whether this may be an older server that closes the connection if the first request is not `initialize`. Over
+    /// HTTP such servers refuse the request.
     fn may_have_closed_on_discover(&self, error: &Error) -> bool {
         let closed = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
         closed && self.era == Era::Any && self.connector.can_reopen() && !self.connector.is_http()
@@ -225,8 +225,8 @@ impl Opener {
         Ok(Negotiation { peer, instructions: result.instructions })
     }
 
-    /// Sends a request over an open connection to see whether the server still responds: any response will do. Half of the time is
-    /// left to open another connection, if the server has forgotten this one.
+    /// Sends a request over an open connection to see whether the server still responds: any response will do. Half of
+    /// the time is left to open another connection, if the server has forgotten this one.
     pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
         let request = if live.peer.revision.is_stateless() {
@@ -314,8 +314,8 @@ fn http_status(refusal: &ErrorObject) -> Option<u64> {
     refusal.data.as_ref()?.get(HTTP_STATUS)?.as_u64()
 }
 
-/// Whether an older server may respond to `server/discover` like this: with any error but those that only newer servers know, or not
-/// in time.
+/// Whether an older server may respond to `server/discover` like this: with any error but those that only newer servers
+/// know, or not in time.
 fn may_be_legacy_server(error: &Error) -> bool {
     let modern_codes = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
     match error.kind() {

@@ -21,9 +21,9 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_secs(10);
 
 /// How a client reconnects when its connection is lost.
 ///
-/// It reconnects on demand: when a call is sent, or while a program listens to changes. The pause between attempts doubles, with
-/// jitter. When all attempts have failed, each later call makes one more, ten seconds after the last at the earliest. A
-/// connection that is lost within ten seconds counts as a failed attempt.
+/// It reconnects on demand: when a call is sent, or while a program listens to changes. The pause between attempts
+/// doubles, with jitter. When all attempts have failed, each later call makes one more, ten seconds after the last at
+/// the earliest. A connection that is lost within ten seconds counts as a failed attempt.
 ///
 /// HTTP clients reconnect by default. Other clients do not.
 ///

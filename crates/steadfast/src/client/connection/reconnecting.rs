@@ -6,8 +6,8 @@
 //!                                        +--(closed, or no call waits any more)--> nothing is opened
 //! ```
 //!
-//! However many calls need another connection, one task reconnects for all of them. It runs as long as a call waits for it. Closing
-//! takes precedence: a connection that is being opened then is closed, and none is opened afterwards.
+//! However many calls need another connection, one task reconnects for all of them. It runs as long as a call waits for
+//! it. Closing takes precedence: a connection that is being opened then is closed, and none is opened afterwards.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,8 +52,7 @@ type ResultSender = watch::Sender<Option<ReconnectResult>>;
 /// A connection on which a call was lost.
 pub(crate) struct LostConnection {
     pub(crate) live: Arc<LiveConnection>,
-    /// When the lost call was sent.
-    pub(crate) at: Moment,
+    pub(crate) call_sent_at: Moment,
     pub(crate) kind: LossKind,
 }
 
@@ -61,7 +60,7 @@ impl ReconnectingConnection {
     pub(crate) fn new(opener: Opener, live: LiveConnection, policy: Reconnect) -> Arc<Self> {
         let policy = if opener.connector.can_reopen() { policy } else { Reconnect::never() };
         let state = ReconnectState {
-            working_since: Some(live.since),
+            working_since: Some(live.opened_at),
             open_connections: vec![live.closed()],
             live: Arc::new(live),
             reconnecting: None,
@@ -80,7 +79,8 @@ impl ReconnectingConnection {
         &self.policy
     }
 
-    /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost and the server still responds.
+    /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost and the server
+    /// still responds.
     pub(crate) async fn replace(self: &Arc<Self>, lost: LostConnection) -> Result<Arc<LiveConnection>, Error> {
         let mut result = match self.start_reconnecting(lost) {
             Ok(live) => return live,
@@ -92,8 +92,8 @@ impl ReconnectingConnection {
         result.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::reconnect_failed)
     }
 
-    /// The connection, if the lost one was replaced already or must not be. Otherwise the receiver of the task that reconnects,
-    /// which is started here unless it runs.
+    /// The connection, if the lost one was replaced already or must not be. Otherwise the receiver of the task that
+    /// reconnects, which is started here unless it runs.
     fn start_reconnecting(
         self: &Arc<Self>,
         lost: LostConnection,
@@ -107,7 +107,8 @@ impl ReconnectingConnection {
             return Err(reconnecting.subscribe());
         }
         // Another call may have reconnected, or found the connection to work, since this one was sent.
-        let works_again = lost.kind == LossKind::Call && state.working_since.is_some_and(|since| since > lost.at);
+        let works_again =
+            lost.kind == LossKind::Call && state.working_since.is_some_and(|since| since > lost.call_sent_at);
         if !Arc::ptr_eq(&state.live, &lost.live) || works_again {
             return Ok(Ok(Arc::clone(&state.live)));
         }
@@ -131,8 +132,8 @@ impl ReconnectingConnection {
         drop(self.begin_close());
     }
 
-    /// Begins to close: no connection is opened and no call is sent any more. The current connection is shut down when the returned
-    /// value is dropped.
+    /// Begins to close: no connection is opened and no call is sent any more. The current connection is shut down when
+    /// the returned value is dropped.
     pub(crate) fn begin_close(&self) -> ShutDownOnDrop {
         let mut state = self.lock();
         state.closed = true;
@@ -191,7 +192,8 @@ impl ReconnectingConnection {
     }
 }
 
-/// The last connection of a client that is being closed. Dropping this shuts it down, even if calls still hold the connection.
+/// The last connection of a client that is being closed. Dropping this shuts it down, even if calls still hold the
+/// connection.
 pub(crate) struct ShutDownOnDrop(Arc<LiveConnection>);
 
 impl Drop for ShutDownOnDrop {
@@ -253,8 +255,8 @@ impl ReconnectTask {
         self.attempting.store(true, Ordering::SeqCst);
         let lost = &self.lost.live;
         if !opener.connector.is_http() {
-            // One process at a time: the next may need a resource (a port, a lock) that the last one, or one of a failed attempt,
-            // still holds.
+            // One process at a time: the next may need a resource (a port, a lock) that the last one, or one of a
+            // failed attempt, still holds.
             lost.shut_down();
             self.connection.wait_for_open_connections().await;
         }

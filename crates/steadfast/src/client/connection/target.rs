@@ -99,7 +99,7 @@ impl Connector {
                 let transport = transport.lock().unwrap_or_else(PoisonError::into_inner).take();
                 transport
                     .map(OpenTransport::Bytes)
-                    .ok_or_else(|| io::Error::other("a transport can be used for only one connection: connect with a function that opens one to reconnect"))
+                    .ok_or_else(|| io::Error::other("the transport is in use already, and cannot be opened again"))
             }
             ConnectorKind::Function(open) => {
                 let mut opening = open();

@@ -1,5 +1,5 @@
-//! The declared capabilities of a client, and what follows from them: the client declares only what it has a handler for, refuses
-//! requests for what it has not declared, and checks that the results of its handlers fit the request.
+//! The declared capabilities of a client, and what follows from them: the client declares only what it has a handler
+//! for, refuses requests for what it has not declared, and checks that the results of its handlers fit the request.
 
 use serde_json::Value;
 use steadfast_model::{
@@ -10,8 +10,8 @@ use steadfast_model::{
 use crate::error::Error;
 use crate::server::{check_form, check_tool_uses};
 
-/// The capabilities to declare: those that the program has set, completed by those that its handlers imply, without those that have
-/// no handler.
+/// The capabilities to declare: those that the program has set, completed by those that its handlers imply, without
+/// those that have no handler.
 pub(crate) fn capabilities_to_declare(
     explicit: ClientCapabilities,
     implied: ClientCapabilities,
@@ -35,8 +35,8 @@ pub(crate) enum ResultCheck {
 }
 
 impl ResultCheck {
-    /// The check for a request. An error if the request needs a capability that was not declared, or its messages do not pair
-    /// each tool use with a tool result.
+    /// The check for a request. An error if the request needs a capability that was not declared, or its messages do
+    /// not pair each tool use with a tool result.
     pub(crate) fn for_request(declared: &ClientCapabilities, method: Method, params: &str) -> Result<Self, Error> {
         let malformed = |error| Error::invalid_params(format!("{method}: {error}"));
         let undeclared =

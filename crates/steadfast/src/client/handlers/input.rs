@@ -1,4 +1,5 @@
-//! The input requests of a server, answered by the client's handlers. Since 2026-07-28 a server sends them in place of a result.
+//! The input requests of a server, answered by the client's handlers. Since 2026-07-28 a server sends them in place of
+//! a result.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,8 +14,8 @@ use crate::runtime::poll_catching_panics;
 /// The most input requests of one result: a handler runs for each, and each may show a dialog to the user.
 const MAX_REQUESTS: usize = 64;
 
-/// Input requests whose handlers run, all at the same time: a future of their responses. If one handler fails, this ends with that
-/// error and the others are dropped.
+/// Input requests whose handlers run, all at the same time: a future of their responses. If one handler fails, this
+/// ends with that error and the others are dropped.
 pub(crate) struct PendingInput(Vec<InputEntry>);
 
 struct InputEntry {

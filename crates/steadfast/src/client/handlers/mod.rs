@@ -1,5 +1,5 @@
-//! The client's handlers for what a server asks of it: roots, sampling, elicitation. Up to 2025-11-25 a server sends requests for
-//! these; since 2026-07-28 it sends input requests in the response to a call (see `call::rounds`).
+//! The client's handlers for what a server asks of it: roots, sampling, elicitation. Up to 2025-11-25 a server sends
+//! requests for these; since 2026-07-28 it sends input requests in the response to a call (see `call::rounds`).
 
 pub(crate) mod capabilities;
 pub(crate) mod input;

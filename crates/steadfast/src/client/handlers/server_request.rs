@@ -28,7 +28,7 @@ pub(crate) mod sealed {
         type Context: Send + 'static;
 
         /// Adds the capabilities that a client with a handler for this request declares by default.
-        fn imply(capabilities: ClientCapabilities) -> ClientCapabilities;
+        fn declare(capabilities: ClientCapabilities) -> ClientCapabilities;
 
         fn context(params: &Self::Params) -> Self::Context;
 
@@ -39,7 +39,7 @@ pub(crate) mod sealed {
     impl Sealed for request::ListRoots {
         type Context = ();
 
-        fn imply(capabilities: ClientCapabilities) -> ClientCapabilities {
+        fn declare(capabilities: ClientCapabilities) -> ClientCapabilities {
             capabilities.with_roots(false)
         }
 
@@ -53,7 +53,7 @@ pub(crate) mod sealed {
     impl Sealed for request::CreateMessage {
         type Context = ();
 
-        fn imply(capabilities: ClientCapabilities) -> ClientCapabilities {
+        fn declare(capabilities: ClientCapabilities) -> ClientCapabilities {
             capabilities.with_sampling()
         }
 
@@ -67,7 +67,7 @@ pub(crate) mod sealed {
     impl Sealed for request::Elicit {
         type Context = Option<FormSchema>;
 
-        fn imply(capabilities: ClientCapabilities) -> ClientCapabilities {
+        fn declare(capabilities: ClientCapabilities) -> ClientCapabilities {
             capabilities.with_elicitation_form().with_elicitation_url()
         }
 

@@ -1,7 +1,7 @@
 //! The log messages of a server, as a stream, in every revision.
 //!
-//! Up to 2025-11-25 a client sets the log level of the connection with `logging/setLevel`. Since 2026-07-28 each request carries
-//! the level for its own log messages; the client adds it to every request while there is a listener.
+//! Up to 2025-11-25 a client sets the log level of the connection with `logging/setLevel`. Since 2026-07-28 each
+//! request carries the level for its own log messages; the client adds it to every request while there is a listener.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -28,13 +28,13 @@ const MAX_UNREAD_BYTES: usize = 4 << 20;
 impl Client {
     /// Listens to the server's log messages of this level and above.
     ///
-    /// Up to 2025-11-25 the server sends all its log messages; since 2026-07-28 it sends those about requests that the client sends
-    /// while it listens. If the server has no logging capability, or refuses the level, the stream ends with an error. A client can
-    /// have several streams with different levels.
+    /// Up to 2025-11-25 the server sends all its log messages; since 2026-07-28 it sends those about requests that the
+    /// client sends while it listens. If the server has no logging capability, or refuses the level, the stream ends
+    /// with an error. A client can have several streams with different levels.
     ///
-    /// Dropping the stream ends the listening. Closing the client ends the stream. So does the loss of the connection, unless the
-    /// client reconnects ([`Connecting::reconnect`](crate::client::Connecting::reconnect)): then the stream continues on the next
-    /// connection.
+    /// Dropping the stream ends the listening. Closing the client ends the stream. So does the loss of the connection,
+    /// unless the client reconnects ([`Connecting::reconnect`](crate::client::Connecting::reconnect)): then the stream
+    /// continues on the next connection.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -73,8 +73,8 @@ impl Client {
     }
 }
 
-/// A stream of the server's log messages: see [`Client::logs`]. It holds at most 1,024 unread messages, and drops the oldest beyond
-/// that.
+/// A stream of the server's log messages: see [`Client::logs`]. It holds at most 1,024 unread messages, and drops the
+/// oldest beyond that.
 #[must_use = "streams do nothing unless polled"]
 pub struct Logs {
     /// Keeps the connection open.
@@ -88,8 +88,8 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Waits until the server has set the level: up to 2025-11-25, log messages before that may be missing. Since 2026-07-28 there is
-    /// nothing to wait for. An error is the end of the stream.
+    /// Waits until the server has set the level: up to 2025-11-25, log messages before that may be missing. Since
+    /// 2026-07-28 there is nothing to wait for. An error is the end of the stream.
     pub async fn ready(&mut self) -> Result<(), Error> {
         std::future::poll_fn(|cx| self.poll_ready(cx)).await
     }
@@ -193,8 +193,8 @@ impl LogListeners {
         }
     }
 
-    /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive what the server
-    /// sends by default.
+    /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive
+    /// what the server sends by default.
     pub(crate) fn restore(&self, live: &LiveConnection, opener: &Opener) {
         let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
         let params = SetLevelParams::new(level);

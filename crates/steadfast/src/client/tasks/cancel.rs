@@ -1,7 +1,7 @@
 //! Cancels tasks whose results are no longer awaited: without a `tasks/cancel`, their servers would go on working.
 //!
-//! That is the case when the caller that follows a task drops it, when a call was cancelled before the response that created its
-//! task was read, and when the client is closed.
+//! That is the case when the caller that follows a task drops it, when a call was cancelled before the response that
+//! created its task was read, and when the client is closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,8 @@ pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: PendingCancel
     send_when_permitted(client.inner.runtime(), cancellation, || call.start());
 }
 
-/// Cancels the task that the response to a cancelled call has created, if it has. Called on the driver's thread, which does not
-/// wait until the response is decoded.
+/// Cancels the task that the response to a cancelled call has created, if it has. Called on the driver's thread, which
+/// does not wait until the response is decoded.
 pub(crate) fn cancel_late(
     response: String,
     peer: &Arc<Peer>,
@@ -58,8 +58,8 @@ pub(crate) fn cancel_late(
     }));
 }
 
-/// Cancels all tasks of a client that is being closed. The last connection is shut down when the server has responded to these
-/// and all earlier cancellations, or the timeout is over, also if the future of the close is dropped.
+/// Cancels all tasks of a client that is being closed. The last connection is shut down when the server has responded
+/// to these and all earlier cancellations, or the timeout is over, also if the future of the close is dropped.
 pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
     let connection = Arc::clone(&client.inner.connection);
     let runtime = Arc::clone(client.inner.runtime());
@@ -108,8 +108,8 @@ impl TaskCanceller {
     }
 }
 
-/// Sends a cancellation at once, or, if as many as may be are in flight, when one of those has finished: one request more would
-/// be refused for the limit of concurrent calls.
+/// Sends a cancellation at once, or, if as many as may be are in flight, when one of those has finished: one request
+/// more would be refused for the limit of concurrent calls.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
     cancellation: PendingCancellation,

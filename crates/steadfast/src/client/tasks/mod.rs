@@ -1,8 +1,8 @@
 //! Calls that become tasks: the client polls the task until it ends, and the caller gets its result as if the server had
 //! responded with it.
 //!
-//! The client polls at the interval that the server sets. The client's handlers answer the input requests of the task. When the
-//! caller drops the call, the task is cancelled.
+//! The client polls at the interval that the server sets. The client's handlers answer the input requests of the task.
+//! When the caller drops the call, the task is cancelled.
 
 pub(crate) mod cancel;
 pub(crate) mod registry;
@@ -31,23 +31,25 @@ use registry::TaskEntry;
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_INTERVALS: std::ops::RangeInclusive<Duration> = Duration::from_millis(20)..=Duration::from_secs(60);
 
-/// The most input requests of one task that are answered, and the most bytes of their keys, against tasks that ask without end.
+/// The most input requests of one task that are answered, and the most bytes of their keys, against tasks that ask
+/// without end.
 const MAX_INPUT_REQUESTS: usize = 1_000;
 const MAX_KEY_BYTES: usize = 1 << 20;
 
 /// The kind of task that a request may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskKind {
-    /// Tasks of the 2026-07-28 extension: the server decides whether to create one. `tasks/get` returns its input requests and
-    /// its result.
+    /// Tasks of the 2026-07-28 extension: the server decides whether to create one. `tasks/get` returns its input
+    /// requests and its result.
     Extension,
-    /// Experimental tasks of 2025-11-25: the client decides. `tasks/result` returns the result, and the server sends its input
-    /// requests while that request waits.
+    /// Experimental tasks of 2025-11-25: the client decides. `tasks/result` returns the result, and the server sends
+    /// its input requests while that request waits.
     Experimental,
 }
 
 impl TaskKind {
-    /// The kind of task that this request may or must become. An error if the caller wants a task and the server cannot run one.
+    /// The kind of task that this request may or must become. An error if the caller wants a task and the server cannot
+    /// run one.
     pub(crate) fn for_request<R: Request>(
         client: &Client,
         peer: &Peer,
@@ -207,8 +209,9 @@ impl TaskFollower {
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }
 
-    /// Waits for the poll interval, or until the connection refuses calls: then the next poll reconnects or fails at once, not
-    /// up to a minute later. A connection may refuse calls before it is closed, if the server does not read the last messages.
+    /// Waits for the poll interval, or until the connection refuses calls: then the next poll reconnects or fails at
+    /// once, not up to a minute later. A connection may refuse calls before it is closed, if the server does not read
+    /// the last messages.
     async fn wait_for_next_poll(&self) {
         let interval = self.task.poll_interval_ms.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis);
         let interval = interval.clamp(*POLL_INTERVALS.start(), *POLL_INTERVALS.end());

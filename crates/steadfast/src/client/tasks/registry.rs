@@ -1,5 +1,5 @@
-//! The tasks that a client follows, and the cancellations that it has not finished sending. A client that is closed cancels the
-//! former and waits for the latter.
+//! The tasks that a client follows, and the cancellations that it has not finished sending. A client that is closed
+//! cancels the former and waits for the latter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -124,9 +124,9 @@ impl TaskRegistry {
 }
 
 impl TaskEntry {
-    /// Removes the entry. `None` if it was claimed, and the task is cancelled by the close of the client. Otherwise the task
-    /// counts as being cancelled from the same instant, until the returned value is dropped: the caller decides whether the
-    /// cancellation is needed.
+    /// Removes the entry. `None` if it was claimed, and the task is cancelled by the close of the client. Otherwise the
+    /// task counts as being cancelled from the same instant, until the returned value is dropped: the caller decides
+    /// whether the cancellation is needed.
     pub(crate) fn remove(&self) -> Option<PendingCancellation> {
         let mut state = self.registry.lock();
         state.entries.remove(&self.number).map(|_| self.registry.begin_cancellation())

@@ -1,5 +1,5 @@
-//! The listeners to changes on one connection, up to 2025-11-25: the server sends its notifications to every client, and the client
-//! passes them on to the listeners that want them.
+//! The listeners to changes on one connection, up to 2025-11-25: the server sends its notifications to every client,
+//! and the client passes them on to the listeners that want them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

@@ -1,7 +1,8 @@
 //! The changes at a server, as a stream, in every revision.
 //!
-//! Since 2026-07-28 a client sends `subscriptions/listen`, and the notifications of each such request are a stream. Up to
-//! 2025-11-25 a server notifies every client of changes to its lists, and of changes to the resources that it has subscribed to.
+//! Since 2026-07-28 a client sends `subscriptions/listen`, and the notifications of each such request are a stream. Up
+//! to 2025-11-25 a server notifies every client of changes to its lists, and of changes to the resources that it has
+//! subscribed to.
 //!
 //! On a client that reconnects, a stream whose connection is lost continues on the next one.
 
@@ -36,9 +37,9 @@ pub(crate) use listeners::ChangeListeners;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// The server sends notifications from now on, for this filter, which may be less than was requested. Changes before this are not
-    /// reported, so read the current state now. This is sent again after each reconnect, because changes in between are not
-    /// reported.
+    /// The server sends notifications from now on, for this filter, which may be less than was requested. Changes
+    /// before this are not reported, so read the current state now. This is sent again after each reconnect, because
+    /// changes in between are not reported.
     Listening(SubscriptionFilter),
     /// The list of tools has changed.
     Tools,
@@ -86,7 +87,8 @@ impl Change {
     }
 }
 
-/// Whether a URI is that of a resource or of a part of it: a server may notify the subscriber of a folder of changes to its files.
+/// Whether a URI is that of a resource or of a part of it: a server may notify the subscriber of a folder of changes to
+/// its files.
 fn is_part_of(uri: &str, resource: &str) -> bool {
     let is_part = |rest: &str| rest.is_empty() || resource.ends_with('/') || rest.starts_with(['/', '?', '#']);
     uri.strip_prefix(resource).is_some_and(is_part)
@@ -101,7 +103,7 @@ pub struct Changes {
     /// The connection of the source.
     live: Arc<LiveConnection>,
     /// When the source was created.
-    since: Moment,
+    started_at: Moment,
     /// [`Change::Listening`] was sent on this connection.
     listening: bool,
     /// The failures to listen in a row.
@@ -134,9 +136,9 @@ enum SourceEvent {
 impl Client {
     /// Listens to changes at the server.
     ///
-    /// The first item is [`Change::Listening`]; changes before it are not reported. It is sent again after each reconnect. The stream
-    /// ends when the server ends it, or with an error when the connection is lost for good. It holds at most 1,024 unread changes, and
-    /// drops the oldest beyond that.
+    /// The first item is [`Change::Listening`]; changes before it are not reported. It is sent again after each
+    /// reconnect. The stream ends when the server ends it, or with an error when the connection is lost for good. It
+    /// holds at most 1,024 unread changes, and drops the oldest beyond that.
     ///
     /// ```
     /// # use steadfast::{Client, SubscriptionFilter, client::Change};
@@ -156,9 +158,9 @@ impl Client {
     /// ```
     pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
         let live = self.inner.connection.live();
-        let since = self.inner.runtime().now();
+        let started_at = self.inner.runtime().now();
         let (source, streak) = (ChangeSource::Ended, FailureStreak::default());
-        let mut changes = Changes { client: self.clone(), filter, source, live, since, listening: false, streak };
+        let mut changes = Changes { client: self.clone(), filter, source, live, started_at, listening: false, streak };
         changes.start();
         changes
     }
@@ -172,7 +174,7 @@ impl Changes {
 
     /// Starts to listen on the current connection.
     fn start(&mut self) {
-        self.since = self.client.inner.runtime().now();
+        self.started_at = self.client.inner.runtime().now();
         self.listening = false;
         self.source = if self.live.peer.revision.is_stateless() {
             self.send_listen().map_or_else(ChangeSource::Failed, |call| ChangeSource::Subscription(Box::new(call)))
@@ -194,14 +196,15 @@ impl Changes {
         let (loss, connection) = (loss?, Arc::clone(&self.client.inner.connection));
         let runtime = Arc::clone(self.client.inner.runtime());
         let now = runtime.now();
-        self.streak.record_loss(now, now.since(self.since));
+        self.streak.record_loss(now, now.since(self.started_at));
         if self.streak.is_exhausted(connection.policy()) {
             return None;
         }
-        // `ReconnectingConnection` waits before it replaces a lost connection. If only the request was lost, this has to wait itself.
+        // `ReconnectingConnection` waits before it replaces a lost connection. If only the request was lost, this has
+        // to wait itself.
         let when =
             if loss.kind == LossKind::Call { self.streak.next_attempt_at(connection.policy(), &*runtime) } else { now };
-        let lost = LostConnection { live: Arc::clone(&self.live), at: self.since, kind: loss.kind };
+        let lost = LostConnection { live: Arc::clone(&self.live), call_sent_at: self.started_at, kind: loss.kind };
         Some(ChangeSource::Reconnecting(Box::pin(async move {
             // If the client is closed, `replace` fails at once.
             unless_stopped(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
@@ -258,8 +261,8 @@ impl Stream for Changes {
             match std::task::ready!(changes.source.poll(cx)) {
                 SourceEvent::Change(change) => {
                     changes.listening |= matches!(change, Change::Listening(_));
-                    // A server may send some changes before its acknowledgement, and not others: the early ones are withheld, and the
-                    // program reads the current state after the acknowledgement.
+                    // A server may send some changes before its acknowledgement, and not others: the early ones are
+                    // withheld, and the program reads the current state after the acknowledgement.
                     if changes.listening || mutant!(TellEarly) {
                         return Poll::Ready(Some(Ok(change)));
                     }

@@ -1,5 +1,5 @@
-//! Resource subscriptions up to 2025-11-25: one `resources/subscribe` per resource, and one `resources/unsubscribe` when the last
-//! listener is dropped. Subscriptions belong to their connection.
+//! Resource subscriptions up to 2025-11-25: one `resources/subscribe` per resource, and one `resources/unsubscribe`
+//! when the last listener is dropped. Subscriptions belong to their connection.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,7 +20,8 @@ use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 /// The timeout of `resources/subscribe`.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The timeout of `resources/unsubscribe`, and of a `resources/subscribe` whose listener was dropped. Other listeners may wait for it.
+/// The timeout of `resources/unsubscribe`, and of a `resources/subscribe` whose listener was dropped. Other listeners
+/// may wait for it.
 const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait for the HTTP stream on which the server sends notifications.
@@ -73,7 +74,8 @@ impl DropSignal {
 }
 
 impl ResourceSubscriptions {
-    /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while subscribing.
+    /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while
+    /// subscribing.
     async fn run(mut self, listener: Weak<ChangeListener>, filter: SubscriptionFilter) {
         if let Some(result) = self.subscribe_all(&filter).await {
             if let Some(listener) = listener.upgrade() {
@@ -89,8 +91,8 @@ impl ResourceSubscriptions {
 
     /// `None` if the listener was dropped.
     async fn subscribe_all(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), ListenFailure>> {
-        // A notification that the server sends before its stream is open may be lost. After a while this subscribes all the same:
-        // some servers send no response headers before the first notification.
+        // A notification that the server sends before its stream is open may be lost. After a while this subscribes all
+        // the same: some servers send no response headers before the first notification.
         let stream_open = wait_until_notifications_arrive(self.receives_notifications.clone());
         let opening = timeout_at(&*self.runtime, Some(self.runtime.now() + STREAM_TIMEOUT), stream_open);
         unless_stopped(self.listener_dropped.wait(), opening).await?;
@@ -102,8 +104,8 @@ impl ResourceSubscriptions {
         Some(Ok(()))
     }
 
-    /// `None` if the listener was dropped. A request that is in flight then is awaited for a while: it must not reach the server
-    /// after the `resources/unsubscribe`.
+    /// `None` if the listener was dropped. A request that is in flight then is awaited for a while: it must not reach
+    /// the server after the `resources/unsubscribe`.
     async fn subscribe(&mut self, uri: &str) -> Option<Result<(), ListenFailure>> {
         let mut subscribed = unless_stopped(self.listener_dropped.wait(), self.listeners.subscribed.lock(uri)).await?;
         let mut call = match self.send::<request::Subscribe>(uri, SUBSCRIBE_TIMEOUT) {

@@ -1,11 +1,11 @@
 //! The resources that the server of one connection may send notifications about (up to 2025-11-25), each with a lock.
 //!
-//! Over HTTP, requests overtake each other. If an unsubscribe reached the server after a later subscribe, the new subscriber would
-//! get no notifications (L9). So there is one request at a time for each resource: its lock is held from the decision to send one
-//! until the server has responded.
+//! Over HTTP, requests overtake each other. If an unsubscribe reached the server after a later subscribe, the new
+//! subscriber would get no notifications (L9). So there is one request at a time for each resource: its lock is held
+//! from the decision to send one until the server has responded.
 //!
-//! The number of unsubscribe requests in flight is limited to the number of calls that the connection allows: if one were refused
-//! for that limit, the subscription would remain on the server (L5).
+//! The number of unsubscribe requests in flight is limited to the number of calls that the connection allows: if one
+//! were refused for that limit, the subscription would remain on the server (L5).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
