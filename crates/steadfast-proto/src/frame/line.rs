@@ -1,8 +1,8 @@
 //! Messages separated by newlines, as on stdio, Unix sockets and TCP.
 //!
-//! The decoder takes bytes in any split, joins what belongs together, and never holds more than the limit: a line that is
-//! longer is read to its end without being kept, and given as [`Line::TooLong`] with the id that could be salvaged from it.
-//! It never interprets a message, and never fails: whatever the bytes are, the next line is read.
+//! The decoder accepts bytes in chunks of any size, joins the chunks of a line, and never buffers more than the limit: a longer
+//! line is skipped to its end and returned as [`Line::TooLong`] with the id that could be salvaged from it. It never interprets a
+//! message, and never fails: it always continues with the next line.
 
 use crate::salvage::{FieldScanner, SalvagedFields};
 
@@ -11,7 +11,7 @@ use crate::salvage::{FieldScanner, SalvagedFields};
 pub enum Line<'a> {
     /// The bytes of a line, without its end, never blank.
     Message(&'a [u8]),
-    /// A line longer than the limit; its bytes are gone.
+    /// A line longer than the limit; its bytes were dropped.
     TooLong(SalvagedFields),
 }
 
@@ -29,14 +29,14 @@ pub enum Line<'a> {
 #[derive(Debug, Clone)]
 pub struct LineDecoder {
     limit: usize,
-    /// The beginning of a line whose end has not come; or, when `returned`, the line that the last call gave out.
+    /// The beginning of an unfinished line; or, if `returned`, the line that the last call returned.
     held: Vec<u8>,
     returned: bool,
-    /// Set while a line that is too long goes by.
+    /// Set while a line that is too long is skipped.
     skipping: Option<FieldScanner>,
 }
 
-/// A buffer that once held a large line is given back to the allocator rather than kept for the next small one.
+/// A larger buffer is freed after its line, instead of being reused.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 impl LineDecoder {
@@ -45,13 +45,13 @@ impl LineDecoder {
         Self { limit, held: Vec::new(), returned: false, skipping: None }
     }
 
-    /// How many bytes of an unfinished line are held. Of one that is too long, those that may be its id.
+    /// How many bytes of an unfinished line are buffered. Of a line that is too long, only a possible id is.
     pub fn held(&self) -> usize {
         let line = if self.returned { 0 } else { self.held.len() };
         line + self.skipping.as_ref().map_or(0, FieldScanner::held)
     }
 
-    /// The next line, taking bytes from the front of `input`. `None` when `input` is used up.
+    /// The next line, taking bytes from the front of `input`. `None` when `input` is empty.
     pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Line<'a>> {
         self.release();
         loop {
@@ -77,7 +77,7 @@ impl LineDecoder {
             }
             self.hold(line);
             if let Some(line) = self.return_held() {
-                // The borrow checker does not see that the loop ends here; look at it once more.
+                // The borrow checker does not see that the loop ends here, so `held` is borrowed again.
                 return match line {
                     HeldLine::Message => trimmed(&self.held).map(Line::Message),
                     HeldLine::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
@@ -86,7 +86,7 @@ impl LineDecoder {
         }
     }
 
-    /// The stream has ended: what is held is the last line, although no newline came.
+    /// The stream has ended: the buffered bytes are the last line, without a newline.
     pub fn finish(&mut self) -> Option<Line<'_>> {
         self.release();
         match self.return_held()? {
@@ -95,7 +95,7 @@ impl LineDecoder {
         }
     }
 
-    /// The line that the last call gave out is done with.
+    /// Drops the line that the last call returned.
     fn release(&mut self) {
         if self.returned {
             self.returned = false;

@@ -1,12 +1,12 @@
-//! `Origin` and `Host`: who may talk to this server from a browser, and under which name.
+//! Checks `Origin` and `Host`: which browser pages may send requests to this server, and under which host name.
 //!
-//! A page that a user has open can send requests to a server on the user's machine, and by changing what its own name
-//! resolves to (DNS rebinding) it can even read the answers. Its requests still say where the page is from and which name
-//! it asked for, so both are compared with what is expected.
+//! A page in a user's browser can send requests to a server on the user's machine, and with DNS rebinding it can even read the
+//! responses. Its requests still carry the origin of the page and the host name that it used, so both are compared with
+//! allow lists.
 
 use super::{Headers, SingleHeader};
 
-/// Which origins and which names are let in. What is not named is refused.
+/// The origins and host names that are allowed. All others are refused.
 ///
 /// ```
 /// use steadfast_proto::http::guard::Guard;
@@ -28,7 +28,7 @@ struct AllowList {
     named: Vec<String>,
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rejection {
     /// Its origin is not allowed: 403.
@@ -38,13 +38,13 @@ pub enum Rejection {
 }
 
 impl Guard {
-    /// For a server on the loopback interface: pages and names of this machine, on any port.
+    /// For a server on the loopback interface: origins and host names of this machine, on any port.
     pub fn loopback() -> Self {
         let list = AllowList { any: false, loopback: true, named: Vec::new() };
         Self { origins: list.clone(), hosts: list }
     }
 
-    /// For a server that others reach: no browser page, and under any name.
+    /// For a public server: no browser pages, and any host name.
     pub fn public() -> Self {
         Self {
             origins: AllowList { any: false, loopback: false, named: Vec::new() },
@@ -52,31 +52,31 @@ impl Guard {
         }
     }
 
-    /// Lets pages of this origin in, such as `https://app.example.com`.
+    /// Allows pages of this origin, such as `https://app.example.com`.
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.named.push(origin.into());
         self
     }
 
-    /// Lets pages of every origin in. Only for a server that holds nothing that a stranger may not have.
+    /// Allows pages of every origin. Only for a server whose data is public.
     pub fn allow_any_origin(mut self) -> Self {
         self.origins.any = true;
         self
     }
 
-    /// Lets requests for this name in, such as `mcp.example.com` (any port) or `mcp.example.com:8443`.
+    /// Allows requests for this host name, such as `mcp.example.com` (any port) or `mcp.example.com:8443`.
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.named.push(host.into());
         self
     }
 
-    /// Lets requests for every name in.
+    /// Allows requests for every host name.
     pub fn allow_any_host(mut self) -> Self {
         self.hosts.any = true;
         self
     }
 
-    /// Whether a request is let in. `authority` is what HTTP/2 has in place of `Host`.
+    /// Whether a request is allowed. `authority` is the HTTP/2 counterpart of `Host`.
     pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), Rejection> {
         match SingleHeader::of(headers, "origin") {
             SingleHeader::Absent => {}
@@ -96,7 +96,7 @@ impl Guard {
         Err(Rejection::Host)
     }
 
-    /// Whether pages of this origin are let in.
+    /// Whether pages of this origin are allowed.
     pub fn allows_origin(&self, origin: &str) -> bool {
         let list = &self.origins;
         if list.any || list.named.iter().any(|named| named.eq_ignore_ascii_case(origin)) {
@@ -106,7 +106,7 @@ impl Guard {
         list.loopback && rest.is_some_and(is_loopback)
     }
 
-    /// Whether requests for this name are let in.
+    /// Whether requests for this host name are allowed.
     pub fn allows_host(&self, host: &str) -> bool {
         let list = &self.hosts;
         let name = split_port(host).map(|(name, _)| name);

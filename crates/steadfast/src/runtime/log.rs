@@ -96,7 +96,7 @@ fn write(line: &LogLine) {
         tracing::warn!(dropped, "lines about what a peer did were left out");
     }
     match &line.record {
-        PeerLogRecord::Odd(warning) => write_odd(oddity),
+        PeerLogRecord::Odd(oddity) => write_odd(oddity),
         #[cfg(feature = "http-client")]
         PeerLogRecord::Carrying { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
         #[cfg(feature = "http-client")]

@@ -15,8 +15,8 @@ use serde_json::Value;
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
     Content, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitParams, ElicitResult, ElicitUrlParams,
-    ElicitationCompleteParams, EmptyParams, ErrorObject, InputRequest, ListRootsResult, Method, Revision, Role,
-    SamplingMessage, era,
+    ElicitationCompleteParams, EmptyParams, ErrorObject, InputRequest, ListRootsResult, Method, Role, SamplingMessage,
+    era,
 };
 
 use super::form::{self, Form};

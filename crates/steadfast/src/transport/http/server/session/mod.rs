@@ -18,7 +18,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
-use steadfast_model::{Principal, RequestId, Revision};
+use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::Key;
 use steadfast_proto::frame::sse;
