@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_what_serde_takes() {
+    fn valid_json_is_accepted() {
         for text in [
             "{}",
             "[]",
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_json() {
+    fn invalid_json_is_refused() {
         for text in [
             "",
             "{",

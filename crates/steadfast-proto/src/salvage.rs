@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_id_before_and_after_what_is_broken() {
+    fn the_id_is_found_before_and_after_the_damage() {
         assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), Shape::Call));
         assert_eq!(
             salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"),
@@ -227,21 +227,21 @@ mod tests {
     }
 
     #[test]
-    fn an_id_inside_something_else_is_not_the_id() {
+    fn an_id_in_a_nested_value_is_not_salvaged() {
         assert_eq!(salvage(br#"{"params":{"id":1},"method":"m""#), (None, Shape::Call));
         assert_eq!(salvage(br#"{"a":"\"id\":1,","method":"m""#), (None, Shape::Call));
         assert_eq!(salvage(br#"["id",7]"#), (None, Shape::Unknown));
     }
 
     #[test]
-    fn a_cut_id_is_no_id() {
+    fn a_truncated_id_is_not_salvaged() {
         assert_eq!(salvage(br#"{"method":"m","id":12"#).0, None);
         assert_eq!(salvage(br#"{"method":"m","id":"ab"#).0, None);
         assert_eq!(salvage(br#"{"method":"m","id":12}"#).0, Some(12.into()));
     }
 
     #[test]
-    fn two_ids_or_no_proper_id_are_none() {
+    fn two_ids_or_an_invalid_id_are_not_salvaged() {
         assert_eq!(salvage(br#"{"id":1,"id":2,"#).0, None);
         assert_eq!(salvage(br#"{"id":1.5,"#).0, None);
         assert_eq!(salvage(br#"{"id":{"a":1},"#).0, None);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_not_put_together_from_pieces() {
+    fn an_id_is_not_joined_from_parts() {
         assert_eq!(salvage(br#"{"id":1 2,"method":"m""#).0, None);
         assert_eq!(salvage(br#"{"id": - 3 ,"method":"m""#).0, None);
         let longest = format!(r#""{}""#, "a".repeat(LONGEST_ID - 2));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_a_comma_cuts_is_no_id() {
+    fn an_id_cut_by_a_comma_is_not_salvaged() {
         assert_eq!(salvage(br#"{"id":2,17948,"method":"m","#), (None, Shape::Call));
         assert_eq!(salvage(br#"{"id":2,},"method":"m","#).0, None);
         assert_eq!(salvage(b"{\"id\":2,\xff\"method\":\"m\",").0, None);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_of_an_endless_message_is_bounded() {
+    fn the_buffer_for_an_endless_message_is_bounded() {
         for endless in [&b"["[..], b"{\"a\":", b"1", b"\"", b" ", b"a \\"] {
             for beginning in [&b"{\"id\":"[..], b"{\"", b"{\"id\":\""] {
                 let mut salvage = FieldScanner::default();

@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn joins_and_splits() {
+    fn lines_are_joined_and_split_across_chunks() {
         assert_eq!(decode(&[b"ab", b"c\nde", b"\n", b"f"], 64), [message("abc"), message("de"), message("f")]);
     }
 
     #[test]
-    fn blank_lines_and_carriage_returns_are_nothing() {
+    fn blank_lines_are_skipped_and_carriage_returns_stripped() {
         assert_eq!(decode(&[b"\n\r\n  \t\r\nab\r\n", b"\r", b"\n"], 64), [message("ab")]);
     }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_a_line_too_long_is_salvaged_wherever_it_stands() {
+    fn the_id_of_a_line_that_is_too_long_is_salvaged_at_any_position() {
         let long = format!(r#"{{"params":"{}","id":"q","method":"m"}}"#, "x".repeat(100));
         let (first, second) = long.as_bytes().split_at(50);
         assert_eq!(decode(&[first, second, b"\n"], 16), [OwnedLine::TooLong(Some(RequestId::from("q")))]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_not_kept_whatever_its_id_looks_like() {
+    fn an_endless_line_is_not_buffered() {
         let mut decoder = LineDecoder::new(16);
         for piece in std::iter::once(&b"{\"id\":"[..]).chain(std::iter::repeat_n(&b"[[[[[[[["[..], 10_000)) {
             let mut input = piece;

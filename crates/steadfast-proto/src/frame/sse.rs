@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_is_one() {
+    fn every_line_ending_is_recognised() {
         assert_eq!(data(b"data: a\n\ndata: b\r\rdata: c\r\n\r\n"), ["a", "b", "c"]);
     }
 
@@ -326,25 +326,25 @@ mod tests {
     }
 
     #[test]
-    fn comments_unknown_fields_and_a_byte_order_mark_are_nothing() {
+    fn comments_unknown_fields_and_a_byte_order_mark_are_ignored() {
         assert_eq!(data(b"\xef\xbb\xbfdata: a\n: comment\nfoo: bar\n:\n\n: x\n\n"), ["a"]);
     }
 
     #[test]
-    fn an_event_without_data_is_none_but_sets_the_id() {
+    fn an_event_without_data_sets_only_the_id() {
         let (found, decoder) = decode(&[b"id: 7\nretry: 250\n\n"], 64);
         assert_eq!(found, []);
         assert_eq!((decoder.last_event_id(), decoder.retry()), (Some("7"), Some(Duration::from_millis(250))));
     }
 
     #[test]
-    fn an_event_that_was_cut_is_not_the_last_one() {
+    fn an_incomplete_event_does_not_set_the_last_id() {
         let (_, decoder) = decode(&[b"id: 7\ndata: a\n\nid: 8\ndata: {\"half\":"], 64);
         assert_eq!(decoder.last_event_id(), Some("7"));
     }
 
     #[test]
-    fn an_event_with_empty_data_is_one() {
+    fn an_event_with_empty_data_is_returned() {
         assert_eq!(messages(b"id: 7\ndata:\n\n"), [(Some("7".into()), String::new(), String::new())]);
     }
 
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_no_event() {
+    fn an_unfinished_event_is_not_returned() {
         assert_eq!(data(b"data: a\n\ndata: b\n"), ["a"]);
     }
 
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_text_takes_no_more_room_than_it_came_in() {
+    fn a_name_that_is_not_utf8_is_buffered_as_bytes() {
         let stream = [b"event: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
         let (found, _) = decode(&[&stream], 32);
         let SseFrame::Message(message) = &found[0] else { panic!("{found:?}") };
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_no_text_takes_no_more_room_than_it_came_in() {
+    fn an_id_that_is_not_utf8_is_not_stored() {
         let stream = [b"id: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
         let (_, decoder) = decode(&[&stream], 32);
         let kept = decoder.last_event_id().map_or(0, str::len);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_without_end_is_not_kept() {
+    fn an_endless_comment_is_not_buffered() {
         let (found, decoder) = decode(&[b": ", &[b'x'; 1000], b"\ndata: a\n\n"], 32);
         assert_eq!((found.len(), decoder.held()), (1, 0));
     }
@@ -464,7 +464,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(data in "[a-z\\n]{0,40}", id in "[!-~]{1,8}") {
+        fn encoded_events_round_trip(data in "[a-z\\n]{0,40}", id in "[!-~]{1,8}") {
             let mut out = Vec::new();
             Event { id: Some(&id), data: Some(data.as_bytes()), ..Event::default() }.write(&mut out);
             prop_assert_eq!(messages(&out), [(Some(id), String::new(), data)]);

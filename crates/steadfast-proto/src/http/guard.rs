@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rebound_name_is_barred_on_loopback() {
+    fn a_rebound_name_is_refused_on_loopback() {
         let guard = Guard::loopback();
         assert_eq!(check(&guard, None, Some("evil.example.com")), Err(Rejection::Host));
         assert_eq!(check(&guard, Some("http://evil.example.com"), Some("localhost:3210")), Err(Rejection::Origin));
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn names_of_this_machine_pass_on_any_port() {
+    fn loopback_names_are_allowed_on_any_port() {
         for host in ["localhost", "localhost:3210", "LOCALHOST:1", "127.0.0.1:3210", "[::1]", "[::1]:80"] {
             assert_eq!(check(&Guard::loopback(), Some(&format!("http://{host}")), Some(host)), Ok(()), "{host}");
         }
     }
 
     #[test]
-    fn what_only_looks_like_this_machine_is_barred() {
+    fn names_that_resemble_loopback_are_refused() {
         for host in [
             "localhost.evil.com",
             "127.0.0.1.evil.com",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_server_takes_any_name_and_no_page_that_is_not_named() {
+    fn a_public_server_allows_any_host_and_only_listed_origins() {
         let guard = Guard::public().allow_origin("https://app.example.com");
         assert_eq!(check(&guard, None, Some("mcp.example.com")), Ok(()));
         assert_eq!(check(&guard, Some("https://app.example.com"), Some("mcp.example.com")), Ok(()));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_or_two_origins_are_barred() {
+    fn two_hosts_or_two_origins_are_refused() {
         let twice = [("host", "localhost"), ("host", "localhost")];
         assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Rejection::Host));
         let twice = [("origin", "http://localhost"), ("origin", "http://localhost"), ("host", "localhost")];

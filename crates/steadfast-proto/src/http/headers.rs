@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_header_that_is_required_is_missed() {
+    fn every_required_header_has_to_be_present() {
         let body = request("tools/call", &format!(r#""name":"add",{META}"#));
         let headers = [VERSION, (name::METHOD, "tools/call"), (name::NAME, "add")];
         for place in 0..headers.len() {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_where_the_method_has_it() {
+    fn the_name_header_mirrors_the_member_of_each_method() {
         for (method, member) in
             [("prompts/get", "name"), ("resources/read", "uri"), ("tasks/get", "taskId"), ("tasks/cancel", "taskId")]
         {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_to_the_same() {
+    fn encoded_text_is_decoded_to_the_same() {
         for text in ["plain", "", " padded", "line\nline", "=?base64?literal?=", "ünï", "tab\there", "\0"] {
             let encoded = encode(text);
             assert!(encoded.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_a_header_may_not_have_are_refused() {
+    fn invalid_bytes_in_a_header_are_refused() {
         let body = request("tools/call", &format!(r#""name":"ü",{META}"#));
         let headers = [VERSION, (name::METHOD, "tools/call"), (name::NAME, "ü")];
         assert_eq!(checked(&headers, &body), Err(Mismatch::Unreadable { header: "Mcp-Name".into() }.into()));
@@ -384,14 +384,14 @@ mod tests {
     }
 
     #[test]
-    fn a_version_nobody_knows_is_left_to_the_connection() {
+    fn an_unknown_version_is_left_to_the_connection() {
         let body = request("tools/list", r#""_meta":{"io.modelcontextprotocol/protocolVersion":"v999"}"#);
         assert_eq!(checked(&[(name::PROTOCOL_VERSION, "v999")], &body), Ok(()));
         assert_eq!(refusal(&[VERSION], &body), code::HEADER_MISMATCH);
     }
 
     #[test]
-    fn the_era_is_in_the_body_and_then_in_the_header() {
+    fn the_era_is_read_from_the_body_then_from_the_header() {
         let bare = request("tools/list", "");
         let modern = request("tools/list", META);
         let legacy_version = (name::PROTOCOL_VERSION, "2025-11-25");

@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_and_silence_take_everything() {
+    fn wildcards_and_a_missing_header_accept_everything() {
         assert_eq!(accepts(&["*/*"]), (true, true));
         assert_eq!(accepts(&["text/*"]), (false, true));
         assert_eq!(accepts(&[]), (true, true));
     }
 
     #[test]
-    fn a_weight_of_zero_takes_a_kind_away() {
+    fn a_quality_of_zero_excludes_a_media_type() {
         assert_eq!(accepts(&["application/json, text/event-stream; q=0.0"]), (true, false));
     }
 

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_there_exactly_when_a_value_is() {
+    fn a_header_is_required_exactly_when_the_argument_is_present() {
         let params = one("string");
         assert!(matches!(check(&params, None, r#"{"p":"x"}"#), Err(Mismatch::Missing { .. })));
         assert!(matches!(check(&params, Some("x"), "{}"), Err(Mismatch::NotInBody { .. })));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_that_not_everyone_reads_alike_are_refused() {
+    fn integers_beyond_2_to_the_53_are_refused() {
         let params = one("integer");
         for safe in ["9007199254740991", "-9007199254740991", "9007199254740991.0", "0"] {
             assert_eq!(check(&params, Some(safe), &format!("{{\"p\":{safe}}}")), Ok(()), "{safe}");
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_that_the_specification_forbids_are_named() {
+    fn invalid_annotations_are_refused() {
         let property = |property: Value| mirrored(json!({"properties": {"p": property}}));
         assert!(matches!(property(json!({"type": "string", "x-mcp-header": ""})), Err(InvalidAnnotation::NotAName(_))));
         assert!(matches!(

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_comes_back_gets_what_it_missed_as_often_as_it_asks() {
+    fn a_client_can_resume_from_the_same_event_repeatedly() {
         let mut log = log();
         let stream = log.open();
         let first = append(&mut log, stream, "a");
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn no_event_of_another_stream_is_given() {
+    fn events_of_other_streams_are_never_returned() {
         let mut log = log();
         let (one, two) = (log.open(), log.open());
         let first = append(&mut log, one, "a");
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_never_given_out_is_refused() {
+    fn an_unknown_event_id_is_refused() {
         let mut log = log();
         let stream = log.open();
         let unread = append(&mut log, stream, "a");
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_reader_takes_the_place_of_the_one_before() {
+    fn a_new_cursor_supersedes_the_one_before() {
         let mut log = log();
         let stream = log.open();
         let mut old = log.attach(stream).unwrap();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_ends_a_reader_behind_what_it_has_and_not_the_stream() {
+    fn a_cut_ends_the_cursor_and_not_the_stream() {
         let mut log = log();
         let stream = log.open();
         let mut cursor = log.attach(stream).unwrap();
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_reader_without_an_id_gets_what_nobody_has_read() {
+    fn a_new_cursor_starts_at_the_first_unread_event() {
         let mut log = log();
         let stream = log.open();
         append(&mut log, stream, "a");
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_first_and_the_newest_stays_whatever_its_size() {
+    fn the_oldest_events_are_dropped_first_and_never_the_newest() {
         let mut log = limited(2, 8);
         let stream = log.open();
         let mut cursor = log.attach(stream).unwrap();
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_is_told_of_a_gap() {
+    fn a_slow_reader_gets_lost_events_as_lost() {
         let mut log = limited(1, 100);
         let stream = log.open();
         let mut cursor = log.attach(stream).unwrap();
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withdrawn_is_never_read_and_what_was_read_can_be_read_again() {
+    fn withdrawn_events_are_never_read_and_read_events_can_be_resumed() {
         let mut log = log();
         let (stream, other) = (log.open(), log.open());
         let first = append(&mut log, stream, "a");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_read_is_not_pushed_out_by_other_streams() {
+    fn unread_events_are_not_dropped_for_other_streams() {
         let mut log = EventLog::new(LogLimits { bytes: 8, unread_bytes: 30, ..LogLimits::default() });
         let (one, two) = (log.open(), log.open());
         let (mut first, mut second) = (log.attach(one).unwrap(), log.attach(two).unwrap());
@@ -541,7 +541,7 @@ mod tests {
     proptest! {
         /// Wherever a stream is cut, a client that resumes gets every event once and in order, or an error.
         #[test]
-        fn who_resumes_has_every_event_once_and_in_order(
+        fn a_client_that_resumes_gets_every_event_once_and_in_order(
             steps in proptest::collection::vec((0_u8..4, 0_usize..2), 1..120),
         ) {
             let mut log = limited(8, 1000);

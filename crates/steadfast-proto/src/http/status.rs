@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_specification_names_has_its_status() {
+    fn error_codes_of_the_specification_have_their_status() {
         for (code, status) in [(-32020, 400), (-32021, 400), (-32022, 400), (-32602, 400), (-32601, 404)] {
             assert_eq!(of_error(code), status, "{code}");
         }
     }
 
     #[test]
-    fn an_answer_has_the_status_of_its_error() {
+    fn an_error_response_has_the_status_of_its_code() {
         use crate::encode::{Answer, error_without_id};
         use steadfast_model::{ErrorObject, RequestId};
         for id in [RequestId::from(7), RequestId::from("a\"},\"error\":{\"code\":1"), RequestId::from("")] {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_handler_fails_with_is_an_answer() {
+    fn the_error_of_a_handler_has_status_200() {
         for code in [code::INTERNAL_ERROR, code::RESOURCE_NOT_FOUND, 1, i64::MIN] {
             assert_eq!(of_error(code), 200, "{code}");
         }
