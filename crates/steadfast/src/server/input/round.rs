@@ -151,6 +151,7 @@ mod tests {
             server: Server::builder("s", "1").state_keys(crate::server::StateKeys::new([3; 32])).build(),
             id: RequestId::from(1),
             method,
+            revision: Revision::LATEST,
             params: params.to_string().into(),
             principal: principal.map(Into::into),
             resumed: true,
