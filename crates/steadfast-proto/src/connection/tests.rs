@@ -1271,7 +1271,7 @@ fn notifications_about_a_request_are_sent_in_order_and_queued_once() {
         ["notifications/subscriptions/acknowledged"].into_iter().chain(["notifications/resources/updated"; 2]);
     assert_eq!(methods(&messages), expected.collect::<Vec<_>>());
     assert!(world.connection.notify_about(key, Method::ResourceUpdated, r#"{"uri":"a:1"}"#));
-    assert_eq!(world.wire().len(), 1, "what was written may be told again");
+    assert_eq!(world.wire().len(), 1, "a notification that was sent may be sent again");
 }
 
 #[test]
@@ -1284,8 +1284,8 @@ fn only_the_newest_notification_about_a_subject_is_queued() {
             assert!(world.connection.notify_newest(key, Method::TaskUpdated, subject, &params));
         }
     }
-    let told: Vec<Value> = world.wire().iter().map(|message| message["params"].clone()).collect();
-    assert_eq!(told, [json!({"taskId": "a", "number": 99}), json!({"taskId": "b", "number": 99})]);
+    let sent: Vec<Value> = world.wire().iter().map(|message| message["params"].clone()).collect();
+    assert_eq!(sent, [json!({"taskId": "a", "number": 99}), json!({"taskId": "b", "number": 99})]);
     assert!(world.connection.notify_newest(key, Method::TaskUpdated, "a", "{}"));
     assert_eq!(world.wire().len(), 1, "what was written is not replaced");
 }
@@ -1320,9 +1320,9 @@ fn queued_notifications_of_a_request_are_bounded() {
     let tell = |world: &mut World, number: u32| {
         world.connection.notify_about(key, Method::ResourceUpdated, &json!({"uri": format!("a:{number}")}).to_string())
     };
-    let told = (0..100).filter(|number| tell(&mut world, *number)).count();
-    assert_eq!(world.wire().len(), told);
-    assert!(told < 10, "{told}");
+    let sent = (0..100).filter(|number| tell(&mut world, *number)).count();
+    assert_eq!(world.wire().len(), sent);
+    assert!(sent < 10, "{sent}");
     assert!(tell(&mut world, 1000));
 }
 
