@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_peer_adds_is_kept() {
+    fn unknown_members_are_preserved() {
         let text = r#"{"tools":{},"x-vendor":{"a":[1]}}"#;
         let capabilities: ServerCapabilities = serde_json::from_str(text).unwrap();
         assert!(capabilities.has(Capability::Tools));

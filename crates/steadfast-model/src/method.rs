@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back_and_kinds_match_them() {
+    fn method_names_round_trip_and_match_their_kind() {
         for &method in Method::ALL {
             assert_eq!(Method::from_name(method.name()), Some(method));
             assert_eq!(method.row().method, method);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_something_does_not_only_ask() {
+    fn requests_that_change_something_are_not_read_only() {
         let asks: Vec<_> =
             Method::ALL.iter().filter(|method| method.is_read_only()).map(|method| method.name()).collect();
         assert!(!asks.iter().any(|name| name.starts_with("notifications/")));
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_says_of_some_that_they_may_be_kept_and_of_some_that_they_may_ask_back() {
+    fn some_methods_are_cacheable_or_deferrable_since_2026_07_28() {
         let of = |has: fn(Method, Revision) -> bool, revision| {
             Method::ALL.iter().filter(|method| has(**method, revision)).map(|method| method.name()).collect::<Vec<_>>()
         };
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modern_server_sends_no_requests() {
+    fn a_stateless_server_sends_no_requests() {
         assert!(names(Revision::V2026_07_28, Sender::is_server, false).is_empty());
         assert_eq!(names(Revision::V2026_07_28, Sender::is_client, true), ["notifications/cancelled"]);
         for method in [Method::ListRoots, Method::CreateMessage, Method::Elicit] {

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_read_back() {
+    fn every_name_round_trips() {
         for (position, &revision) in Revision::ALL.iter().enumerate() {
             assert_eq!(revision.index(), position);
             assert_eq!(Revision::parse(revision.as_str()), Some(revision));

@@ -1,13 +1,13 @@
-//! Counts what connections do, so that a search can say which of it was never reached.
+//! Coverage counters, so that the simulator can report what its runs never reached.
 //!
-//! With the feature `coverage`, which is for the simulator, each thread counts what is handed to its connections, by the
-//! stage that they are in, and what comes of it: every kind of event, of refusal and of ending. [`take`] gives the counts and
-//! begins again. Without the feature nothing is counted, and nothing of this is in the build.
+//! With the feature `coverage`, which is for the simulator, each thread counts the inputs of its connections, by stage, and
+//! their effects: every kind of event, of refusal and of ending. [`take`] returns the counts and resets them. Without the feature
+//! nothing is counted, and none of this is in the build.
 
 use crate::connection::{CallEnd, CallRefused, CancelReason, CloseCause, Event, ProtocolWarning};
 use crate::envelope::RefusalKind;
 
-/// An enum whose variants have names for people, and a list of all of them.
+/// Defines an enum with a name for each variant.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($variant:ident => $text:literal,)* }) => {
         $(#[$doc])*
@@ -34,7 +34,7 @@ named! {
 }
 
 named! {
-    /// What is handed to a connection.
+    /// An input of a connection.
     Input {
         Request => "a request",
         Notification => "a notification",
@@ -63,7 +63,7 @@ named! {
 }
 
 named! {
-    /// What came of it.
+    /// An effect of an input.
     Effect {
         Start => "event: a handler starts",
         StopPeer => "event: stop, cancelled by the peer",
@@ -199,7 +199,7 @@ impl From<&RefusalKind> for Effect {
     }
 }
 
-/// An input arrives in a stage.
+/// Counts an input in a stage.
 #[inline]
 pub(crate) fn input(stage: Stage, input: Input) {
     #[cfg(feature = "coverage")]
@@ -208,7 +208,7 @@ pub(crate) fn input(stage: Stage, input: Input) {
     let _ = (stage, input);
 }
 
-/// Something came of an input.
+/// Counts an effect.
 #[inline]
 pub(crate) fn effect(effect: impl Into<Effect>) {
     #[cfg(feature = "coverage")]
@@ -246,8 +246,7 @@ mod counters {
         SEEN_EFFECTS.with(|cells| increment(cells.get(effect as usize)));
     }
 
-    /// What this thread has counted since it was last taken, in a fixed order: what it is, and how often. What was never
-    /// reached is there with a zero.
+    /// The counts of this thread since the last call, in a fixed order: the name and the count, zero for what was never reached.
     pub fn take() -> Vec<(String, u64)> {
         let names =
             Input::NAMES.iter().flat_map(|input| Stage::NAMES.iter().map(move |stage| format!("{input} | {stage}")));

@@ -1,23 +1,23 @@
-//! Messages as bytes.
+//! Encodes messages.
 //!
-//! A result is written straight into the frame that goes out: one allocation, no value in between. [`Answer`] can only be
-//! made here, so that whatever is put on the wire as an answer is one.
+//! A result is encoded directly into the frame that is sent: one allocation, no value in between. An [`Answer`] can only be
+//! created here, so that everything that is sent as a response is a valid one.
 
 use serde::Serialize;
 use steadfast_model::era::{self, Decoration, Encode};
 use steadfast_model::{ErrorObject, Method, RequestId, Revision};
 
-/// An encoded answer to one request.
+/// An encoded response to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer(Vec<u8>);
 
 impl Answer {
-    /// An answer whose result `write` appends. If it fails, the answer is the internal error that says so.
+    /// A response whose result `write` appends. If `write` fails, the response is an internal error that says so.
     pub fn result<E: std::fmt::Display>(id: &RequestId, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Self {
         Self::result_in(Vec::with_capacity(256), id, write)
     }
 
-    /// The same, in a buffer that is there already, and is empty.
+    /// Like [`Answer::result`], in an existing buffer.
     pub fn result_in<E: std::fmt::Display>(
         buffer: Vec<u8>,
         id: &RequestId,
@@ -33,18 +33,16 @@ impl Answer {
                 body.push(b'}');
                 Self(body)
             }
-            Err(error) => {
-                Self::error(id, &ErrorObject::internal(format!("the result could not be written as JSON: {error}")))
-            }
+            Err(error) => Self::error(id, &ErrorObject::internal(format!("the result could not be encoded: {error}"))),
         }
     }
 
-    /// An answer with a result that serde writes.
+    /// A response with a result that serde encodes.
     pub fn serialized(id: &RequestId, result: &impl Serialize) -> Self {
         Self::result(id, |out| serde_json::to_writer(out, result))
     }
 
-    /// An answer that is an error.
+    /// A response with an error.
     pub fn error(id: &RequestId, error: &ErrorObject) -> Self {
         let mut body = Vec::with_capacity(160);
         body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -60,7 +58,7 @@ impl Answer {
         self.0.len()
     }
 
-    /// Never: an answer has bytes.
+    /// Always false: a response has bytes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -71,7 +69,7 @@ impl Answer {
     }
 }
 
-/// An error that answers no request that could be named. JSON-RPC writes `"id":null`; from 2025-11-25 on MCP leaves it out.
+/// An error response without an id. JSON-RPC has `"id":null`; since 2025-11-25 MCP leaves it out.
 pub fn error_without_id(error: &ErrorObject, null_id: bool) -> Vec<u8> {
     let mut body = Vec::with_capacity(160);
     body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
@@ -100,14 +98,14 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     body
 }
 
-/// A notification, its parameters as the revision has them.
+/// A notification with parameters, encoded for the revision.
 pub(crate) fn notification_of(revision: Revision, method: Method, params: &impl Encode) -> Vec<u8> {
-    // The parameters are types of ours with string keys and finite numbers: they can be written.
+    // These types have string keys and finite numbers, so they can be encoded.
     let text = era::params_text(revision, params, &Decoration::none()).unwrap_or_default();
     notification(method.name(), Some(if text.is_empty() { "{}" } else { &text }))
 }
 
-/// Several answers as one array.
+/// Several responses as one array.
 pub(crate) fn batch(parts: &[Vec<u8>]) -> Vec<u8> {
     let mut body = Vec::with_capacity(2 + parts.iter().map(|part| part.len() + 1).sum::<usize>());
     body.push(b'[');
@@ -122,7 +120,7 @@ pub(crate) fn batch(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn write_method(method: &str, params: Option<&str>, body: &mut Vec<u8>) {
-    // Method names are ours and need no escapes.
+    // The names of the method table need no escapes.
     body.extend_from_slice(b",\"method\":\"");
     body.extend_from_slice(method.as_bytes());
     body.push(b'"');
@@ -137,7 +135,7 @@ fn write_error(error: &ErrorObject, body: &mut Vec<u8>) {
     body.extend_from_slice(b"\"error\":");
     let start = body.len();
     if serde_json::to_writer(&mut *body, error).is_err() {
-        // Only the data of an error can fail to serialize; an error without it is better than none.
+        // Only the data of an error can fail to serialize; an error without it is better than no response.
         body.truncate(start);
         body.extend_from_slice(b"{\"code\":-32603,\"message\":\"internal error\"}");
     }

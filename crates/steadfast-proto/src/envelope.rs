@@ -1,9 +1,8 @@
-//! What one JSON-RPC message is: request, notification, answer or batch, found in one pass over its bytes.
+//! Reads one JSON-RPC message in one pass over its bytes: request, notification, response or batch.
 //!
-//! The pass checks UTF-8, the JSON grammar and the nesting of the whole message, and notes where the members are that
-//! matter. It decodes ids and method names and nothing else: `params` stays text until the type that wants it reads it.
-//! A message that cannot be taken becomes a [`Refusal`], which knows the error to answer with and, if it can be read,
-//! the id to answer under.
+//! The pass checks UTF-8, the JSON grammar and the nesting of the whole message, and records where its members are. It decodes
+//! ids and method names only: `params` stays text until a handler decodes it. A message that cannot be read becomes a
+//! [`Refusal`] with the error to answer with and, if it could be read, the id of the message.
 
 mod params;
 
@@ -20,7 +19,7 @@ use crate::salvage::{LONGEST_ID, SalvagedFields, Shape};
 /// One message, borrowed from its bytes.
 #[derive(Debug, Clone)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// A request.
     Request {
         /// Its id.
         id: RequestId,
@@ -29,36 +28,36 @@ pub enum Message<'a> {
         /// Its parameters, an object.
         params: Params<'a>,
     },
-    /// Wants none.
+    /// A notification.
     Notification {
         /// The method's name.
         method: Cow<'a, str>,
         /// Its parameters, an object.
         params: Params<'a>,
     },
-    /// Answers a request of ours.
+    /// A response to a request of ours.
     Response {
-        /// The id of the request. `None` for an error that answers nothing we could name.
+        /// The id of the request. `None` for an error without an id.
         id: Option<RequestId>,
-        /// What it says.
+        /// Its result or error.
         body: ResponseBody<'a>,
     },
     /// Several messages in an array.
     Batch(Batch<'a>),
 }
 
-/// What an answer says.
+/// The result or error of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseBody<'a> {
     /// The text of `result`.
     Result(&'a str),
     /// The text of `error`.
     Error(&'a str),
-    /// Not one of the two: nothing, or both.
+    /// Neither of the two, or both.
     Malformed,
 }
 
-/// A batch: an array whose grammar has been checked, whose members have not been looked at.
+/// A batch: an array whose grammar has been checked, and whose messages have not been read.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     text: &'a str,
@@ -66,7 +65,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// How many members it has.
+    /// How many messages it has.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -76,10 +75,10 @@ impl<'a> Batch<'a> {
         self.length == 0
     }
 
-    /// Calls `member` with the text of each member, in order.
+    /// Calls `member` with the text of each message, in order.
     pub fn each(&self, mut member: impl FnMut(&'a str)) {
         let mut walker = Walker::new(self.text, json::DEEPEST);
-        // A fault cannot be: the grammar has been checked.
+        // There can be no fault: the grammar has been checked.
         let _ = walker.elements(|walker| {
             let range = walker.value(1)?;
             if let Some(text) = self.text.get(range) {
@@ -90,7 +89,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Why a message was not taken.
+/// Why a message was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefusalKind {
     /// The bytes are not UTF-8, from this offset.
@@ -101,13 +100,13 @@ pub enum RefusalKind {
     TooDeep(usize),
     /// Longer than this limit.
     TooLong(usize),
-    /// JSON, and not a JSON-RPC message: what is wrong with it.
+    /// JSON that is not a JSON-RPC message: the reason.
     NotAMessage(&'static str),
     /// A request, or a notification if it has no id, whose parameters are not an object.
     BadParams,
 }
 
-/// A message that was not taken, with what could be read of it.
+/// A message that was refused, with what could be read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// Why.
@@ -120,13 +119,13 @@ impl Refusal {
     /// The error to answer with.
     pub fn error(&self) -> ErrorObject {
         match &self.kind {
-            RefusalKind::NotUtf8(at) => ErrorObject::parse_error(format!("not UTF-8, from byte {at} of the message")),
-            RefusalKind::NotJson(at) => ErrorObject::parse_error(format!("not JSON, from byte {at} of the message")),
+            RefusalKind::NotUtf8(at) => ErrorObject::parse_error(format!("the message is not UTF-8, from byte {at}")),
+            RefusalKind::NotJson(at) => ErrorObject::parse_error(format!("the message is not JSON, from byte {at}")),
             RefusalKind::TooDeep(limit) => {
-                ErrorObject::invalid_request(format!("nested more than {limit} levels deep, which is the limit here"))
+                ErrorObject::invalid_request(format!("the message is nested deeper than the limit of {limit} levels"))
             }
             RefusalKind::TooLong(limit) => {
-                ErrorObject::invalid_request(format!("longer than {limit} bytes, which is the limit here"))
+                ErrorObject::invalid_request(format!("the message is longer than the limit of {limit} bytes"))
             }
             RefusalKind::NotAMessage(why) => ErrorObject::invalid_request(*why),
             RefusalKind::BadParams => ErrorObject::invalid_params("params must be an object"),
@@ -151,7 +150,7 @@ pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, Refusal> {
     read_text(text, deepest)
 }
 
-/// Reads one message from text, such as a member of a batch.
+/// Reads one message from text, such as a message of a batch.
 pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
     let fault = |fault| {
         let kind = match fault {
@@ -178,7 +177,7 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
         _ => {
             walker.value(0).and_then(|_| walker.end()).map_err(fault)?;
             Err(Refusal {
-                kind: RefusalKind::NotAMessage("a message is a JSON object"),
+                kind: RefusalKind::NotAMessage("a message must be a JSON object"),
                 salvaged: SalvagedFields::default(),
             })
         }
@@ -198,9 +197,9 @@ struct Members {
     params: Option<(Range<usize>, Option<params::Index>)>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
-    /// A member that matters stands there twice.
+    /// A member occurs twice.
     twice: bool,
-    /// And it is the id.
+    /// The id occurs twice.
     id_twice: bool,
 }
 
@@ -249,9 +248,9 @@ impl Members {
             Err(Refusal { kind, salvaged: SalvagedFields { id, shape } })
         };
         if self.twice {
-            // Which of the two was meant cannot be known, the id least of all. An answer that names one call ends it.
+            // Which of the two is meant cannot be known. A response with one id still ends its call.
             let id = if shape == Shape::Response && !self.id_twice { id } else { Id::Absent };
-            return refuse(RefusalKind::NotAMessage("a member stands in the message twice"), &id);
+            return refuse(RefusalKind::NotAMessage("a member of the message occurs twice"), &id);
         }
         if slice(&self.version) != Some("\"2.0\"") {
             return refuse(RefusalKind::NotAMessage("jsonrpc must be \"2.0\""), &id);
@@ -260,19 +259,23 @@ impl Members {
             return match (id, answers) {
                 (Id::Some(id), true) => Ok(Message::Response { id: Some(id), body: self.body(text) }),
                 (Id::Absent | Id::Null, true) => Ok(Message::Response { id: None, body: self.body(text) }),
-                (id, true) => refuse(RefusalKind::NotAMessage("the id of an answer is a string or an integer"), &id),
-                (id, false) => refuse(RefusalKind::NotAMessage("a message has a method, a result or an error"), &id),
+                (id, true) => {
+                    refuse(RefusalKind::NotAMessage("the id of a response must be a string or an integer"), &id)
+                }
+                (id, false) => {
+                    refuse(RefusalKind::NotAMessage("a message must have a method, a result or an error"), &id)
+                }
             };
         };
         if [&self.result, &self.error].into_iter().any(|member| slice(member).is_some_and(|text| text != "null")) {
-            return refuse(RefusalKind::NotAMessage("a message is a request or an answer, and not both"), &id);
+            return refuse(RefusalKind::NotAMessage("a message must not be both a request and a response"), &id);
         }
         let name = method.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
         let Some(name) = name else {
             return refuse(RefusalKind::NotAMessage("method must be a string"), &id);
         };
         if matches!(id, Id::Null | Id::Wrong) {
-            let why = "the id of a request is a string of at most 4096 bytes or an integer";
+            let why = "the id of a request must be a string of at most 4096 bytes or an integer";
             return refuse(RefusalKind::NotAMessage(why), &id);
         }
         let params = match self.params {

@@ -1,15 +1,15 @@
-//! A validating walk over JSON text that builds nothing.
+//! A validating parser for JSON text that builds no values.
 //!
-//! It finds where values begin and end, checks the grammar on the way, and never recurses: nesting costs one bit a level,
-//! up to a limit that the caller sets. It does not decode: who wants a value reads its slice with serde.
+//! It finds where values begin and end, checks the grammar, and never recurses: nesting costs one bit per level, up to a limit
+//! that the caller sets. It does not decode: callers decode the slice of a value with serde.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The deepest nesting that can be asked for; the walker keeps one bit a level in a fixed array.
+/// The maximum nesting limit; the walker has one bit per level in a fixed array.
 pub(crate) const DEEPEST: usize = 1024;
 
-/// Why text is not JSON that we take.
+/// Why a text is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Not JSON; the byte offset of the first byte that does not fit.
@@ -35,7 +35,7 @@ impl<'a> Walker<'a> {
         self.at
     }
 
-    /// The next byte that is not white space, without taking it.
+    /// The next byte that is not white space, without consuming it.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = self.byte()?;
@@ -46,7 +46,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Takes `wanted`, after white space.
+    /// Consumes `wanted`, after white space.
     pub(crate) fn take(&mut self, wanted: u8) -> Result<(), Fault> {
         if self.peek() == Some(wanted) {
             self.at += 1;
@@ -63,7 +63,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Walks an object's members, calling `member(self, key)` with the walker before each value. The callback takes the value.
+    /// Walks an object's members, calling `member(self, key)` with the walker before each value. The callback consumes the value.
     pub(crate) fn members(
         &mut self,
         mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), Fault>,
@@ -88,7 +88,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Walks an array's elements; the callback takes each value.
+    /// Walks an array's elements; the callback consumes each value.
     pub(crate) fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
         self.take(b'[')?;
         if self.peek() == Some(b']') {
@@ -108,7 +108,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Takes one value of any kind, `depth` levels down already, and says where it is.
+    /// Consumes one value of any kind that is nested `depth` levels deep, and returns its range.
     pub(crate) fn value(&mut self, depth: usize) -> Result<Range<usize>, Fault> {
         let limit = self.deepest.saturating_sub(depth);
         let first = self.peek();
@@ -120,7 +120,7 @@ impl<'a> Walker<'a> {
         Ok(start..self.at)
     }
 
-    /// A string with its quotes; gives the range between them.
+    /// Consumes a string with its quotes; returns the range between them.
     pub(crate) fn string(&mut self) -> Result<Range<usize>, Fault> {
         self.take(b'"')?;
         let start = self.at;
@@ -257,7 +257,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// How many bytes stand for themselves in a string, up to the first quote, backslash or control character.
+/// How many bytes of a string come before the first quote, backslash or control character.
 fn plain(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 0xff;
     const TOPS: u64 = ONES << 7;
@@ -316,7 +316,7 @@ impl Nesting {
     }
 }
 
-/// The text of a string given what stands between its quotes. Borrowed unless it has escapes; `None` if an escape is no
+/// The text of a string, from the JSON between its quotes. Borrowed unless it has escapes; `None` if an escape is not a
 /// character (a lone surrogate).
 pub(crate) fn unescape(between_quotes: &str) -> Option<Cow<'_, str>> {
     if !between_quotes.contains('\\') {
@@ -325,10 +325,10 @@ pub(crate) fn unescape(between_quotes: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<String>(&format!("\"{between_quotes}\"")).ok().map(Cow::Owned)
 }
 
-/// Calls `member(key, value)` for each member of an object whose grammar was checked before. Other text gives no call.
+/// Calls `member(key, value)` for each member of an object whose grammar was checked before. For other text there are no calls.
 pub(crate) fn each_member<'a>(object: &'a str, mut member: impl FnMut(Cow<'a, str>, &'a str)) {
     let mut walker = Walker::new(object, DEEPEST);
-    // A fault cannot be: the text was walked before. If it were, the members so far are what there is.
+    // There can be no fault, because the text was checked before; if there were, the members so far are reported.
     let _ = walker.members(|walker, key| {
         let value = walker.value(1)?;
         if let (Some(key), Some(value)) = (object.get(key).and_then(unescape), object.get(value)) {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_what_serde_takes() {
+    fn valid_json_is_accepted() {
         for text in [
             "{}",
             "[]",
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_json() {
+    fn invalid_json_is_refused() {
         for text in [
             "",
             "{",

@@ -1,9 +1,9 @@
-//! Time as the core sees it: a reading that it is given, never one that it takes.
+//! Time in the core: always an argument, never read from a clock.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// A moment, counted from an origin that the caller chose once for a connection.
+/// A point in time, relative to an origin that the driver chooses once for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(Duration);
 
@@ -21,7 +21,7 @@ impl Moment {
         self.0
     }
 
-    /// How long from `earlier` to here; zero if it is later.
+    /// The duration since `earlier`; zero if that is later.
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -30,7 +30,7 @@ impl Moment {
 impl Add<Duration> for Moment {
     type Output = Self;
 
-    /// A moment that no clock will reach, rather than a panic, when the sum is too large.
+    /// Saturates if the sum is too large, instead of panicking.
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration))
     }

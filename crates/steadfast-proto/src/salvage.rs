@@ -1,21 +1,21 @@
-//! What can still be read of a message that was refused.
+//! Reads the id and the shape of a malformed message.
 //!
-//! A request that cannot be taken (bytes that are not UTF-8, bad syntax, nesting or length past a limit) should be refused
-//! under its own id, or its sender waits for ever. This lenient pass looks only for the members of the outermost object,
-//! whatever else is broken, in any split of the bytes and in constant memory.
+//! A request that cannot be read (invalid UTF-8, invalid JSON, too deep or too long) should be refused with its own id, or its
+//! sender waits forever. This lenient scanner looks only for the members of the outermost object, whatever else is broken, in
+//! chunks of any size and in constant memory.
 
 use steadfast_model::RequestId;
 
 use crate::json;
 
-/// What a refused message seems to have been.
+/// What a malformed message seems to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
     /// Has a `method`, and neither a `result` nor an `error`.
     Call,
     /// Has a `result` or an `error`, and no `method`.
     Response,
-    /// Has neither of them, or both: it cannot be told.
+    /// Has neither of them, or both: it cannot be known.
     #[default]
     Unknown,
 }
@@ -31,17 +31,17 @@ impl Shape {
     }
 }
 
-/// What was read of a refused message.
+/// What could be read of a malformed message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SalvagedFields {
-    /// Its id, if exactly one was there and it is a string or an integer.
+    /// Its id, if there is exactly one and it is a string or an integer.
     pub id: Option<RequestId>,
-    /// What it seems to have been.
+    /// What it seems to be.
     pub shape: Shape,
 }
 
 impl SalvagedFields {
-    /// Salvages from a message that is at hand as a whole.
+    /// Scans a whole message.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut salvage = FieldScanner::default();
         salvage.feed(bytes);
@@ -49,13 +49,13 @@ impl SalvagedFields {
     }
 }
 
-/// Longer ids are not salvaged; nor are they taken in readable messages.
+/// Longer ids are not salvaged, and are refused in well-formed messages.
 pub(crate) const LONGEST_ID: usize = 4096;
 
-/// No key that we look for is longer, even if each of its letters is written as an escape.
+/// No key that the scanner looks for is longer, even if each of its letters is escaped.
 const LONGEST_KEY: usize = 36;
 
-/// The salvaging pass, fed in pieces.
+/// Scans a malformed message, in chunks.
 #[derive(Debug, Clone, Default)]
 pub struct FieldScanner {
     depth: u64,
@@ -66,13 +66,13 @@ pub struct FieldScanner {
     text: Vec<u8>,
     ids: u32,
     id: Option<RequestId>,
-    /// An id has just ended, with this byte.
+    /// The byte that ended an id, if one has just ended.
     after_id: Option<u8>,
     method: bool,
     answer: bool,
 }
 
-/// Where in the outermost object the pass is.
+/// Where in the outermost object the scanner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Position {
     #[default]
@@ -84,7 +84,7 @@ enum Position {
 }
 
 impl FieldScanner {
-    /// Takes the next bytes of the message.
+    /// Scans the next bytes of the message.
     pub fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if self.in_string {
@@ -95,7 +95,7 @@ impl FieldScanner {
         }
     }
 
-    /// How many bytes of the message are held: never more than a long id has.
+    /// How many bytes of the message are buffered: at most those of the longest id.
     pub fn held(&self) -> usize {
         self.text.len()
     }
@@ -123,7 +123,7 @@ impl FieldScanner {
     fn plain_byte(&mut self, byte: u8) {
         if let Some(end) = self.after_id.filter(|_| !byte.is_ascii_whitespace()) {
             self.after_id = None;
-            // What follows is no key, so the comma, or the brace, may be damage within the id: `2,17948`, `2}17948`.
+            // No key follows, so the comma or the brace may be a damaged byte of the id: `2,17948`, `2}17948`.
             self.ids += u32::from(end != b',' || byte != b'"');
         }
         match byte {
@@ -138,7 +138,7 @@ impl FieldScanner {
             }
             b'{' | b'[' => {
                 self.depth += 1;
-                // An id that is a container is no id.
+                // An array or object is not an id.
                 self.keep(byte);
             }
             b'}' | b']' => {
@@ -182,7 +182,7 @@ impl FieldScanner {
         self.position = Position::BeforeKey;
     }
 
-    /// White space between the parts of an id keeps them apart: `1 2` is not twelve. How much there is does not matter.
+    /// Keeps one space inside an id, so that `1 2` is not read as twelve.
     fn keep_space(&mut self) {
         if self.position == Position::Id && self.text.last().is_some_and(|last| *last != b' ') {
             self.keep(b' ');
@@ -195,7 +195,7 @@ impl FieldScanner {
             Position::Id => LONGEST_ID,
             _ => return,
         };
-        // Two more than the most, a space and what follows it, so that a longer one is not taken for its beginning.
+        // Two bytes more than the maximum, a space and the byte after it, so that a longer id is not cut to a valid one.
         if self.text.len() < most + 2 {
             self.text.push(byte);
         }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_id_before_and_after_what_is_broken() {
+    fn the_id_is_found_before_and_after_the_damage() {
         assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), Shape::Call));
         assert_eq!(
             salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"),
@@ -227,21 +227,21 @@ mod tests {
     }
 
     #[test]
-    fn an_id_inside_something_else_is_not_the_id() {
+    fn an_id_in_a_nested_value_is_not_salvaged() {
         assert_eq!(salvage(br#"{"params":{"id":1},"method":"m""#), (None, Shape::Call));
         assert_eq!(salvage(br#"{"a":"\"id\":1,","method":"m""#), (None, Shape::Call));
         assert_eq!(salvage(br#"["id",7]"#), (None, Shape::Unknown));
     }
 
     #[test]
-    fn a_cut_id_is_no_id() {
+    fn a_truncated_id_is_not_salvaged() {
         assert_eq!(salvage(br#"{"method":"m","id":12"#).0, None);
         assert_eq!(salvage(br#"{"method":"m","id":"ab"#).0, None);
         assert_eq!(salvage(br#"{"method":"m","id":12}"#).0, Some(12.into()));
     }
 
     #[test]
-    fn two_ids_or_no_proper_id_are_none() {
+    fn two_ids_or_an_invalid_id_are_not_salvaged() {
         assert_eq!(salvage(br#"{"id":1,"id":2,"#).0, None);
         assert_eq!(salvage(br#"{"id":1.5,"#).0, None);
         assert_eq!(salvage(br#"{"id":{"a":1},"#).0, None);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_not_put_together_from_pieces() {
+    fn an_id_is_not_joined_from_parts() {
         assert_eq!(salvage(br#"{"id":1 2,"method":"m""#).0, None);
         assert_eq!(salvage(br#"{"id": - 3 ,"method":"m""#).0, None);
         let longest = format!(r#""{}""#, "a".repeat(LONGEST_ID - 2));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_a_comma_cuts_is_no_id() {
+    fn an_id_cut_by_a_comma_is_not_salvaged() {
         assert_eq!(salvage(br#"{"id":2,17948,"method":"m","#), (None, Shape::Call));
         assert_eq!(salvage(br#"{"id":2,},"method":"m","#).0, None);
         assert_eq!(salvage(b"{\"id\":2,\xff\"method\":\"m\",").0, None);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_of_an_endless_message_is_bounded() {
+    fn the_buffer_for_an_endless_message_is_bounded() {
         for endless in [&b"["[..], b"{\"a\":", b"1", b"\"", b" ", b"a \\"] {
             for beginning in [&b"{\"id\":"[..], b"{\"", b"{\"id\":\""] {
                 let mut salvage = FieldScanner::default();

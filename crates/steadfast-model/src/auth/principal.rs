@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_not_taken_for_a_user_of_the_same_name() {
+    fn a_client_and_a_user_of_the_same_name_have_different_identities() {
         assert_ne!(Principal::new("alice").identity(), Principal::client_only("alice").identity());
     }
 

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_a_header_is_not_a_scope() {
+    fn characters_that_break_a_header_are_refused_in_scopes() {
         for wrong in ["a\"b", "a\\b", "a\nb", "é"] {
             assert!(wrong.parse::<Scopes>().is_err(), "{wrong:?}");
         }

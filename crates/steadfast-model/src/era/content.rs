@@ -24,10 +24,10 @@ impl Encode for Content {
             Self::ToolResult(content) if object.is_since(Revision::V2025_11_25) => {
                 tagged("tool_result", content, object)
             }
-            Self::Audio(content) => told(&audio_in_words(content), content.annotations.as_ref(), object),
-            Self::ResourceLink(link) => told(&link_in_words(link), link.annotations.as_ref(), object),
-            Self::ToolUse(content) => told(&tool_use_in_words(content), None, object),
-            Self::ToolResult(content) => told(&tool_result_in_words(content), None, object),
+            Self::Audio(content) => as_text(&audio_text(content), content.annotations.as_ref(), object),
+            Self::ResourceLink(link) => as_text(&link_text(link), link.annotations.as_ref(), object),
+            Self::ToolUse(content) => as_text(&tool_use_text(content), None, object),
+            Self::ToolResult(content) => as_text(&tool_result_text(content), None, object),
             Self::Other(members) => {
                 for (key, value) in members {
                     object.put(key, value)?;
@@ -43,7 +43,7 @@ fn tagged<T: Encode, M: SerializeMap>(kind: &str, value: &T, object: &mut Object
     value.encode(object)
 }
 
-fn told<M: SerializeMap>(
+fn as_text<M: SerializeMap>(
     text: &str,
     annotations: Option<&Annotations>,
     object: &mut Object<'_, M>,
@@ -53,11 +53,11 @@ fn told<M: SerializeMap>(
     object.inner_some("annotations", annotations)
 }
 
-fn audio_in_words(content: &AudioContent) -> String {
+fn audio_text(content: &AudioContent) -> String {
     format!("[audio of type {}: this connection cannot carry sound]", content.mime_type)
 }
 
-fn link_in_words(link: &Resource) -> String {
+fn link_text(link: &Resource) -> String {
     let name = link.title.as_deref().unwrap_or(&link.name);
     match &link.description {
         Some(description) => format!("[resource {name}: {}]\n{description}", link.uri),
@@ -65,12 +65,12 @@ fn link_in_words(link: &Resource) -> String {
     }
 }
 
-fn tool_use_in_words(content: &ToolUseContent) -> String {
+fn tool_use_text(content: &ToolUseContent) -> String {
     let input = serde_json::to_string(&content.input).unwrap_or_default();
     format!("[call {} of tool {} with {input}]", content.id, content.name)
 }
 
-fn tool_result_in_words(content: &ToolResultContent) -> String {
+fn tool_result_text(content: &ToolResultContent) -> String {
     let failed = if content.is_error == Some(true) { ", which failed" } else { "" };
     let mut text = format!("[result of call {}{failed}]", content.tool_use_id);
     for piece in content.content.iter().filter_map(Content::as_text) {

@@ -21,13 +21,13 @@
 //! assert!(new.starts_with(br#"{"resultType":"complete","content":"#));
 //! ```
 
-mod asking;
+mod client_request;
 mod content;
+mod handshake;
+mod notification;
 mod object;
-mod opening;
 mod prompt;
 mod resource;
-mod signal;
 mod task;
 mod text;
 mod tool;

@@ -33,14 +33,14 @@ fn object(value: Value) -> JsonObject {
 }
 
 #[test]
-fn a_plain_text_result_is_the_same_on_all_old_wires() {
+fn a_text_result_is_the_same_in_all_stateful_revisions() {
     for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
         assert_eq!(written(revision, &CallToolResult::text("5")), r#"{"content":[{"type":"text","text":"5"}]}"#);
     }
 }
 
 #[test]
-fn the_modern_wire_adds_its_type_and_the_server() {
+fn stateless_results_have_a_type_and_the_server_info() {
     assert_eq!(
         written(NEWEST, &CallToolResult::text("5")),
         concat!(
@@ -52,7 +52,7 @@ fn the_modern_wire_adds_its_type_and_the_server() {
 }
 
 #[test]
-fn a_result_that_says_what_it_is_says_it_once() {
+fn a_relayed_result_type_is_not_repeated() {
     let relayed = object(json!({"resultType":"input_required","requestState":"s"}));
     let text = written(NEWEST, &relayed);
     assert!(text.starts_with(r#"{"resultType":"input_required","requestState":"s""#), "{text}");
@@ -60,7 +60,7 @@ fn a_result_that_says_what_it_is_says_it_once() {
 }
 
 #[test]
-fn what_the_speaker_adds_replaces_what_was_relayed() {
+fn decorations_replace_relayed_entries() {
     let mut meta = Meta::new();
     meta.set_server_info(&Implementation::new("upstream", "9"));
     meta.insert("k".to_owned(), 1.into());
@@ -70,7 +70,7 @@ fn what_the_speaker_adds_replaces_what_was_relayed() {
 }
 
 #[test]
-fn a_list_always_says_how_long_it_may_be_kept_on_the_modern_wire_and_never_before() {
+fn lists_have_cache_members_in_stateless_revisions_only() {
     let plain = ListToolsResult::default();
     assert!(written(NEWEST, &plain).contains(r#""ttlMs":0,"cacheScope":"private""#));
     let kept = plain.with_cache(Cache::new(9, CacheScope::Public));
@@ -79,7 +79,7 @@ fn a_list_always_says_how_long_it_may_be_kept_on_the_modern_wire_and_never_befor
 }
 
 #[test]
-fn the_speaker_decides_on_caching_when_the_result_does_not() {
+fn the_decoration_sets_the_cache_members_that_the_result_lacks() {
     let server = Decoration::none().with_cache(Cache::new(7, CacheScope::Public));
     let mut out = Vec::new();
     write_result(NEWEST, &DiscoverResult::default(), &server, &mut out).unwrap();
@@ -87,7 +87,7 @@ fn the_speaker_decides_on_caching_when_the_result_does_not() {
 }
 
 #[test]
-fn a_client_says_who_it_is_with_each_request_of_the_modern_wire_only() {
+fn client_info_is_in_meta_in_stateless_revisions_only() {
     let client = Decoration::of_client(&Implementation::new("c", "1"), &ClientCapabilities::new());
     let call = CallToolParams::new("add");
     let mut out = Vec::new();
@@ -106,7 +106,7 @@ fn a_client_says_who_it_is_with_each_request_of_the_modern_wire_only() {
 }
 
 #[test]
-fn content_that_a_wire_does_not_know_is_told_in_words() {
+fn content_that_a_revision_does_not_have_becomes_text() {
     let audio = Content::Audio(AudioContent::new("AA==", "audio/wav"));
     assert_eq!(value(FIRST, &audio)["type"], "text");
     assert_eq!(value(ANNOTATED, &audio)["type"], "audio");
@@ -119,7 +119,7 @@ fn content_that_a_wire_does_not_know_is_told_in_words() {
 }
 
 #[test]
-fn an_inner_meta_and_a_title_are_left_out_before_they_existed() {
+fn inner_meta_and_titles_are_left_out_of_older_revisions() {
     let content = Content::text("hi").with_meta(object(json!({"k": 1})));
     assert_eq!(value(ANNOTATED, &content), json!({"type": "text", "text": "hi"}));
     assert_eq!(value(STRUCTURED, &content)["_meta"]["k"], 1);
@@ -138,7 +138,7 @@ fn a_title_goes_into_the_annotations_where_only_those_exist() {
 }
 
 #[test]
-fn structured_content_is_an_object_on_old_wires() {
+fn structured_content_is_wrapped_in_an_object_in_older_revisions() {
     let list = CallToolResult::default().with_structured_content(json!([1]));
     assert_eq!(value(FIRST, &list).get("structuredContent"), None);
     assert_eq!(value(STRUCTURED, &list)["structuredContent"], json!({"result": [1]}));
@@ -150,14 +150,14 @@ fn structured_content_is_an_object_on_old_wires() {
 }
 
 #[test]
-fn a_schema_that_describes_no_object_is_for_the_modern_wire_only() {
+fn output_schemas_of_other_types_are_left_out_before_2026_07_28() {
     let tool = Tool::new("t").with_output_schema(object(json!({"type": "array"})));
     assert_eq!(value(LAST_OLD, &tool).get("outputSchema"), None);
     assert_eq!(value(NEWEST, &tool)["outputSchema"], json!({"type": "array"}));
 }
 
 #[test]
-fn boolean_schemas_of_properties_become_objects_on_old_wires() {
+fn boolean_property_schemas_become_objects_in_older_revisions() {
     let schema = json!({"type": "object", "properties": {"a": true, "b": false}});
     let tool = Tool::new("t").with_input_schema(object(schema.clone()));
     assert_eq!(value(LAST_OLD, &tool)["inputSchema"]["properties"], json!({"a": {}, "b": {"not": {}}}));
@@ -186,7 +186,7 @@ fn several_pieces_are_several_messages_where_a_message_has_one() {
 }
 
 #[test]
-fn a_question_that_a_wire_cannot_ask_leaves_nothing_behind() {
+fn nothing_is_written_if_a_revision_cannot_encode_the_value() {
     let url = ElicitParams::url("m", "https://example.org");
     let mut out = b"kept".to_vec();
     assert!(write(STRUCTURED, &url, &mut out).is_err());
@@ -197,7 +197,7 @@ fn a_question_that_a_wire_cannot_ask_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_form_is_told_as_the_first_forms_were() {
+fn a_form_is_converted_for_2025_06_18() {
     let options = [FormOption::new("r").with_title("Red"), FormOption::new("g")];
     let form = FormSchema::new().with_optional("colour", FormField::choice(options));
     let params = ElicitParams::form("m", form);
@@ -210,7 +210,7 @@ fn a_form_is_told_as_the_first_forms_were() {
 }
 
 #[test]
-fn a_task_has_the_shape_of_its_wire() {
+fn a_task_has_the_shape_of_its_revision() {
     let task = Task::new("1", TaskStatus::Working, "t").with_poll_interval_ms(5_u64);
     let created = CreateTaskResult::new(task.clone());
     assert!(written(LAST_OLD, &created).starts_with(r#"{"task":{"taskId":"1""#));
@@ -223,7 +223,7 @@ fn a_task_has_the_shape_of_its_wire() {
 }
 
 #[test]
-fn an_error_has_the_code_of_its_wire() {
+fn an_error_has_the_code_of_its_revision() {
     let missing = ErrorObject::resource_not_found("file:///a");
     assert_eq!(error_for(LAST_OLD, &missing).code, code::RESOURCE_NOT_FOUND);
     assert_eq!(error_for(NEWEST, &missing).code, code::INVALID_PARAMS);

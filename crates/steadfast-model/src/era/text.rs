@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_what_serde_json_writes() {
+    fn the_output_equals_that_of_serde_json() {
         let plain = "wörter, 文字 and \u{7f} — ".repeat(100);
         let mut texts = vec![String::new(), "short".to_owned(), plain.clone()];
         for odd in ["\"", "\\", "\n", "\u{0}", "\u{1f}"] {

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_without_a_mode_is_a_form() {
+    fn an_elicitation_without_a_mode_is_a_form() {
         let text = r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
         assert!(matches!(serde_json::from_str(text).unwrap(), ElicitParams::Form(_)));
         let text = r#"{"mode":"url","message":"m","url":"https://example.org","elicitationId":"1"}"#;

@@ -297,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_task_comes_with_or_without_itself() {
+    fn the_result_of_tasks_cancel_is_read_with_and_without_the_task() {
         assert!(serde_json::from_str::<CancelTaskResult>(CORE).unwrap().task.is_some());
         let empty = r#"{"resultType":"complete"}"#;
         assert_eq!(serde_json::from_str::<CancelTaskResult>(empty).unwrap(), CancelTaskResult::default());
     }
 
     #[test]
-    fn details_stand_beside_the_task() {
+    fn details_are_members_of_the_task_object() {
         let text = EXTENSION.replace("working", "completed").replace('}', r#","result":{"content":[]}}"#);
         let detailed: DetailedTask = serde_json::from_str(&text).unwrap();
         assert!(detailed.task.status.is_final());

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shown_name_falls_back() {
+    fn the_display_name_falls_back_to_the_name() {
         let tool = Tool::new("t");
         assert_eq!(tool.display_name(), "t");
         let tool = tool.with_annotations(ToolAnnotations::new().with_title("annotated"));

@@ -75,7 +75,7 @@ mod tests {
     use crate::feature::tool::ListToolsResult;
 
     #[test]
-    fn hints_that_make_no_sense_keep_nothing_and_share_nothing() {
+    fn invalid_cache_hints_mean_private_and_not_cached() {
         for (said, cache) in [
             (r#""ttlMs":-1,"cacheScope":"public""#, Some(Cache::new(0, CacheScope::Public))),
             (r#""ttlMs":7,"cacheScope":"everyone""#, Some(Cache::new(7, CacheScope::Private))),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_others_are_kept() {
+    fn unknown_error_codes_are_preserved() {
         let error: ErrorObject = serde_json::from_str(r#"{"code":1,"message":"","data":null}"#).unwrap();
         assert_eq!(error.code, 1);
         assert!(serde_json::from_str::<ErrorObject>(r#"{"message":"no code"}"#).is_err());

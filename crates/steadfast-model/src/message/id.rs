@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_one_string_are_one_id() {
+    fn equal_strings_with_different_escapes_are_one_id() {
         assert_eq!(RequestId::parse(r#""A""#), RequestId::parse(r#""\u0041""#));
         assert_eq!(RequestId::parse(r#""a\/b""#), RequestId::parse(r#""a/b""#));
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_string_nor_integer_is_no_id() {
+    fn other_values_are_not_ids() {
         for text in ["1.5", "1.0", "1e3", "null", "true", "{}", "[]", "007", "-", "", "\"open"] {
             assert_eq!(RequestId::parse(text), None, "{text}");
         }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing_keeps_the_place_and_withdrawing_keeps_the_order() {
+    fn replacing_keeps_the_position_and_withdrawing_keeps_the_order() {
         let mut outbox = Outbox::default();
         let first = outbox.push(b"a".to_vec(), None);
         let second = outbox.push(b"bb".to_vec(), None);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_of_a_frame_that_left_does_nothing() {
+    fn the_ticket_of_a_sent_frame_has_no_effect() {
         let mut outbox = Outbox::default();
         let first = outbox.push(b"a".to_vec(), None);
         outbox.pop();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn flushed_means_that_the_writer_said_so() {
+    fn the_outbox_is_flushed_when_the_writer_reports_it() {
         let mut outbox = Outbox::default();
         outbox.push(b"a".to_vec(), None);
         outbox.pop();

@@ -1,4 +1,4 @@
-//! The laws, one by one, on the machine itself.
+//! The laws L1 to L10, tested on the state machine itself.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use steadfast_model::{
 use super::*;
 use crate::encode::Answer;
 
-/// A connection with a clock, and a record of what it did.
+/// A connection with a virtual clock, and a record of its events.
 struct World {
     connection: Connection,
     now: Moment,
@@ -18,7 +18,7 @@ struct World {
     stopped: Vec<(Key, CancelReason)>,
     ended: Vec<(CallKey, CallEnd)>,
     late: Vec<Box<str>>,
-    odd: Vec<ProtocolWarning>,
+    warnings: Vec<ProtocolWarning>,
     closed: Option<CloseCause>,
 }
 
@@ -37,7 +37,7 @@ impl World {
             stopped: Vec::new(),
             ended: Vec::new(),
             late: Vec::new(),
-            odd: Vec::new(),
+            warnings: Vec::new(),
             closed: None,
         }
     }
@@ -72,7 +72,7 @@ impl World {
                 Event::Stop { key, reason } => self.stopped.push((key, reason)),
                 Event::CallEnded { call, outcome } => self.ended.push((call, outcome)),
                 Event::LateResult(result) => self.late.push(result),
-                Event::Warning(oddity) => self.odd.push(oddity),
+                Event::Warning(warning) => self.warnings.push(warning),
                 Event::Closed(cause) => self.closed = Some(cause),
                 Event::CallProgress { .. } | Event::Notification { .. } | Event::Opened(_) => {}
             }
@@ -98,8 +98,8 @@ impl World {
         self.started.last().unwrap().key
     }
 
-    fn call_modern(&mut self, id: impl Into<Value>) -> Key {
-        let params = json!({"name":"t","_meta":modern_meta()});
+    fn call_stateless(&mut self, id: impl Into<Value>) -> Key {
+        let params = json!({"name":"t","_meta":stateless_meta()});
         self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":params}));
         self.started.last().unwrap().key
     }
@@ -130,11 +130,11 @@ fn ids(messages: &[Value]) -> Vec<Value> {
     messages.iter().map(|message| message["id"].clone()).collect()
 }
 
-fn modern_meta() -> Value {
+fn stateless_meta() -> Value {
     json!({"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}})
 }
 
-// L1, L3, L4: cancellation and answers, in every order.
+// L1, L3, L4: cancellations and responses, in every order.
 
 #[test]
 fn an_answer_ends_a_request_once() {
@@ -143,13 +143,13 @@ fn an_answer_ends_a_request_once() {
     world.respond(key);
     world.respond(key);
     assert_eq!(ids(&world.wire()), [json!(1)]);
-    assert_eq!(world.odd, [ProtocolWarning::LateAnswer(key)]);
+    assert_eq!(world.warnings, [ProtocolWarning::LateAnswer(key)]);
     world.end(key);
     assert_eq!((world.connection.open_requests(), world.connection.live_executions()), (0, 0));
 }
 
 #[test]
-fn a_cancellation_before_the_answer_is_silence() {
+fn no_response_is_sent_after_a_cancellation() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
@@ -163,37 +163,37 @@ fn a_cancellation_before_the_answer_is_silence() {
 }
 
 #[test]
-fn a_cancellation_after_the_answer_is_nothing() {
+fn a_cancellation_after_the_response_is_ignored() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     world.respond(key);
     world.cancel(1);
     world.cancel(1);
     assert_eq!(ids(&world.wire()), [json!(1)]);
-    assert_eq!(world.odd, [ProtocolWarning::LateCancel(1.into()), ProtocolWarning::LateCancel(1.into())]);
+    assert_eq!(world.warnings, [ProtocolWarning::LateCancel(1.into()), ProtocolWarning::LateCancel(1.into())]);
     assert_eq!(world.stopped, []);
 }
 
 #[test]
-fn a_cancellation_that_cannot_be_read_is_nothing() {
+fn a_malformed_cancellation_is_ignored() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.call(1);
     for params in [json!({}), json!({"requestId":null}), json!({"requestId":{"a":1}}), json!({"requestId":1.5})] {
         world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":params}));
     }
-    assert_eq!(world.odd, vec![ProtocolWarning::MalformedCancel; 4]);
+    assert_eq!(world.warnings, vec![ProtocolWarning::MalformedCancel; 4]);
     assert_eq!(world.connection.open_requests(), 1);
 }
 
 #[test]
-fn the_reason_of_a_cancellation_is_worth_a_line_and_a_long_one_its_beginning() {
+fn the_reason_of_a_cancellation_is_logged_and_truncated() {
     let mut world = World::opened(Revision::V2025_11_25);
     for (id, reason) in [(1, "no longer needed".to_owned()), (2, "x".repeat(5000))] {
         world.call(id);
         let params = json!({"requestId": id, "reason": reason});
         world.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":params}));
     }
-    let said = world.odd.iter().map(|oddity| match oddity {
+    let said = world.warnings.iter().map(|warning| match warning {
         ProtocolWarning::Cancelled { id, reason } => (id.clone(), reason.chars().count()),
         other => panic!("{other:?}"),
     });
@@ -203,7 +203,7 @@ fn the_reason_of_a_cancellation_is_worth_a_line_and_a_long_one_its_beginning() {
 }
 
 #[test]
-fn initialize_is_answered_whatever_cancellations_say_of_it() {
+fn initialize_cannot_be_cancelled() {
     let mut world = World::new(Limits::default());
     world.cancel("init");
     world.open(Revision::V2025_11_25);
@@ -211,10 +211,10 @@ fn initialize_is_answered_whatever_cancellations_say_of_it() {
     assert_eq!(world.connection.peer().unwrap().revision, Revision::V2025_11_25);
 }
 
-// L2: an answer whatever the handler does.
+// L2: a response whatever the handler does.
 
 #[test]
-fn an_execution_that_ends_without_an_answer_is_answered_for() {
+fn a_request_fails_if_its_execution_ends_without_a_response() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     world.end(key);
@@ -222,7 +222,7 @@ fn an_execution_that_ends_without_an_answer_is_answered_for() {
 }
 
 #[test]
-fn a_handler_past_its_deadline_is_answered_for_and_stopped() {
+fn a_request_past_its_deadline_fails_and_its_handler_is_stopped() {
     let mut limits = Limits::default();
     limits.handler_deadline = Some(Duration::from_secs(10));
     let mut world = World::new(limits);
@@ -257,7 +257,7 @@ fn the_end_of_input_gives_handlers_the_window_and_cleanups_the_rest() {
 }
 
 #[test]
-fn what_is_stopped_cleans_up_before_a_peer_that_has_left_reads_its_error() {
+fn errors_to_a_peer_that_has_left_are_held_until_cleanups_are_done() {
     let mut world = World::opened(Revision::V2025_11_25);
     let (first, second) = (world.call(1), world.call(2));
     world.connection.handle_end_of_input(world.now);
@@ -269,7 +269,7 @@ fn what_is_stopped_cleans_up_before_a_peer_that_has_left_reads_its_error() {
 }
 
 #[test]
-fn cleanups_that_take_long_do_not_keep_the_last_errors_from_being_written() {
+fn long_cleanups_do_not_prevent_the_last_errors_from_being_sent() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.call(1);
     world.connection.handle_end_of_input(world.now);
@@ -280,7 +280,7 @@ fn cleanups_that_take_long_do_not_keep_the_last_errors_from_being_written() {
 }
 
 #[test]
-fn a_clock_that_comes_late_ends_the_window_and_the_quiet_in_one_step() {
+fn a_late_timeout_ends_the_window_and_the_silence_in_one_step() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.call(1);
     world.connection.handle_end_of_input(world.now);
@@ -326,7 +326,7 @@ fn a_failed_write_stops_handlers_at_once() {
 }
 
 #[test]
-fn a_peer_that_ends_the_connection_stops_handlers_at_once_and_is_answered_for_them() {
+fn handlers_stop_and_requests_fail_when_the_peer_ends_the_session() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     let (asking, call) = (CallKey::new(0), Call::new(Method::ListRoots, None));
@@ -371,7 +371,7 @@ fn nothing_happens_after_the_end() {
 }
 
 #[test]
-fn an_execution_that_answered_and_goes_on_is_told_of_the_end() {
+fn an_execution_that_runs_after_its_response_is_stopped_at_the_end() {
     let mut world = World::opened(Revision::V2025_11_25);
     let (answered, cancelled) = (world.call(1), world.call(2));
     world.respond(answered);
@@ -382,7 +382,7 @@ fn an_execution_that_answered_and_goes_on_is_told_of_the_end() {
 }
 
 #[test]
-fn what_comes_after_a_failed_write_does_not_hold_up_the_end() {
+fn output_after_a_failed_write_does_not_delay_the_end() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     world.connection.handle_write_failed(world.now);
@@ -395,7 +395,7 @@ fn what_comes_after_a_failed_write_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn the_two_ends_may_close_in_either_order() {
+fn input_and_output_may_end_in_either_order() {
     for input_first in [true, false] {
         let mut world = World::opened(Revision::V2025_11_25);
         let key = world.call(1);
@@ -431,7 +431,7 @@ fn every_call_that_waits_ends_with_the_connection() {
 }
 
 #[test]
-fn a_shutdown_refuses_what_is_new_and_answers_what_runs() {
+fn a_shutdown_refuses_new_requests_and_answers_open_ones() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     world.connection.shut_down(world.now);
@@ -462,7 +462,7 @@ fn the_limit_counts_live_work_and_not_open_ids() {
 }
 
 #[test]
-fn input_is_not_wanted_while_too_much_output_waits() {
+fn input_stops_while_too_much_output_is_queued() {
     let mut limits = Limits::default();
     limits.outbox_bytes = 100;
     let mut world = World::new(limits);
@@ -476,7 +476,7 @@ fn input_is_not_wanted_while_too_much_output_waits() {
 }
 
 #[test]
-fn calls_that_wait_to_be_written_do_not_keep_answers_from_being_read() {
+fn queued_calls_do_not_stop_the_input() {
     let mut limits = Limits::default();
     limits.outbox_bytes = 100;
     let mut world = World::new(limits);
@@ -497,7 +497,7 @@ fn calls_that_wait_to_be_written_do_not_keep_answers_from_being_read() {
 }
 
 #[test]
-fn progress_is_merged_and_goes_before_the_answer() {
+fn progress_is_merged_and_sent_before_the_response() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     for step in 1..=100 {
@@ -512,7 +512,7 @@ fn progress_is_merged_and_goes_before_the_answer() {
 }
 
 #[test]
-fn progress_that_was_held_goes_out_when_its_time_has_come() {
+fn held_progress_is_sent_after_the_interval() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
@@ -561,8 +561,8 @@ fn a_duplicate_is_refused_without_id_and_the_first_is_answered() {
 
 #[test]
 fn only_what_is_certainly_a_request_is_refused_under_its_id() {
-    // An answer whose `result` was damaged on its way, to a call that ended long ago. The peer may have sent a request with
-    // this id meanwhile, and would take an error under it for its answer (seed 50255233 of cores).
+    // A response whose `result` was damaged, to a call that ended before. The peer may have sent a request with this id
+    // meanwhile, and would read an error with that id as the response to it (seed 50255233 of cores).
     for damaged in [
         r#"{"jsonrpc":"2.0","id":5,"resu|t":{}}"#,
         r#"{"jsonrpc":"2.0","id":5,"resu|t":{"#,
@@ -602,7 +602,7 @@ fn an_id_may_be_used_again_while_its_cancelled_execution_lingers() {
 }
 
 #[test]
-fn ids_of_the_two_directions_never_meet() {
+fn ids_of_the_two_directions_are_independent() {
     let mut world = World::opened(Revision::V2025_11_25);
     let handler = world.call(1);
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
@@ -616,7 +616,7 @@ fn ids_of_the_two_directions_never_meet() {
 // L10: known outcomes.
 
 #[test]
-fn a_call_given_up_in_the_queue_was_never_sent() {
+fn a_call_cancelled_in_the_queue_is_never_sent() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
     world.connection.cancel_call(world.now, CallKey::new(0), None);
@@ -625,7 +625,7 @@ fn a_call_given_up_in_the_queue_was_never_sent() {
 }
 
 #[test]
-fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
+fn cancelling_a_sent_call_notifies_the_peer() {
     let mut world = World::opened(Revision::V2025_11_25);
     let mut call = Call::new(Method::ListRoots, None);
     call.timeout = Some(Duration::from_secs(3));
@@ -639,10 +639,10 @@ fn a_call_given_up_after_it_was_sent_is_cancelled_at_the_peer() {
         (Some("notifications/cancelled"), &json!(1))
     );
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{}}));
-    assert_eq!(world.odd, [ProtocolWarning::UnknownResponse(Some(1.into()))]);
+    assert_eq!(world.warnings, [ProtocolWarning::UnknownResponse(Some(1.into()))]);
 }
 
-/// Makes a call whose result matters when it has been given up.
+/// Sends a call whose late result is expected after its cancellation.
 fn heeded(world: &mut World, number: u64, cancellable: bool) {
     let mut call = Call::new(Method::ListRoots, None);
     (call.expects_late_answer, call.cancellable, call.timeout) = (true, cancellable, Some(Duration::from_secs(3)));
@@ -651,7 +651,7 @@ fn heeded(world: &mut World, number: u64, cancellable: bool) {
 }
 
 #[test]
-fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
+fn a_late_result_is_reported_once() {
     for by_timeout in [false, true] {
         let mut world = World::opened(Revision::V2025_11_25);
         heeded(&mut world, 0, true);
@@ -666,12 +666,12 @@ fn a_result_that_matters_is_told_when_its_call_has_been_given_up_and_once() {
         }
         assert_eq!(world.ended.len(), 1, "{:?}", world.ended);
         assert_eq!(world.late, [r#"{"roots":[]}"#.into()]);
-        assert_eq!(world.odd, [ProtocolWarning::UnknownResponse(Some(1.into()))], "the second is to nothing");
+        assert_eq!(world.warnings, [ProtocolWarning::UnknownResponse(Some(1.into()))], "the second is to nothing");
     }
 }
 
 #[test]
-fn what_is_not_taken_back_in_words_is_carried_until_its_answer() {
+fn a_call_cancelled_without_notification_is_read_until_its_response() {
     let mut world = World::opened(Revision::V2025_11_25);
     heeded(&mut world, 0, false);
     assert!(!world.connection.expects_late_answer(CallKey::new(0)), "it waits as any call");
@@ -680,11 +680,11 @@ fn what_is_not_taken_back_in_words_is_carried_until_its_answer() {
     assert!(world.connection.expects_late_answer(CallKey::new(0)));
     world.say(&json!({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}));
     assert!(!world.connection.expects_late_answer(CallKey::new(0)));
-    assert_eq!((world.late.len(), world.odd.len()), (0, 0));
+    assert_eq!((world.late.len(), world.warnings.len()), (0, 0));
 }
 
 #[test]
-fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
+fn late_results_are_limited_in_time_and_number() {
     let mut world = World::opened(Revision::V2025_11_25);
     for number in 0..2_000 {
         heeded(&mut world, number, false);
@@ -698,9 +698,9 @@ fn late_results_are_waited_for_neither_for_ever_nor_in_any_number() {
     assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
 }
 
-/// The oldest is who has been waited for longest, whenever the call was made.
+/// The oldest is the one that was cancelled first, whenever it was sent.
 #[test]
-fn a_call_that_was_given_up_last_makes_no_room_for_others_because_it_was_made_first() {
+fn late_results_are_dropped_by_time_of_cancellation_not_by_key() {
     let mut world = World::opened(Revision::V2025_11_25);
     let give_up = |world: &mut World, number| {
         world.now = world.now + Duration::from_millis(1);
@@ -716,9 +716,9 @@ fn a_call_that_was_given_up_last_makes_no_room_for_others_because_it_was_made_fi
     assert!(!world.connection.expects_late_answer(CallKey::new(1)));
 }
 
-/// Whoever carries it knows that no answer will come.
+/// The transport knows that no response will come.
 #[test]
-fn an_answer_that_cannot_come_any_more_is_not_waited_for() {
+fn a_late_result_is_not_expected_after_the_transport_reports_the_end() {
     let mut world = World::opened(Revision::V2025_11_25);
     heeded(&mut world, 0, false);
     world.connection.cancel_call(world.now, CallKey::new(0), None);
@@ -730,7 +730,7 @@ fn an_answer_that_cannot_come_any_more_is_not_waited_for() {
 }
 
 #[test]
-fn what_takes_something_back_has_room_where_other_calls_have_none() {
+fn teardown_calls_are_sent_when_the_call_limit_is_reached() {
     let capabilities = ClientCapabilities::new();
     let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), capabilities));
     let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
@@ -742,7 +742,7 @@ fn what_takes_something_back_has_room_where_other_calls_have_none() {
 }
 
 #[test]
-fn each_method_that_takes_something_back_has_a_limit_of_its_own() {
+fn each_teardown_method_has_its_own_limit() {
     let capabilities = ClientCapabilities::new();
     let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), capabilities));
     let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
@@ -766,7 +766,7 @@ fn each_method_that_takes_something_back_has_a_limit_of_its_own() {
 }
 
 #[test]
-fn a_call_in_the_writers_hands_when_writing_fails_was_never_sent() {
+fn a_call_at_the_writer_when_writing_fails_was_never_sent() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
     assert!(world.connection.poll_transmit().is_some());
@@ -826,7 +826,7 @@ fn calls_of_a_cancelled_request_are_cancelled() {
     assert_eq!(world.wire()[0]["method"], "notifications/cancelled");
 }
 
-// The handshake and the eras.
+// The handshake, and stateless revisions.
 
 #[test]
 fn every_older_revision_can_be_negotiated_and_others_become_the_newest_of_them() {
@@ -858,7 +858,7 @@ fn a_notification_with_wrong_parameters_is_not_answered() {
 }
 
 #[test]
-fn before_any_opening_only_ping_is_answered() {
+fn before_the_handshake_only_ping_is_answered() {
     let mut world = World::new(Limits::default());
     world.say(&json!({"jsonrpc":"2.0","id":1,"method":"ping"}));
     world.say(&json!({"jsonrpc":"2.0","id":2,"method":"tools/list"}));
@@ -869,24 +869,24 @@ fn before_any_opening_only_ping_is_answered() {
 }
 
 #[test]
-fn requests_of_2026_need_no_handshake_and_carry_their_own() {
+fn stateless_requests_need_no_handshake() {
     let mut world = World::new(Limits::default());
-    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
+    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":stateless_meta()}}));
     assert_eq!(world.started[0].peer.revision, Revision::V2026_07_28);
-    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":modern_meta()}}));
+    world.say(&json!({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":stateless_meta()}}));
     assert_eq!(world.wire()[0]["result"]["supportedVersions"][0], "2026-07-28");
-    world.say(&json!({"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":modern_meta()}}));
+    world.say(&json!({"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":stateless_meta()}}));
     assert_eq!(world.wire()[0]["error"]["code"], -32601);
 }
 
 #[test]
-fn a_request_of_2026_that_lacks_something_is_refused_as_the_specification_says() {
+fn a_stateless_request_with_invalid_metadata_is_refused() {
     let mut world = World::new(Limits::default());
-    let mut unknown = modern_meta();
+    let mut unknown = stateless_meta();
     unknown["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");
-    let mut bare = modern_meta();
+    let mut bare = stateless_meta();
     bare.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
-    let mut level = modern_meta();
+    let mut level = stateless_meta();
     level["io.modelcontextprotocol/logLevel"] = json!("loud");
     for (meta, code) in [(unknown, -32022), (bare, -32602), (level, -32602)] {
         world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":meta}}));
@@ -895,9 +895,9 @@ fn a_request_of_2026_that_lacks_something_is_refused_as_the_specification_says()
 }
 
 #[test]
-fn both_eras_are_spoken_on_one_connection() {
+fn stateful_and_stateless_requests_share_a_connection() {
     let mut world = World::opened(Revision::V2025_06_18);
-    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
+    world.say(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":stateless_meta()}}));
     world.call(2);
     let revisions: Vec<_> = world.started.iter().map(|request| request.peer.revision).collect();
     assert_eq!(revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
@@ -921,12 +921,12 @@ fn logs_are_sent_as_asked() {
     world.say(&json!({"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}));
     world.connection.log(key, LoggingLevel::Debug, Some("l".into()), json!("loud"));
     assert_eq!(world.wire()[1]["params"], json!({"level":"debug","logger":"l","data":"loud"}));
-    world.say(&json!({"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","_meta":modern_meta()}}));
+    world.say(&json!({"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","_meta":stateless_meta()}}));
     world.connection.log(world.started.last().unwrap().key, LoggingLevel::Emergency, None, json!("unasked"));
     assert_eq!(world.wire().len(), 0);
 }
 
-// Bad messages.
+// Malformed messages.
 
 #[test]
 fn bad_messages_are_answered_and_the_connection_goes_on() {
@@ -952,7 +952,7 @@ fn bad_messages_are_answered_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_bad_message_under_an_id_in_flight_does_not_look_like_its_answer() {
+fn a_malformed_message_with_the_id_of_an_open_request_is_refused_without_id() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.call(1);
     world.raw(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"#);
@@ -961,7 +961,7 @@ fn a_bad_message_under_an_id_in_flight_does_not_look_like_its_answer() {
 }
 
 #[test]
-fn answers_to_nothing_are_ignored() {
+fn responses_with_an_unknown_id_are_ignored() {
     let mut world = World::opened(Revision::V2025_11_25);
     for answer in [
         json!({"jsonrpc":"2.0","id":5,"result":{}}),
@@ -977,7 +977,7 @@ fn answers_to_nothing_are_ignored() {
 }
 
 #[test]
-fn a_call_that_has_not_left_cannot_be_answered() {
+fn a_call_that_was_not_sent_cannot_be_answered() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"guessed":true}}));
@@ -989,16 +989,16 @@ fn a_call_that_has_not_left_cannot_be_answered() {
 }
 
 #[test]
-fn a_subscription_that_was_not_asked_for_yet_cannot_be_ended() {
+fn a_subscription_that_was_not_sent_cannot_be_ended() {
     let mut world = client();
     world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     world.cancel(1);
-    assert_eq!((world.ended.len(), &*world.odd), (0, &[ProtocolWarning::LateCancel(1.into())][..]));
+    assert_eq!((world.ended.len(), &*world.warnings), (0, &[ProtocolWarning::LateCancel(1.into())][..]));
 }
 
 #[test]
-fn a_message_that_may_be_an_answer_is_not_answered_under_the_id_of_a_call() {
+fn a_message_that_may_be_a_response_is_refused_without_id() {
     let broken = json!({"jsonrpc":"2.0","id":1,"reqult":{}});
     let mut server = World::opened(Revision::V2025_11_25);
     server.connection.call(server.now, CallKey::new(0), Call::new(Method::ListRoots, None)).unwrap();
@@ -1017,7 +1017,7 @@ fn a_message_that_may_be_an_answer_is_not_answered_under_the_id_of_a_call() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_ends_the_call() {
+fn an_unreadable_response_ends_the_call() {
     let mut world = World::opened(Revision::V2025_11_25);
     for number in 0..3 {
         world.connection.call(world.now, CallKey::new(number), Call::new(Method::ListRoots, None)).unwrap();
@@ -1066,7 +1066,7 @@ fn a_batch_without_requests_has_no_answer() {
 }
 
 #[test]
-fn batches_that_are_none_are_refused() {
+fn invalid_batches_are_refused() {
     let mut world = World::opened(Revision::V2025_03_26);
     let initialize = json!([{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}]);
     let long = Value::Array(vec![json!(1); 1_025]);
@@ -1100,7 +1100,7 @@ fn client() -> World {
 }
 
 #[test]
-fn a_client_opens_and_says_that_it_is_ready() {
+fn a_client_sends_initialized_after_initialize() {
     let mut world = client();
     world
         .connection
@@ -1129,7 +1129,7 @@ fn a_client_never_cancels_initialize() {
 }
 
 #[test]
-fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
+fn a_stateless_server_can_cancel_only_subscriptions() {
     let mut world = client();
     world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
@@ -1140,16 +1140,16 @@ fn a_server_of_2026_may_end_a_subscription_and_nothing_else() {
     world.cancel(1);
     world.cancel(2);
     assert_eq!(world.ended, [(CallKey::new(0), CallEnd::EndedByPeer)]);
-    assert_eq!(world.odd, [ProtocolWarning::LateCancel(2.into())]);
+    assert_eq!(world.warnings, [ProtocolWarning::LateCancel(2.into())]);
 }
 
 #[test]
-fn a_client_answers_nothing_behind_the_answer_to_discover() {
+fn a_client_sends_no_responses_after_discovery() {
     let mut world = client();
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
     let asked = world.wire().remove(0);
     world.say(&json!({"jsonrpc":"2.0","id":asked["id"],"result":{"resultType":"complete"}}));
-    // What it says has been read, and not looked at yet.
+    // The result was received; the client has not opened the revision yet.
     world.say(&json!({"jsonrpc":"2.0","id":"q","method":"roots/list"}));
     world.say(&json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
     world.connection.handle_message(world.now, br#"{"jsonrpc":"2.0","id":"d","method":"ping","params":{]}"#);
@@ -1172,9 +1172,9 @@ fn a_server_that_is_asked_for_a_handshake_after_discover_is_answered() {
 }
 
 #[test]
-fn a_client_of_2026_answers_nothing() {
+fn a_stateless_client_sends_no_responses() {
     let mut world = client();
-    // Before it is known which revision is spoken, somebody may ask whether we are there.
+    // Before the revision is known, the peer may send a ping.
     world.say(&json!({"jsonrpc":"2.0","id":"early","method":"ping"}));
     assert_eq!(world.wire()[0]["id"], "early");
     world.say(&json!({"jsonrpc":"2.0","id":"open","method":"roots/list"}));
@@ -1182,7 +1182,7 @@ fn a_client_of_2026_answers_nothing() {
     world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.respond(key);
     for method in ["ping", "roots/list", "sampling/createMessage", "elicitation/create", "nothing"] {
-        world.say(&json!({"jsonrpc":"2.0","id":1,"method":method,"params":{"_meta":modern_meta()}}));
+        world.say(&json!({"jsonrpc":"2.0","id":1,"method":method,"params":{"_meta":stateless_meta()}}));
         world.say(&json!({"jsonrpc":"2.0","id":1,"method":method}));
     }
     world.say(&json!([{"jsonrpc":"2.0","id":2,"method":"ping"}]));
@@ -1210,7 +1210,7 @@ fn a_message_says_which_request_it_belongs_to() {
 }
 
 #[test]
-fn what_a_handler_asked_is_taken_back_before_its_request_is_answered_for() {
+fn calls_of_a_handler_are_cancelled_before_its_request_fails() {
     let mut limits = Limits::default();
     limits.handler_deadline = Some(Duration::from_secs(10));
     let mut world = World::new(limits);
@@ -1241,11 +1241,11 @@ fn an_array_of_answers_belongs_to_the_request_that_ended_last() {
 /// Opens a stream of notifications.
 fn listen(world: &mut World, id: impl Into<Value>) -> Key {
     world.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"subscriptions/listen",
-        "params":{"notifications":{},"_meta":modern_meta()}}));
+        "params":{"notifications":{},"_meta":stateless_meta()}}));
     world.started.last().unwrap().key
 }
 
-/// A subscription that its peer knows of.
+/// A subscription that was acknowledged.
 fn acknowledged(world: &mut World, id: impl Into<Value>) -> Key {
     let key = listen(world, id);
     assert!(world.connection.notify_about(key, Method::SubscriptionAcknowledged, r#"{"notifications":{}}"#));
@@ -1258,7 +1258,7 @@ fn methods(messages: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn notifications_about_a_request_are_told_in_order_and_once_while_they_wait() {
+fn notifications_about_a_request_are_sent_in_order_and_queued_once() {
     let mut world = World::new(Limits::default());
     let key = listen(&mut world, 1);
     assert!(world.connection.notify_about(key, Method::SubscriptionAcknowledged, r#"{"notifications":{}}"#));
@@ -1271,11 +1271,11 @@ fn notifications_about_a_request_are_told_in_order_and_once_while_they_wait() {
         ["notifications/subscriptions/acknowledged"].into_iter().chain(["notifications/resources/updated"; 2]);
     assert_eq!(methods(&messages), expected.collect::<Vec<_>>());
     assert!(world.connection.notify_about(key, Method::ResourceUpdated, r#"{"uri":"a:1"}"#));
-    assert_eq!(world.wire().len(), 1, "what was written may be told again");
+    assert_eq!(world.wire().len(), 1, "a notification that was sent may be sent again");
 }
 
 #[test]
-fn of_what_changes_the_newest_is_told_and_nothing_more_waits() {
+fn only_the_newest_notification_about_a_subject_is_queued() {
     let mut world = World::new(Limits { subscribed: 2, ..Limits::default() });
     let key = listen(&mut world, 1);
     for number in 0..100 {
@@ -1284,14 +1284,14 @@ fn of_what_changes_the_newest_is_told_and_nothing_more_waits() {
             assert!(world.connection.notify_newest(key, Method::TaskUpdated, subject, &params));
         }
     }
-    let told: Vec<Value> = world.wire().iter().map(|message| message["params"].clone()).collect();
-    assert_eq!(told, [json!({"taskId": "a", "number": 99}), json!({"taskId": "b", "number": 99})]);
+    let sent: Vec<Value> = world.wire().iter().map(|message| message["params"].clone()).collect();
+    assert_eq!(sent, [json!({"taskId": "a", "number": 99}), json!({"taskId": "b", "number": 99})]);
     assert!(world.connection.notify_newest(key, Method::TaskUpdated, "a", "{}"));
     assert_eq!(world.wire().len(), 1, "what was written is not replaced");
 }
 
 #[test]
-fn nothing_is_told_about_a_request_that_has_ended() {
+fn no_notification_is_sent_about_a_request_that_has_ended() {
     let mut world = World::new(Limits::default());
     let key = listen(&mut world, 1);
     assert!(world.connection.notify_about(key, Method::ToolListChanged, "{}"));
@@ -1305,7 +1305,7 @@ fn nothing_is_told_about_a_request_that_has_ended() {
 }
 
 #[test]
-fn a_notification_that_the_revision_does_not_have_is_not_told() {
+fn a_notification_that_the_revision_does_not_have_is_not_sent() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(7);
     assert!(!world.connection.notify_about(key, Method::SubscriptionAcknowledged, "{}"));
@@ -1314,15 +1314,15 @@ fn a_notification_that_the_revision_does_not_have_is_not_told() {
 }
 
 #[test]
-fn what_waits_about_a_request_is_bounded() {
+fn queued_notifications_of_a_request_are_bounded() {
     let mut world = World::new(Limits { subscribed: 2, ..Limits::default() });
     let key = listen(&mut world, 1);
     let tell = |world: &mut World, number: u32| {
         world.connection.notify_about(key, Method::ResourceUpdated, &json!({"uri": format!("a:{number}")}).to_string())
     };
-    let told = (0..100).filter(|number| tell(&mut world, *number)).count();
-    assert_eq!(world.wire().len(), told);
-    assert!(told < 10, "{told}");
+    let sent = (0..100).filter(|number| tell(&mut world, *number)).count();
+    assert_eq!(world.wire().len(), sent);
+    assert!(sent < 10, "{sent}");
     assert!(tell(&mut world, 1000));
 }
 
@@ -1330,7 +1330,7 @@ fn what_waits_about_a_request_is_bounded() {
 fn a_shutdown_ends_subscriptions_at_once_with_a_result_and_a_cancellation() {
     let mut world = World::new(Limits::default());
     let (first, second) = (acknowledged(&mut world, 1), acknowledged(&mut world, "two"));
-    let call = world.call_modern(3);
+    let call = world.call_stateless(3);
     world.connection.shut_down(world.now);
     world.listen();
     let messages = world.wire();
@@ -1357,7 +1357,7 @@ fn the_end_of_input_ends_subscriptions_at_once() {
 }
 
 #[test]
-fn a_subscription_that_was_not_acknowledged_when_the_end_begins_is_refused() {
+fn a_subscription_without_acknowledgement_fails_at_shutdown() {
     let mut world = World::new(Limits::default());
     let key = listen(&mut world, 1);
     world.connection.handle_end_of_input(world.now);
@@ -1369,7 +1369,7 @@ fn a_subscription_that_was_not_acknowledged_when_the_end_begins_is_refused() {
 }
 
 #[test]
-fn the_end_of_an_exchange_says_itself_that_its_subscription_has_ended() {
+fn a_subscription_on_a_connection_for_one_request_ends_without_a_notification() {
     let mut world = World::new(Limits::default());
     world.connection.serve_single_request();
     acknowledged(&mut world, 1);
@@ -1393,7 +1393,7 @@ fn subscriptions_are_limited_and_have_no_deadline() {
 }
 
 #[test]
-fn notifications_with_parameters_are_told_once_while_they_wait() {
+fn notifications_with_parameters_are_queued_once() {
     let mut world = World::opened(Revision::V2025_11_25);
     for uri in ["a:1", "a:2", "a:1"] {
         assert!(world.connection.notify_once_of(Method::ResourceUpdated, Some(&json!({ "uri": uri }).to_string())));
@@ -1404,7 +1404,7 @@ fn notifications_with_parameters_are_told_once_while_they_wait() {
         world.connection.notify_once_of(Method::ResourceUpdated, Some(&json!({ "uri": number }).to_string()));
         world.wire();
     }
-    assert!(world.connection.queued_notifications.len() < 100, "what has left is forgotten");
+    assert!(world.connection.queued_notifications.len() < 100, "sent notifications are forgotten");
 }
 
 fn discovering() -> World {
@@ -1430,7 +1430,7 @@ fn legacy_client(revision: &str) -> World {
 
 #[test]
 fn a_readable_message_with_a_method_and_a_result_is_not_taken_for_a_request() {
-    // A server: not refused under the id, as the torn form of the same message is not.
+    // A server: refused without an id, like the truncated form of the same message.
     let mut world = World::opened(Revision::V2025_11_25);
     world.raw(br#"{"jsonrpc":"2.0","id":5,"method":"m","result":{}}"#);
     let wire = world.wire();
@@ -1457,7 +1457,7 @@ fn an_answer_with_a_member_twice_ends_its_call() {
 }
 
 #[test]
-fn nothing_is_answered_behind_discover_also_what_came_before_it() {
+fn no_response_is_sent_after_discovery_even_to_earlier_requests() {
     let mut world = discovering();
     world.say(&json!({"jsonrpc":"2.0","id":"q","method":"roots/list"}));
     let key = world.started[0].key;
@@ -1467,7 +1467,7 @@ fn nothing_is_answered_behind_discover_also_what_came_before_it() {
 }
 
 #[test]
-fn the_quiet_of_a_shutdown_behind_the_end_of_input_is_half_of_what_is_left() {
+fn output_is_held_for_half_of_the_rest_at_a_shutdown_after_the_end_of_input() {
     let limits = Limits {
         drain_window: Duration::from_secs(600),
         drain_deadline: Duration::from_secs(601),
@@ -1484,8 +1484,8 @@ fn the_quiet_of_a_shutdown_behind_the_end_of_input_is_half_of_what_is_left() {
 }
 
 #[test]
-fn an_id_that_a_brace_cuts_is_no_id() {
-    // Client: an answer to call 27948 whose 7 became a brace must not end call 2.
+fn an_id_cut_by_a_brace_is_not_salvaged() {
+    // A client: a response to call 27948 whose 7 became a brace must not end call 2.
     for brace in ['}', ']'] {
         let mut world = legacy_client("2025-11-25");
         world.connection.call(world.now, CallKey::new(0), Call::new(Method::CallTool, None)).unwrap();
@@ -1496,7 +1496,7 @@ fn an_id_that_a_brace_cuts_is_no_id() {
 }
 
 #[test]
-fn a_request_whose_id_a_brace_cuts_is_not_refused_under_what_is_left() {
+fn a_request_whose_id_is_cut_by_a_brace_is_refused_without_id() {
     for brace in ['}', ']'] {
         let mut world = World::opened(Revision::V2025_11_25);
         world.raw(format!(r#"{{"jsonrpc":"2.0","method":"ping","id":2{brace}948}}"#).as_bytes());
@@ -1506,7 +1506,7 @@ fn a_request_whose_id_a_brace_cuts_is_not_refused_under_what_is_left() {
 }
 
 #[test]
-fn the_last_bytes_of_a_stream_end_the_opening_once_and_say_what_they_can() {
+fn a_partial_response_at_the_end_of_input_ends_the_opening_call_as_closed() {
     for (bytes, closed) in [
         (&br#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#[..], false),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r", false),
@@ -1531,7 +1531,7 @@ fn the_last_bytes_of_a_stream_end_the_opening_once_and_say_what_they_can() {
 }
 
 #[test]
-fn what_takes_something_back_makes_room_again_however_a_call_ends() {
+fn the_teardown_limit_is_released_however_a_call_ends() {
     let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), ClientCapabilities::new()));
     let mut world = World::with(hello, Limits { calls: 1, ..Limits::default() });
     for round in 0..12_u64 {
@@ -1622,11 +1622,11 @@ fn drains_end_and_stop_everything_once_whatever_the_limits() {
 }
 
 #[test]
-fn what_is_said_of_an_ignored_request_and_of_a_cancellation_is_short() {
+fn warnings_about_ignored_requests_and_cancellations_are_short() {
     let mut world = discovering();
     world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}));
     world.say(&json!({"jsonrpc":"2.0","id":"q","method":"m".repeat(1_000_000)}));
-    let Some(ProtocolWarning::Refused { why, .. }) = world.odd.last() else { panic!() };
+    let Some(ProtocolWarning::Refused { why, .. }) = world.warnings.last() else { panic!() };
     assert!(why.len() < 1_000, "a warning of {} bytes", why.len());
 }
 
@@ -1634,13 +1634,13 @@ fn what_is_said_of_an_ignored_request_and_of_a_cancellation_is_short() {
 fn an_id_in_a_cancellation_is_as_long_as_an_id_can_be() {
     let mut world = World::opened(Revision::V2025_11_25);
     world.cancel("x".repeat(1_000_000));
-    let [odd] = world.odd.as_slice() else { panic!("{:?}", world.odd.len()) };
-    let length = if let ProtocolWarning::LateCancel(id) = odd { id.to_string().len() } else { 0 };
+    let [warning] = world.warnings.as_slice() else { panic!("{:?}", world.warnings.len()) };
+    let length = if let ProtocolWarning::LateCancel(id) = warning { id.to_string().len() } else { 0 };
     assert!(length <= 4_096, "a line of {length} bytes");
 }
 
 #[test]
-fn an_id_is_free_when_its_answer_is_ready_also_if_that_waits_for_its_batch() {
+fn an_id_can_be_reused_when_its_response_waits_for_the_batch() {
     let mut world = World::opened(Revision::V2025_03_26);
     let call = |id| json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":"t"}});
     world.say(&json!([call(1), call(2)]));

@@ -1,6 +1,6 @@
 //! The parameters of a message: text with an index of its members.
 //!
-//! The pass over the envelope notes where the first few members of `params` are, so that `name`, `arguments` or `_meta`
+//! The pass over the message records where the first few members of `params` are, so that `name`, `arguments` or `_meta`
 //! are found without another pass.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::json::{self, Fault, Walker};
 
-/// Parameters with more members than this are walked again when one past it is asked for. MCP's have at most five on the way to a server.
+/// Parameters with more members than this are parsed again for the others. Requests to MCP servers have at most five.
 const INDEXED: usize = 6;
 
 /// Where the members of an object are, relative to its beginning.
@@ -16,7 +16,7 @@ const INDEXED: usize = 6;
 pub(super) struct Index {
     members: [Member; INDEXED],
     length: usize,
-    /// There are members past the last indexed one, or a key with an escape in it.
+    /// There are more members than the index has, or a key has an escape.
     partial: bool,
 }
 
@@ -26,7 +26,7 @@ struct Member {
     value: (u32, u32),
 }
 
-/// Walks the value of `params`. An index is given if it is an object.
+/// Reads the value of `params`. Returns an index if it is an object.
 pub(super) fn walk(walker: &mut Walker<'_>, text: &str) -> Result<(Range<usize>, Option<Index>), Fault> {
     if walker.peek() != Some(b'{') {
         return Ok((walker.value(1)?, None));
@@ -70,7 +70,7 @@ impl Index {
         }
         let slice = |(begin, end): (u32, u32)| text.get(usize::try_from(begin).ok()?..usize::try_from(end).ok()?);
         let members = self.members.get(..self.length)?;
-        // The last of several with one name, as serde's maps have it.
+        // The last of several with the same name, as in a serde map.
         members.iter().rev().find(|member| slice(member.key) == Some(wanted)).and_then(|member| slice(member.value))
     }
 }
@@ -108,7 +108,7 @@ impl<'a> Params<'a> {
         json::unescape(text.strip_prefix('"')?.strip_suffix('"')?)
     }
 
-    /// Keeps the parameters beyond the message.
+    /// A copy that outlives the message.
     pub fn to_owned(&self) -> OwnedParams {
         OwnedParams { text: self.text.into(), index: self.index.clone() }
     }
@@ -138,14 +138,14 @@ impl OwnedParams {
         json::unescape(text.strip_prefix('"')?.strip_suffix('"')?)
     }
 
-    /// Where a member's value stands in [`OwnedParams::text`].
+    /// The range of a member's value in [`OwnedParams::text`].
     pub fn range_of(&self, name: &str) -> Option<Range<usize>> {
         let value = self.get(name)?;
         let start = value.as_ptr().addr().checked_sub(self.text.as_ptr().addr())?;
         Some(start..start + value.len())
     }
 
-    /// Gives the text away.
+    /// The text.
     pub fn into_text(self) -> Box<str> {
         self.text
     }

@@ -57,7 +57,7 @@ fn null_params_are_no_params_and_others_are_refused_under_the_id() {
 }
 
 #[test]
-fn ids_that_are_none_are_refused_without_id() {
+fn invalid_ids_are_refused_without_id() {
     for id in ["null", "1.5", "1e3", "true", "{}", "[1]"] {
         let (kind, salvaged) = refused(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#));
         assert!(matches!(kind, RefusalKind::NotAMessage(_)), "{id}");
@@ -66,7 +66,7 @@ fn ids_that_are_none_are_refused_without_id() {
 }
 
 #[test]
-fn what_is_wrong_otherwise_is_refused_under_the_id() {
+fn other_invalid_messages_are_refused_with_their_id() {
     assert_eq!(refused(r#"{"jsonrpc":"2.0","id":5}"#).1.as_deref(), Some("5"));
     assert_eq!(refused(r#"{"jsonrpc":"1.0","id":5,"method":"m"}"#).1.as_deref(), Some("5"));
     assert_eq!(refused(r#"{"id":5,"method":"m"}"#).1.as_deref(), Some("5"));
@@ -74,13 +74,13 @@ fn what_is_wrong_otherwise_is_refused_under_the_id() {
 }
 
 #[test]
-fn a_member_that_stands_twice_is_refused_without_id() {
+fn a_request_with_a_repeated_member_is_refused_without_id() {
     assert_eq!(refused(r#"{"jsonrpc":"2.0","id":5,"id":6,"method":"m"}"#).1, None);
     assert_eq!(refused(r#"{"jsonrpc":"2.0","id":5,"method":"m","method":"n"}"#).1, None);
 }
 
 #[test]
-fn unreadable_messages_are_refused_under_the_id_that_can_be_read() {
+fn unreadable_messages_are_refused_with_their_salvaged_id() {
     assert_eq!(
         refused(r#"{"jsonrpc":"2.0","id":5,"method":"m","params":{]}"#),
         (RefusalKind::NotJson(47), Some("5".into()))
@@ -93,7 +93,7 @@ fn unreadable_messages_are_refused_under_the_id_that_can_be_read() {
 }
 
 #[test]
-fn answers_are_told_apart() {
+fn results_and_errors_are_distinguished() {
     let answer = |text: &str| match read_text(text, 16) {
         Ok(Message::Response { id, body }) => (id.map(|id| id.to_string()), format!("{body:?}")),
         other => panic!("{other:?}"),
@@ -119,7 +119,7 @@ fn batches_are_walked_lazily() {
 }
 
 #[test]
-fn scalars_are_no_messages() {
+fn scalars_are_not_messages() {
     for text in ["5", "\"x\"", "null", "true"] {
         assert!(matches!(refused(text).0, RefusalKind::NotAMessage(_)), "{text}");
     }

@@ -1,8 +1,8 @@
 //! Messages separated by newlines, as on stdio, Unix sockets and TCP.
 //!
-//! The decoder takes bytes in any split, joins what belongs together, and never holds more than the limit: a line that is
-//! longer is read to its end without being kept, and given as [`Line::TooLong`] with the id that could be salvaged from it.
-//! It never interprets a message, and never fails: whatever the bytes are, the next line is read.
+//! The decoder accepts bytes in chunks of any size, joins the chunks of a line, and never buffers more than the limit: a longer
+//! line is skipped to its end and returned as [`Line::TooLong`] with the id that could be salvaged from it. It never interprets a
+//! message, and never fails: it always continues with the next line.
 
 use crate::salvage::{FieldScanner, SalvagedFields};
 
@@ -11,7 +11,7 @@ use crate::salvage::{FieldScanner, SalvagedFields};
 pub enum Line<'a> {
     /// The bytes of a line, without its end, never blank.
     Message(&'a [u8]),
-    /// A line longer than the limit; its bytes are gone.
+    /// A line longer than the limit; its bytes were dropped.
     TooLong(SalvagedFields),
 }
 
@@ -29,14 +29,14 @@ pub enum Line<'a> {
 #[derive(Debug, Clone)]
 pub struct LineDecoder {
     limit: usize,
-    /// The beginning of a line whose end has not come; or, when `returned`, the line that the last call gave out.
+    /// The beginning of an unfinished line; or, if `returned`, the line that the last call returned.
     held: Vec<u8>,
     returned: bool,
-    /// Set while a line that is too long goes by.
+    /// Set while a line that is too long is skipped.
     skipping: Option<FieldScanner>,
 }
 
-/// A buffer that once held a large line is given back to the allocator rather than kept for the next small one.
+/// A larger buffer is freed after its line, instead of being reused.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 impl LineDecoder {
@@ -45,13 +45,13 @@ impl LineDecoder {
         Self { limit, held: Vec::new(), returned: false, skipping: None }
     }
 
-    /// How many bytes of an unfinished line are held. Of one that is too long, those that may be its id.
+    /// How many bytes of an unfinished line are buffered. Of a line that is too long, only a possible id is.
     pub fn held(&self) -> usize {
         let line = if self.returned { 0 } else { self.held.len() };
         line + self.skipping.as_ref().map_or(0, FieldScanner::held)
     }
 
-    /// The next line, taking bytes from the front of `input`. `None` when `input` is used up.
+    /// The next line, taking bytes from the front of `input`. `None` when `input` is empty.
     pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Line<'a>> {
         self.release();
         loop {
@@ -77,7 +77,7 @@ impl LineDecoder {
             }
             self.hold(line);
             if let Some(line) = self.return_held() {
-                // The borrow checker does not see that the loop ends here; look at it once more.
+                // The borrow checker does not see that the loop ends here, so `held` is borrowed again.
                 return match line {
                     HeldLine::Message => trimmed(&self.held).map(Line::Message),
                     HeldLine::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
@@ -86,7 +86,7 @@ impl LineDecoder {
         }
     }
 
-    /// The stream has ended: what is held is the last line, although no newline came.
+    /// The stream has ended: the buffered bytes are the last line, without a newline.
     pub fn finish(&mut self) -> Option<Line<'_>> {
         self.release();
         match self.return_held()? {
@@ -95,7 +95,7 @@ impl LineDecoder {
         }
     }
 
-    /// The line that the last call gave out is done with.
+    /// Drops the line that the last call returned.
     fn release(&mut self) {
         if self.returned {
             self.returned = false;
@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn joins_and_splits() {
+    fn lines_are_joined_and_split_across_chunks() {
         assert_eq!(decode(&[b"ab", b"c\nde", b"\n", b"f"], 64), [message("abc"), message("de"), message("f")]);
     }
 
     #[test]
-    fn blank_lines_and_carriage_returns_are_nothing() {
+    fn blank_lines_are_skipped_and_carriage_returns_stripped() {
         assert_eq!(decode(&[b"\n\r\n  \t\r\nab\r\n", b"\r", b"\n"], 64), [message("ab")]);
     }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_a_line_too_long_is_salvaged_wherever_it_stands() {
+    fn the_id_of_a_line_that_is_too_long_is_salvaged_at_any_position() {
         let long = format!(r#"{{"params":"{}","id":"q","method":"m"}}"#, "x".repeat(100));
         let (first, second) = long.as_bytes().split_at(50);
         assert_eq!(decode(&[first, second, b"\n"], 16), [OwnedLine::TooLong(Some(RequestId::from("q")))]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_not_kept_whatever_its_id_looks_like() {
+    fn an_endless_line_is_not_buffered() {
         let mut decoder = LineDecoder::new(16);
         for piece in std::iter::once(&b"{\"id\":"[..]).chain(std::iter::repeat_n(&b"[[[[[[[["[..], 10_000)) {
             let mut input = piece;

@@ -1,4 +1,4 @@
-//! Where one message ends and the next begins.
+//! Framing: splits a stream of bytes into messages.
 
 pub mod line;
 pub mod sse;

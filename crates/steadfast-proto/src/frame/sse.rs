@@ -1,8 +1,8 @@
-//! Server-sent events, as Streamable HTTP has them: an encoder for servers, a decoder for clients.
+//! Server-sent events, as Streamable HTTP uses them: an encoder for servers, a decoder for clients.
 //!
-//! The encoder writes one event into one buffer, so that it leaves in one write. The decoder takes bytes in any split and
-//! any of the three line ends, never holds more than its limit, and never fails: an event that is longer is read to its end
-//! without being kept, and given as [`SseFrame::TooLong`]. Neither looks at what the data says.
+//! The encoder writes one event into one buffer, so that it is sent with one write. The decoder accepts bytes in chunks of any
+//! size and all three line endings, never buffers more than its limit, and never fails: a longer event is skipped to its end and
+//! returned as [`SseFrame::TooLong`]. Neither interprets the data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +17,18 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// What a client names to get what comes after this event.
+    /// The id that a client sends as `Last-Event-ID` to resume after this event.
     pub id: Option<&'a str>,
     /// The kind of event; absent means `message`.
     pub name: Option<&'a str>,
-    /// How long a client is to wait before it connects again.
+    /// How long a client should wait before it reconnects.
     pub retry: Option<Duration>,
-    /// The data. Without it a client takes note of the other members and sees no event.
+    /// The data. Without data a client reads the other members and gets no event.
     pub data: Option<&'a [u8]>,
 }
 
 impl Event<'_> {
-    /// Appends the event, whole.
+    /// Appends the whole event.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.data.map_or(0, <[u8]>::len) + 64);
         if let Some(id) = self.id {
@@ -47,7 +47,7 @@ impl Event<'_> {
     }
 }
 
-/// Appends a comment, which clients ignore: something to send so that nobody between takes the stream for dead.
+/// Appends a comment, which clients ignore: a keep-alive, so that proxies do not close an idle stream.
 pub fn write_comment(text: &str, out: &mut Vec<u8>) {
     each_line(text.as_bytes(), |line| field(b"", line, out));
     out.push(b'\n');
@@ -63,7 +63,7 @@ fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// An id or a name is one line; what would begin another is left off, rather than taken for a field.
+/// An id or a name is one line: the text is cut at the first line ending, so that the rest is not read as a field.
 fn one_line(text: &str) -> &[u8] {
     let end = text.find(['\n', '\r', '\0']).unwrap_or(text.len());
     text.as_bytes().get(..end).unwrap_or_default()
@@ -78,19 +78,19 @@ fn each_line(mut text: &[u8], mut line: impl FnMut(&[u8])) {
     line(text);
 }
 
-/// What the decoder found.
+/// What the decoder returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseFrame {
     /// An event.
     Message(Message),
-    /// An event longer than the limit; its bytes are gone.
+    /// An event longer than the limit; its bytes were dropped.
     TooLong,
 }
 
 /// An event that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The id of the newest event that had one: what to name when connecting again.
+    /// The id of the newest event that had one: the `Last-Event-ID` for a reconnect.
     pub id: Option<Arc<str>>,
     /// The kind of event; empty means `message`.
     pub name: String,
@@ -112,24 +112,24 @@ pub struct Message {
 #[derive(Debug, Clone)]
 pub struct SseDecoder {
     limit: usize,
-    /// The beginning of a line whose end has not come. Of a comment, its colon.
+    /// The beginning of an unfinished line. Of a comment, only its colon.
     line: Vec<u8>,
-    /// The lines of data so far, each with a newline behind it.
+    /// The lines of data so far, each followed by a newline.
     data: Vec<u8>,
-    /// As it came: what is no UTF-8 takes up to three times the room as text, and is made that at the end of the event.
+    /// As bytes: invalid UTF-8 takes up to three times the memory as text, so it is converted at the end of the event.
     name: Vec<u8>,
-    /// Of the event that is being read: it counts when that has ended.
+    /// The id of the event that is being read.
     id: Option<Arc<str>>,
-    /// Of the last event that has ended.
+    /// The id of the last complete event.
     last_id: Option<Arc<str>>,
     retry: Option<Duration>,
     /// No line has ended yet: the first may begin with a byte order mark.
     at_start: bool,
     /// The last line ended with a carriage return: a line feed now belongs to it.
     after_return: bool,
-    /// The line that is being read is dropped.
+    /// The line that is being read is skipped.
     line_too_long: bool,
-    /// The event that is being read is dropped.
+    /// The event that is being read is skipped.
     too_long: bool,
 }
 
@@ -151,30 +151,30 @@ impl SseDecoder {
         }
     }
 
-    /// The id to name when connecting again, of an event that has ended: one that was cut has to be had again.
+    /// The `Last-Event-ID` for a reconnect. It is the id of a complete event: an incomplete one has to be sent again.
     pub fn last_event_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long to wait before connecting again, if the server said.
+    /// How long to wait before a reconnect, if the server has set it.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Begins where another one stopped: the id to name and the time to wait are those of the whole conversation, and not of
-    /// one response.
+    /// Continues after another decoder: the last id and the retry time belong to the session, not to one response.
     pub fn carry_over(&mut self, before: &Self) {
         self.id.clone_from(&before.last_id);
         self.last_id.clone_from(&before.last_id);
         self.retry = before.retry;
     }
 
-    /// Whether the event that is being read is longer than the limit already. Its end, at which that is said, may never come.
+    /// Whether the event that is being read is already longer than the limit. Its end, where [`SseFrame::TooLong`] is returned, may
+    /// never come.
     pub fn is_too_long(&self) -> bool {
         self.too_long
     }
 
-    /// How many bytes of an unfinished event are held.
+    /// How many bytes of an unfinished event are buffered.
     pub fn held(&self) -> usize {
         // An id that was carried over from the last event was counted there.
         let carried = |id: &&Arc<str>| self.last_id.as_ref().is_some_and(|last| Arc::ptr_eq(id, last));
@@ -182,11 +182,11 @@ impl SseDecoder {
         self.line.len() + self.data.len() + self.name.len() + new_id
     }
 
-    /// The next event, taking bytes from the front of `input`. `None` when `input` is used up. What is unfinished when the
-    /// stream ends is no event.
+    /// The next event, taking bytes from the front of `input`. `None` when `input` is empty. An event that is
+    /// unfinished when the stream ends is dropped.
     pub fn next(&mut self, input: &mut &[u8]) -> Option<SseFrame> {
         loop {
-            // An empty piece says nothing about what the next one begins with.
+            // An empty chunk does not change whether the next one begins with a line feed.
             if !input.is_empty() && std::mem::take(&mut self.after_return) {
                 *input = input.strip_prefix(b"\n").unwrap_or(input);
             }
@@ -246,11 +246,11 @@ impl SseDecoder {
             }
             b"event" => self.name = value.to_vec(),
             b"id" if !value.contains(&0) => {
-                // An empty id takes the last one back, and so does one that is not text: a client could not name it again.
+                // An empty id resets the last one, and so does one that is not UTF-8: a client could not send it back.
                 self.id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(Arc::from);
             }
             b"retry" => self.retry = milliseconds(value).or(self.retry),
-            // Comments, and fields that nobody has defined.
+            // Comments and unknown fields.
             _ => {}
         }
         line.clear();
@@ -265,7 +265,7 @@ impl SseDecoder {
         if std::mem::take(&mut self.too_long) {
             return Some(SseFrame::TooLong);
         }
-        // The newline behind the last line is not part of the data; without any line there is no event.
+        // The newline after the last line is not part of the data; without any line there is no event.
         data.pop()?;
         let name = String::from_utf8_lossy(&name).into_owned();
         Some(SseFrame::Message(Message { id: self.id.clone(), name, data }))
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_is_one() {
+    fn every_line_ending_is_recognised() {
         assert_eq!(data(b"data: a\n\ndata: b\r\rdata: c\r\n\r\n"), ["a", "b", "c"]);
     }
 
@@ -326,25 +326,25 @@ mod tests {
     }
 
     #[test]
-    fn comments_unknown_fields_and_a_byte_order_mark_are_nothing() {
+    fn comments_unknown_fields_and_a_byte_order_mark_are_ignored() {
         assert_eq!(data(b"\xef\xbb\xbfdata: a\n: comment\nfoo: bar\n:\n\n: x\n\n"), ["a"]);
     }
 
     #[test]
-    fn an_event_without_data_is_none_but_sets_the_id() {
+    fn an_event_without_data_sets_only_the_id() {
         let (found, decoder) = decode(&[b"id: 7\nretry: 250\n\n"], 64);
         assert_eq!(found, []);
         assert_eq!((decoder.last_event_id(), decoder.retry()), (Some("7"), Some(Duration::from_millis(250))));
     }
 
     #[test]
-    fn an_event_that_was_cut_is_not_the_last_one() {
+    fn an_incomplete_event_does_not_set_the_last_id() {
         let (_, decoder) = decode(&[b"id: 7\ndata: a\n\nid: 8\ndata: {\"half\":"], 64);
         assert_eq!(decoder.last_event_id(), Some("7"));
     }
 
     #[test]
-    fn an_event_with_empty_data_is_one() {
+    fn an_event_with_empty_data_is_returned() {
         assert_eq!(messages(b"id: 7\ndata:\n\n"), [(Some("7".into()), String::new(), String::new())]);
     }
 
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_no_event() {
+    fn an_unfinished_event_is_not_returned() {
         assert_eq!(data(b"data: a\n\ndata: b\n"), ["a"]);
     }
 
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_text_takes_no_more_room_than_it_came_in() {
+    fn a_name_that_is_not_utf8_is_buffered_as_bytes() {
         let stream = [b"event: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
         let (found, _) = decode(&[&stream], 32);
         let SseFrame::Message(message) = &found[0] else { panic!("{found:?}") };
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_no_text_takes_no_more_room_than_it_came_in() {
+    fn an_id_that_is_not_utf8_is_not_stored() {
         let stream = [b"id: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
         let (_, decoder) = decode(&[&stream], 32);
         let kept = decoder.last_event_id().map_or(0, str::len);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_without_end_is_not_kept() {
+    fn an_endless_comment_is_not_buffered() {
         let (found, decoder) = decode(&[b": ", &[b'x'; 1000], b"\ndata: a\n\n"], 32);
         assert_eq!((found.len(), decoder.held()), (1, 0));
     }
@@ -464,7 +464,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(data in "[a-z\\n]{0,40}", id in "[!-~]{1,8}") {
+        fn encoded_events_round_trip(data in "[a-z\\n]{0,40}", id in "[!-~]{1,8}") {
             let mut out = Vec::new();
             Event { id: Some(&id), data: Some(data.as_bytes()), ..Event::default() }.write(&mut out);
             prop_assert_eq!(messages(&out), [(Some(id), String::new(), data)]);

@@ -1,12 +1,12 @@
-//! `Origin` and `Host`: who may talk to this server from a browser, and under which name.
+//! Checks `Origin` and `Host`: which browser pages may send requests to this server, and under which host name.
 //!
-//! A page that a user has open can send requests to a server on the user's machine, and by changing what its own name
-//! resolves to (DNS rebinding) it can even read the answers. Its requests still say where the page is from and which name
-//! it asked for, so both are compared with what is expected.
+//! A page in a user's browser can send requests to a server on the user's machine, and with DNS rebinding it can even read the
+//! responses. Its requests still carry the origin of the page and the host name that it used, so both are compared with
+//! allow lists.
 
 use super::{Headers, SingleHeader};
 
-/// Which origins and which names are let in. What is not named is refused.
+/// The origins and host names that are allowed. All others are refused.
 ///
 /// ```
 /// use steadfast_proto::http::guard::Guard;
@@ -28,7 +28,7 @@ struct AllowList {
     named: Vec<String>,
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rejection {
     /// Its origin is not allowed: 403.
@@ -38,13 +38,13 @@ pub enum Rejection {
 }
 
 impl Guard {
-    /// For a server on the loopback interface: pages and names of this machine, on any port.
+    /// For a server on the loopback interface: origins and host names of this machine, on any port.
     pub fn loopback() -> Self {
         let list = AllowList { any: false, loopback: true, named: Vec::new() };
         Self { origins: list.clone(), hosts: list }
     }
 
-    /// For a server that others reach: no browser page, and under any name.
+    /// For a public server: no browser pages, and any host name.
     pub fn public() -> Self {
         Self {
             origins: AllowList { any: false, loopback: false, named: Vec::new() },
@@ -52,31 +52,31 @@ impl Guard {
         }
     }
 
-    /// Lets pages of this origin in, such as `https://app.example.com`.
+    /// Allows pages of this origin, such as `https://app.example.com`.
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.named.push(origin.into());
         self
     }
 
-    /// Lets pages of every origin in. Only for a server that holds nothing that a stranger may not have.
+    /// Allows pages of every origin. Only for a server whose data is public.
     pub fn allow_any_origin(mut self) -> Self {
         self.origins.any = true;
         self
     }
 
-    /// Lets requests for this name in, such as `mcp.example.com` (any port) or `mcp.example.com:8443`.
+    /// Allows requests for this host name, such as `mcp.example.com` (any port) or `mcp.example.com:8443`.
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.named.push(host.into());
         self
     }
 
-    /// Lets requests for every name in.
+    /// Allows requests for every host name.
     pub fn allow_any_host(mut self) -> Self {
         self.hosts.any = true;
         self
     }
 
-    /// Whether a request is let in. `authority` is what HTTP/2 has in place of `Host`.
+    /// Whether a request is allowed. `authority` is the HTTP/2 counterpart of `Host`.
     pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), Rejection> {
         match SingleHeader::of(headers, "origin") {
             SingleHeader::Absent => {}
@@ -96,7 +96,7 @@ impl Guard {
         Err(Rejection::Host)
     }
 
-    /// Whether pages of this origin are let in.
+    /// Whether pages of this origin are allowed.
     pub fn allows_origin(&self, origin: &str) -> bool {
         let list = &self.origins;
         if list.any || list.named.iter().any(|named| named.eq_ignore_ascii_case(origin)) {
@@ -106,7 +106,7 @@ impl Guard {
         list.loopback && rest.is_some_and(is_loopback)
     }
 
-    /// Whether requests for this name are let in.
+    /// Whether requests for this host name are allowed.
     pub fn allows_host(&self, host: &str) -> bool {
         let list = &self.hosts;
         let name = split_port(host).map(|(name, _)| name);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rebound_name_is_barred_on_loopback() {
+    fn a_rebound_name_is_refused_on_loopback() {
         let guard = Guard::loopback();
         assert_eq!(check(&guard, None, Some("evil.example.com")), Err(Rejection::Host));
         assert_eq!(check(&guard, Some("http://evil.example.com"), Some("localhost:3210")), Err(Rejection::Origin));
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn names_of_this_machine_pass_on_any_port() {
+    fn loopback_names_are_allowed_on_any_port() {
         for host in ["localhost", "localhost:3210", "LOCALHOST:1", "127.0.0.1:3210", "[::1]", "[::1]:80"] {
             assert_eq!(check(&Guard::loopback(), Some(&format!("http://{host}")), Some(host)), Ok(()), "{host}");
         }
     }
 
     #[test]
-    fn what_only_looks_like_this_machine_is_barred() {
+    fn names_that_resemble_loopback_are_refused() {
         for host in [
             "localhost.evil.com",
             "127.0.0.1.evil.com",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_server_takes_any_name_and_no_page_that_is_not_named() {
+    fn a_public_server_allows_any_host_and_only_listed_origins() {
         let guard = Guard::public().allow_origin("https://app.example.com");
         assert_eq!(check(&guard, None, Some("mcp.example.com")), Ok(()));
         assert_eq!(check(&guard, Some("https://app.example.com"), Some("mcp.example.com")), Ok(()));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_or_two_origins_are_barred() {
+    fn two_hosts_or_two_origins_are_refused() {
         let twice = [("host", "localhost"), ("host", "localhost")];
         assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Rejection::Host));
         let twice = [("origin", "http://localhost"), ("origin", "http://localhost"), ("host", "localhost")];

@@ -1,8 +1,8 @@
-//! What the headers of a POST say, beside what its body says.
+//! The headers of a POST, compared with its body.
 //!
-//! In 2026-07-28 some members of the body are mirrored into headers, so that what stands between client and server can
-//! route without reading bodies. A server that took a body whose headers say something else would let a request past
-//! whoever trusted the headers; so each is compared, and a difference is a [`Mismatch`].
+//! In stateless revisions some members of the body are mirrored into headers, so that proxies can route without reading bodies.
+//! A server that accepted a body with different headers would let a request bypass a proxy that trusts the headers; so each
+//! header is compared, and a difference is a [`Mismatch`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,20 +16,20 @@ use super::{Headers, SingleHeader, name};
 use crate::envelope::{Message, Params};
 use crate::json;
 
-/// Which rules a POST goes by.
+/// The rules that apply to a POST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// Sessions that begin with `initialize`: up to 2025-11-25.
     Legacy,
-    /// Every request stands alone: 2026-07-28.
+    /// Stateless revisions, without sessions: since 2026-07-28.
     Modern,
 }
 
 impl Era {
     /// The era of a POST.
     ///
-    /// A body that names its revision in `_meta` is modern, and so is one whose header names a modern revision; a bare
-    /// `initialize` is not, whatever its header says, because it is how a client opens the other era.
+    /// It is modern if the body names its revision in `_meta`, or the header names a stateless revision. An `initialize` without
+    /// `_meta` is not, whatever its header says, because it opens a session.
     pub fn of(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> Self {
         let header = SingleHeader::of(headers, name::PROTOCOL_VERSION);
         let modern_header =
@@ -49,8 +49,8 @@ impl Era {
     }
 }
 
-/// Whether `Mcp-Method` says the method of the body, if it is there. Before 2026-07-28 it need not be; but whoever decides by the
-/// header, in front of us, must not be told another method than the one that is carried out.
+/// Whether `Mcp-Method`, if present, is the method of the body. Before 2026-07-28 it is not required; but a proxy that decides by
+/// the header must not see another method than the one that is executed.
 pub fn method_agrees(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> bool {
     match (SingleHeader::of(headers, name::METHOD), message) {
         (SingleHeader::Absent, _) => true,
@@ -61,42 +61,42 @@ pub fn method_agrees(headers: &(impl Headers + ?Sized), message: &Message<'_>) -
     }
 }
 
-/// The headers of a request and its body do not say the same.
+/// A difference between the headers of a request and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// A header that is required is not there.
+    /// A required header is missing.
     Missing {
-        /// Which.
+        /// The name of the header.
         header: Cow<'static, str>,
     },
-    /// A header is there more than once.
+    /// A header occurs more than once.
     Repeated {
-        /// Which.
+        /// The name of the header.
         header: Cow<'static, str>,
     },
-    /// A header has bytes that it may not have, or is not the base64 that it says it is.
+    /// A header contains invalid bytes or invalid base64.
     Unreadable {
-        /// Which.
+        /// The name of the header.
         header: Cow<'static, str>,
     },
-    /// A header says something else than the body.
+    /// The header and the body have different values.
     Differs {
-        /// Which.
+        /// The name of the header.
         header: Cow<'static, str>,
-        /// What it says, the beginning of it.
+        /// The beginning of its value.
         said: String,
-        /// What the body says, the beginning of it.
+        /// The beginning of the value in the body.
         body: String,
     },
-    /// A header says something that the body does not.
+    /// A header has no counterpart in the body.
     NotInBody {
-        /// Which.
+        /// The name of the header.
         header: Cow<'static, str>,
     },
-    /// A header mirrors an integer that not everyone on the way reads alike.
+    /// A header mirrors an integer that some JSON parsers cannot represent.
     OutOfRange {
-        /// Which.
+        /// The name of the header.
         header: Cow<'static, str>,
     },
 }
@@ -105,10 +105,10 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { header } => write!(formatter, "the header {header} is missing"),
-            Self::Repeated { header } => write!(formatter, "the header {header} is there more than once"),
-            Self::Unreadable { header } => write!(formatter, "the header {header} cannot be read"),
+            Self::Repeated { header } => write!(formatter, "the header {header} occurs more than once"),
+            Self::Unreadable { header } => write!(formatter, "the header {header} is malformed"),
             Self::Differs { header, said, body } => {
-                write!(formatter, "the header {header} says '{said}' and the body says '{body}'")
+                write!(formatter, "the header {header} is '{said}' but the body has '{body}'")
             }
             Self::NotInBody { header } => write!(formatter, "the header {header} has no counterpart in the body"),
             Self::OutOfRange { header } => write!(formatter, "the header {header} mirrors an integer beyond 2^53 - 1"),
@@ -118,13 +118,13 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// Why a modern request is refused for its headers.
+/// Why a stateless request is refused for its headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderError {
     /// Headers and body disagree: -32020.
     Mismatch(Mismatch),
-    /// The body does not say which revision it is written in: -32602.
+    /// The body does not name its revision: -32602.
     NoVersion,
 }
 
@@ -147,11 +147,11 @@ impl HeaderError {
     }
 }
 
-/// Compares the headers of a modern request with its body: version, method and name. Mirrored arguments are compared by
+/// Compares the headers of a stateless request with its body: version, method and name. Mirrored arguments are compared by
 /// [`super::params`], where the tool is known.
 ///
-/// A revision that is not known is let through: which headers it has is not known either, and the connection refuses it
-/// with the list of those that are.
+/// An unknown revision is not checked: its headers are not known either, and the connection refuses it with the list of
+/// supported revisions.
 pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_>) -> Result<(), HeaderError> {
     let Some(version) = version_in_body(params) else { return Err(HeaderError::NoVersion) };
     let Some(version) = version else { return Ok(()) };
@@ -163,7 +163,7 @@ pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_
     let Some(member) = named_by(method) else { return Ok(()) };
     match params.get_string(member) {
         Some(body) => require(headers, name::NAME, "Mcp-Name", &body, decode)?,
-        // The body is refused for what it lacks, unless a header fills the gap for whoever trusts it.
+        // The handler refuses the body for the missing member. A header must not supply it for a proxy.
         None if SingleHeader::of(headers, name::NAME) == SingleHeader::Absent => {}
         None => return Err(Mismatch::NotInBody { header: "Mcp-Name".into() }.into()),
     }
@@ -180,7 +180,7 @@ pub fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
-/// The text that a value of `Mcp-Name` or `Mcp-Param-*` stands for; `None` if it says that it is base64 and is not.
+/// Decodes a value of `Mcp-Name` or `Mcp-Param-*`; `None` if it is marked as base64 and is not.
 pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     let Some(encoded) = value.strip_prefix(SENTINEL_BEGIN).and_then(|rest| rest.strip_suffix(SENTINEL_END)) else {
         return Some(Cow::Borrowed(value));
@@ -189,7 +189,7 @@ pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// The value of `Mcp-Name` or `Mcp-Param-*` for a text, in base64 where it would not arrive as it is.
+/// The value of `Mcp-Name` or `Mcp-Param-*` for a text, in base64 if a header cannot carry it unchanged.
 ///
 /// ```
 /// use steadfast_proto::http::headers::{decode, encode};
@@ -210,7 +210,7 @@ pub fn encode(text: &str) -> Cow<'_, str> {
 const SENTINEL_BEGIN: &str = "=?base64?";
 const SENTINEL_END: &str = "?=";
 
-/// A header that has to be there, once, and say this.
+/// Checks that a header occurs once, with this value.
 fn require(
     headers: &(impl Headers + ?Sized),
     name: &str,
@@ -224,7 +224,7 @@ fn require(
     if said == body { Ok(()) } else { Err(differs(header(), &said, body)) }
 }
 
-/// A header that may be there, once.
+/// Reads a header that may occur once.
 pub(super) fn once<'a>(
     headers: &'a (impl Headers + ?Sized),
     name: &str,
@@ -247,7 +247,7 @@ fn plain(value: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(value))
 }
 
-/// What the body says of its revision: nothing; something that is no text; or a text.
+/// The revision in the body: absent, not a string, or a string.
 #[allow(clippy::option_option)]
 fn version_in_body<'a>(params: &Params<'a>) -> Option<Option<Cow<'a, str>>> {
     let mut found = None;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_header_that_is_required_is_missed() {
+    fn every_required_header_has_to_be_present() {
         let body = request("tools/call", &format!(r#""name":"add",{META}"#));
         let headers = [VERSION, (name::METHOD, "tools/call"), (name::NAME, "add")];
         for place in 0..headers.len() {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_where_the_method_has_it() {
+    fn the_name_header_mirrors_the_member_of_each_method() {
         for (method, member) in
             [("prompts/get", "name"), ("resources/read", "uri"), ("tasks/get", "taskId"), ("tasks/cancel", "taskId")]
         {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_to_the_same() {
+    fn encoded_text_is_decoded_to_the_same() {
         for text in ["plain", "", " padded", "line\nline", "=?base64?literal?=", "ünï", "tab\there", "\0"] {
             let encoded = encode(text);
             assert!(encoded.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_a_header_may_not_have_are_refused() {
+    fn invalid_bytes_in_a_header_are_refused() {
         let body = request("tools/call", &format!(r#""name":"ü",{META}"#));
         let headers = [VERSION, (name::METHOD, "tools/call"), (name::NAME, "ü")];
         assert_eq!(checked(&headers, &body), Err(Mismatch::Unreadable { header: "Mcp-Name".into() }.into()));
@@ -384,14 +384,14 @@ mod tests {
     }
 
     #[test]
-    fn a_version_nobody_knows_is_left_to_the_connection() {
+    fn an_unknown_version_is_left_to_the_connection() {
         let body = request("tools/list", r#""_meta":{"io.modelcontextprotocol/protocolVersion":"v999"}"#);
         assert_eq!(checked(&[(name::PROTOCOL_VERSION, "v999")], &body), Ok(()));
         assert_eq!(refusal(&[VERSION], &body), code::HEADER_MISMATCH);
     }
 
     #[test]
-    fn the_era_is_in_the_body_and_then_in_the_header() {
+    fn the_era_is_read_from_the_body_then_from_the_header() {
         let bare = request("tools/list", "");
         let modern = request("tools/list", META);
         let legacy_version = (name::PROTOCOL_VERSION, "2025-11-25");

@@ -2,7 +2,7 @@
 
 use super::{Headers, SingleHeader};
 
-/// What a client is ready to read.
+/// The media types that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Accepts {
     /// `application/json`.
@@ -12,7 +12,7 @@ pub struct Accepts {
 }
 
 impl Accepts {
-    /// What the `Accept` headers say; without any, everything.
+    /// Reads the `Accept` headers; without any, everything is accepted.
     pub fn of(headers: &(impl Headers + ?Sized)) -> Self {
         let mut found = Self { json: false, events: false };
         let mut any = false;
@@ -25,7 +25,7 @@ impl Accepts {
         if any { found } else { Self { json: true, events: true } }
     }
 
-    /// A POST may be answered either way, and which one is not the client's choice: it has to take both.
+    /// Whether both are accepted: the server chooses the media type of the response to a POST, so the client has to accept both.
     pub fn both(self) -> bool {
         self.json && self.events
     }
@@ -42,13 +42,13 @@ impl Accepts {
     }
 }
 
-/// `q=0` and `q=0.000`: not this one.
+/// `q=0` and `q=0.000`: not accepted.
 fn is_zero_weight(parameter: &[u8]) -> bool {
     let weight = parameter.strip_prefix(b"q=").or_else(|| parameter.strip_prefix(b"Q="));
     weight.is_some_and(|weight| !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.')))
 }
 
-/// Whether the body of a POST is said to be JSON.
+/// Whether the `Content-Type` of a POST is JSON.
 pub fn is_json(headers: &(impl Headers + ?Sized)) -> bool {
     let SingleHeader::Value(value) = SingleHeader::of(headers, "content-type") else { return false };
     let (kind, parameters) = value.split_once(';').unwrap_or((value, ""));
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_and_silence_take_everything() {
+    fn wildcards_and_a_missing_header_accept_everything() {
         assert_eq!(accepts(&["*/*"]), (true, true));
         assert_eq!(accepts(&["text/*"]), (false, true));
         assert_eq!(accepts(&[]), (true, true));
     }
 
     #[test]
-    fn a_weight_of_zero_takes_a_kind_away() {
+    fn a_quality_of_zero_excludes_a_media_type() {
         assert_eq!(accepts(&["application/json, text/event-stream; q=0.0"]), (true, false));
     }
 

@@ -1,8 +1,8 @@
 //! Arguments of tools that are mirrored into headers (2026-07-28).
 //!
 //! A tool marks a property of its input schema with `x-mcp-header`; a client then sends the value also as
-//! `Mcp-Param-{name}`. [`MirroredParams`] is what one schema asks for: found once, when the tool is made, and compared with
-//! each call.
+//! `Mcp-Param-{name}`. [`MirroredParams`] are the marked properties of one schema: collected once, when the tool is defined, and
+//! compared with each call.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -32,17 +32,17 @@ struct MirroredParam {
     path: Box<[Box<str>]>,
 }
 
-/// An annotation that a schema may not have: the tool is not valid for clients that speak HTTP.
+/// An invalid annotation in a schema: the tool is not valid over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidAnnotation {
-    /// The name is not text, or not one that a header can have.
+    /// The name is not a string, or not a valid header name.
     NotAName(String),
-    /// Two properties want the same header.
+    /// Two properties have the same header.
     Twice(String),
     /// The property is not a string, an integer or a boolean.
     NotPrimitive(String),
-    /// It stands where no chain of `properties` leads.
+    /// It is not on a property that can be reached through `properties` only.
     Unreachable,
 }
 
@@ -50,9 +50,9 @@ impl fmt::Display for InvalidAnnotation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAName(value) => {
-                write!(formatter, "{ANNOTATION} must be a token, as names of headers are: {value}")
+                write!(formatter, "{ANNOTATION} must be a valid header name: {value}")
             }
-            Self::Twice(value) => write!(formatter, "{ANNOTATION} {value} is there twice"),
+            Self::Twice(value) => write!(formatter, "{ANNOTATION} {value} is on two properties"),
             Self::NotPrimitive(value) => {
                 write!(formatter, "{ANNOTATION} {value} must be on a property whose type is string, integer or boolean")
             }
@@ -64,7 +64,7 @@ impl fmt::Display for InvalidAnnotation {
 impl std::error::Error for InvalidAnnotation {}
 
 impl MirroredParams {
-    /// What an input schema asks for.
+    /// The mirrored properties of an input schema.
     pub fn of_schema(schema: &JsonObject) -> Result<Self, InvalidAnnotation> {
         let mut found = Self::default();
         let mut names = BTreeSet::new();
@@ -77,7 +77,7 @@ impl MirroredParams {
         self.0.is_empty()
     }
 
-    /// How many bytes it takes up beside itself.
+    /// How many bytes of heap memory it uses.
     pub fn bytes(&self) -> usize {
         let texts = |mirrored: &MirroredParam| {
             let steps = mirrored.path.iter().map(|step| size_of::<Box<str>>() + step.len());
@@ -113,7 +113,7 @@ impl MirroredParams {
         }
     }
 
-    /// Goes down the properties; `path` is where `schema` stands.
+    /// Collects annotations; `path` leads to `schema`.
     fn walk(
         &mut self,
         schema: &JsonObject,
@@ -136,7 +136,7 @@ impl MirroredParams {
                         path.pop();
                     }
                 }
-                // What stands here is an example of data, not a schema.
+                // These keywords hold example data, not schemas.
                 ("const" | "default" | "enum" | "examples", _) => {}
                 (_, value) if annotated(value) => return Err(InvalidAnnotation::Unreachable),
                 _ => {}
@@ -178,8 +178,7 @@ fn is_optional_primitive(schema: &JsonObject) -> bool {
     others.next().is_none() && matches!(one, Some("string" | "integer" | "boolean"))
 }
 
-/// Whether there is an annotation anywhere in a value. Schemas are bounded in depth before they come here; the stack is
-/// ours all the same.
+/// Whether there is an annotation anywhere in a value. The depth of schemas is limited before; this is iterative all the same.
 fn annotated(value: &Value) -> bool {
     let mut left = vec![value];
     while let Some(value) = left.pop() {
@@ -237,12 +236,12 @@ fn value_at<'a>(arguments: &'a str, path: &[Box<str>]) -> Option<&'a str> {
     })
 }
 
-/// What the JSON text of a string says.
+/// Decodes the JSON text of a string.
 fn text_of(string: &str) -> Option<Cow<'_, str>> {
     string.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape)
 }
 
-/// Whether a decoded header says what the JSON text of the body says.
+/// Whether a decoded header equals the JSON text of the body.
 fn says_the_same(said: &str, body: &str) -> bool {
     match body.as_bytes().first() {
         Some(b'"') => text_of(body).is_some_and(|text| text == said),
@@ -251,8 +250,8 @@ fn says_the_same(said: &str, body: &str) -> bool {
     }
 }
 
-/// Whether the JSON text of the body is a number that JavaScript cannot tell from its neighbours: who routes by the header
-/// might read another one than who acts on the body.
+/// Whether the JSON text of the body is an integer that JavaScript cannot represent exactly: a proxy might read another number
+/// than the server.
 fn is_out_of_range(body: &str) -> bool {
     const LARGEST: i64 = (1 << 53) - 1;
     if !body.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
@@ -260,7 +259,7 @@ fn is_out_of_range(body: &str) -> bool {
     }
     match body.parse::<i64>() {
         Ok(integer) => !(-LARGEST..=LARGEST).contains(&integer),
-        // The bound is a float exactly.
+        // The bound is exact as a float.
         Err(_) => body.parse::<f64>().is_ok_and(|number| number.abs() > 9_007_199_254_740_991.0),
     }
 }
@@ -270,13 +269,13 @@ fn same_number(said: &str, body: &str) -> bool {
     matches!((Decimal::read(said), Decimal::read(body)), (Some(said), Some(body)) if said == body)
 }
 
-/// A number as it is written, in one way only.
+/// A number in canonical form.
 #[derive(PartialEq, Eq)]
 struct Decimal {
     negative: bool,
-    /// Without zeros before and behind them; empty for zero.
+    /// Its digits without leading and trailing zeros; empty for zero.
     digits: Vec<u8>,
-    /// Where the point stands, counted from the first of them.
+    /// The position of the decimal point, relative to the first digit.
     point: i64,
 }
 
@@ -339,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_there_exactly_when_a_value_is() {
+    fn a_header_is_required_exactly_when_the_argument_is_present() {
         let params = one("string");
         assert!(matches!(check(&params, None, r#"{"p":"x"}"#), Err(Mismatch::Missing { .. })));
         assert!(matches!(check(&params, Some("x"), "{}"), Err(Mismatch::NotInBody { .. })));
@@ -369,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_that_not_everyone_reads_alike_are_refused() {
+    fn integers_beyond_2_to_the_53_are_refused() {
         let params = one("integer");
         for safe in ["9007199254740991", "-9007199254740991", "9007199254740991.0", "0"] {
             assert_eq!(check(&params, Some(safe), &format!("{{\"p\":{safe}}}")), Ok(()), "{safe}");
@@ -411,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_that_the_specification_forbids_are_named() {
+    fn invalid_annotations_are_refused() {
         let property = |property: Value| mirrored(json!({"properties": {"p": property}}));
         assert!(matches!(property(json!({"type": "string", "x-mcp-header": ""})), Err(InvalidAnnotation::NotAName(_))));
         assert!(matches!(

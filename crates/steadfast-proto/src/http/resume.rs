@@ -1,12 +1,12 @@
-//! The events of a session (before 2026-07-28), kept so that a client that was cut off can have them again.
+//! The events of a session (before 2026-07-28), stored so that a client can resume a stream after a disconnect.
 //!
 //! A session has streams: one for each POST that is answered with events, and one that belongs to no request. Each event is
-//! appended to one stream, gets an id that names the stream and its place there, and is read through a [`Cursor`]: whoever
-//! writes a response holds one. A stream has one cursor at a time. When a client comes back, the new cursor takes the
-//! place of the one that may still believe in a dead connection, so a message is never on two streams at once.
+//! appended to one stream, gets an id of the stream and its position there, and is read through a [`Cursor`]; each HTTP response
+//! has one. A stream has one cursor at a time. When a client resumes, the new cursor replaces the one of the broken connection, so
+//! a message is never sent on two responses at once.
 //!
-//! The log never holds more than its limits, never gives an event of another stream, and never leaves a gap: a cursor whose
-//! next event is gone is told so.
+//! The log never holds more than its limits, never returns an event of another stream, and never skips one: a cursor whose next
+//! event was dropped gets [`CursorRead::Lost`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use crate::Moment;
 
-/// Names one stream of a session.
+/// Identifies one stream of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamKey(u64);
 
-/// Names one event: its stream and its place there. Unique in the session.
+/// Identifies one event: its stream and its position there. Unique in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId {
     stream: StreamKey,
@@ -26,7 +26,7 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// Reads an id as [`fmt::Display`] writes it, and in no other form.
+    /// Parses an id as [`fmt::Display`] writes it; other spellings are refused.
     ///
     /// ```
     /// use steadfast_proto::http::resume::EventId;
@@ -36,7 +36,7 @@ impl EventId {
     pub fn parse(text: &str) -> Option<Self> {
         let (stream, place) = text.split_once('-')?;
         let id = Self { stream: StreamKey(stream.parse().ok()?), place: place.parse().ok()? };
-        // Two spellings of one id would be two ids to somebody else.
+        // Others may compare ids as strings, so that each id has one spelling.
         (id.to_string() == text).then_some(id)
     }
 }
@@ -47,18 +47,18 @@ impl fmt::Display for EventId {
     }
 }
 
-/// How much is kept, and for how long.
+/// How many events are stored, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LogLimits {
-    /// Events. 4,096: a few calls that report progress all the time.
+    /// How many events. 4,096: a few calls that constantly report progress.
     pub events: usize,
-    /// Their bytes. What was read goes first when there are more; the newest event is kept whatever its size.
+    /// How many bytes. Events that were read are dropped first; the newest event is stored whatever its size.
     pub bytes: usize,
-    /// The bytes of events that nobody has read. An answer has to be had at least once: those of other streams do not push it
-    /// out before its reader has had its turn. 64 MiB: several of the largest at once.
+    /// How many bytes of unread events. A response has to be readable at least once: events of other streams do not displace it
+    /// before it was read. 64 MiB: several messages of the maximum length.
     pub unread_bytes: usize,
-    /// How long after it was appended. 5 minutes: longer than a laptop's sleep between two meetings is a new session.
+    /// How long an event is stored. 5 minutes: after a longer disconnect clients start a new session.
     pub age: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Default for LogLimits {
 pub struct EventLog<B> {
     limits: LogLimits,
     streams: BTreeMap<StreamKey, Stream<B>>,
-    /// When each event that is kept was appended, and to which stream, oldest first. A stream's oldest is its first.
+    /// When each stored event was appended, and to which stream, oldest first. The first event of a stream is its oldest.
     order: VecDeque<(Moment, StreamKey)>,
     bytes: usize,
     next_stream: u64,
@@ -82,25 +82,25 @@ pub struct EventLog<B> {
 #[derive(Debug, Clone)]
 struct Stream<B> {
     events: VecDeque<B>,
-    /// The place of the first of them.
+    /// The position of the first of them.
     first: u64,
-    /// The place of the first event that nobody has read.
+    /// The position of the first unread event.
     unread: u64,
-    /// Counts cursors; the newest is the one that reads.
+    /// Counts cursors; only the newest can read.
     cursors: u64,
     closed: bool,
-    /// Which cursor ends at which place although the stream goes on.
+    /// A cursor that ends at a position although the stream continues: its number, and the position.
     cut: Option<(u64, u64)>,
 }
 
 impl<B> Stream<B> {
-    /// The place that the next event gets.
+    /// The position of the next event.
     fn next(&self) -> u64 {
         self.first + self.events.len() as u64
     }
 }
 
-/// A reader's place in a stream.
+/// The position of a reader in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     stream: StreamKey,
@@ -115,7 +115,7 @@ impl Cursor {
     }
 }
 
-/// What a cursor finds.
+/// The result of reading with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CursorRead<B> {
     /// The next event.
@@ -124,13 +124,13 @@ pub enum CursorRead<B> {
     Waiting,
     /// The stream has ended and all of it was read.
     Ended,
-    /// It is to read no further: the stream was cut, or another cursor reads it now.
+    /// This cursor must not read further: the stream was cut, or another cursor reads it.
     Superseded,
-    /// The next event is not kept any more.
+    /// The next event is not stored any more.
     Lost,
 }
 
-/// An id that names no event, or one whose successors are not all kept any more.
+/// An id that names no event, or one whose successors are not all stored any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownEvent;
 
@@ -148,22 +148,22 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         Self { limits, streams: BTreeMap::new(), order: VecDeque::new(), bytes: 0, next_stream: 0 }
     }
 
-    /// How many events are kept.
+    /// How many events are stored.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether no event is kept.
+    /// Whether no event is stored.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// The bytes of the events that are kept.
+    /// The bytes of the stored events.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many events of a stream nobody has read.
+    /// How many events of a stream are unread.
     pub fn unread(&self, stream: StreamKey) -> usize {
         let unread = self.streams.get(&stream).map_or(0, |stream| stream.next() - stream.unread.max(stream.first));
         usize::try_from(unread).unwrap_or(usize::MAX)
@@ -191,7 +191,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         Some(id)
     }
 
-    /// Ends a stream: nothing more is appended. What is in it can be read until it expires.
+    /// Ends a stream: nothing more is appended. Its events can be read until they expire.
     pub fn close(&mut self, key: StreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
             stream.closed = true;
@@ -199,7 +199,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         }
     }
 
-    /// Drops what nobody has read of a stream, for a request that was taken back: nothing more is said about it.
+    /// Drops the unread events of a stream, because its request was cancelled.
     pub fn withdraw(&mut self, key: StreamKey) {
         let Some(stream) = self.streams.get_mut(&key) else { return };
         while stream.next() > stream.unread.max(stream.first) {
@@ -211,21 +211,21 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         }
     }
 
-    /// A cursor at the first event of a stream that nobody has read.
+    /// A cursor at the first unread event of a stream.
     pub fn attach(&mut self, key: StreamKey) -> Option<Cursor> {
         let stream = self.streams.get_mut(&key)?;
         stream.cursors += 1;
-        // What expired unread is gone; there is nobody to whom that would be a gap.
+        // Events may have expired unread; a new reader does not miss them.
         let next = stream.unread.max(stream.first);
         Some(Cursor { stream: key, next, number: stream.cursors })
     }
 
-    /// A cursor behind the event that a client saw last.
+    /// A cursor after the last event that a client has received.
     pub fn resume(&mut self, last_event_id: &str) -> Result<Cursor, UnknownEvent> {
         let id = EventId::parse(last_event_id).ok_or(UnknownEvent)?;
         let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEvent)?;
         let next = id.place.checked_add(u64::from(!crate::mutant!(ResumeTooEarly))).ok_or(UnknownEvent)?;
-        // Behind what was given out, and with nothing missing in between.
+        // The event must exist, and none after it may be missing.
         if next > stream.unread || next < stream.first {
             return Err(UnknownEvent);
         }
@@ -233,9 +233,9 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         Ok(Cursor { stream: id.stream, next, number: stream.cursors })
     }
 
-    /// What a cursor finds, which moves on.
+    /// Reads the next event and advances the cursor.
     pub fn read(&mut self, cursor: &mut Cursor) -> CursorRead<B> {
-        // A stream that is not there any more has ended, and its last event was read or has expired.
+        // An unknown stream has ended, and its last event was read or has expired.
         let Some(stream) = self.streams.get_mut(&cursor.stream) else { return CursorRead::Ended };
         let cut = stream.cut.is_some_and(|(number, place)| number == cursor.number && cursor.next >= place);
         if cut || cursor.number != stream.cursors {
@@ -253,7 +253,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         }
     }
 
-    /// Cuts a stream off for its reader, behind what it has by now. It may come back with the id of what it saw last.
+    /// Ends the current cursor after the events so far. The client may resume with the id of the last event.
     pub fn cut(&mut self, key: StreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
             stream.cut = Some((stream.cursors, stream.next()));
@@ -265,7 +265,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         self.streams.get(&cursor.stream).is_some_and(|stream| stream.cursors == cursor.number)
     }
 
-    /// Drops what is too old.
+    /// Drops events that are too old.
     pub fn expire(&mut self, now: Moment) {
         while self.order.front().is_some_and(|(appended, _)| *appended + self.limits.age <= now) {
             self.drop_event(0);
@@ -277,7 +277,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         self.order.front().map(|(appended, _)| *appended + self.limits.age)
     }
 
-    /// Drops what is too much: what was read, which is kept only for those who come back, before what was not.
+    /// Drops events above the limits: those that were read, which are stored only for clients that resume, before unread ones.
     fn make_room(&mut self) {
         while self.order.len() > 1 {
             let too_many = self.order.len() > self.limits.events;
@@ -292,7 +292,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         }
     }
 
-    /// Where the oldest event is that was read. It is the first of its stream, since what is before it was read too.
+    /// The oldest event that was read. It is the first of its stream, since all before it were read too.
     fn oldest_read(&self) -> Option<usize> {
         let read = |key: &StreamKey| self.streams.get(key).is_some_and(|stream| stream.first < stream.unread);
         self.order.iter().position(|(_, key)| read(key))
@@ -310,7 +310,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         self.forget_if_done(key);
     }
 
-    /// A stream that has ended is known for as long as one of its events is.
+    /// Forgets a stream that has ended when its last event is dropped.
     fn forget_if_done(&mut self, key: StreamKey) {
         if self.streams.get(&key).is_some_and(|stream| stream.closed && stream.events.is_empty()) {
             self.streams.remove(&key);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_comes_back_gets_what_it_missed_as_often_as_it_asks() {
+    fn a_client_can_resume_from_the_same_event_repeatedly() {
         let mut log = log();
         let stream = log.open();
         let first = append(&mut log, stream, "a");
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn no_event_of_another_stream_is_given() {
+    fn events_of_other_streams_are_never_returned() {
         let mut log = log();
         let (one, two) = (log.open(), log.open());
         let first = append(&mut log, one, "a");
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_never_given_out_is_refused() {
+    fn an_unknown_event_id_is_refused() {
         let mut log = log();
         let stream = log.open();
         let unread = append(&mut log, stream, "a");
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_reader_takes_the_place_of_the_one_before() {
+    fn a_new_cursor_supersedes_the_one_before() {
         let mut log = log();
         let stream = log.open();
         let mut old = log.attach(stream).unwrap();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_ends_a_reader_behind_what_it_has_and_not_the_stream() {
+    fn a_cut_ends_the_cursor_and_not_the_stream() {
         let mut log = log();
         let stream = log.open();
         let mut cursor = log.attach(stream).unwrap();
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_reader_without_an_id_gets_what_nobody_has_read() {
+    fn a_new_cursor_starts_at_the_first_unread_event() {
         let mut log = log();
         let stream = log.open();
         append(&mut log, stream, "a");
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_first_and_the_newest_stays_whatever_its_size() {
+    fn the_oldest_events_are_dropped_first_and_never_the_newest() {
         let mut log = limited(2, 8);
         let stream = log.open();
         let mut cursor = log.attach(stream).unwrap();
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_is_told_of_a_gap() {
+    fn a_slow_reader_gets_lost_events_as_lost() {
         let mut log = limited(1, 100);
         let stream = log.open();
         let mut cursor = log.attach(stream).unwrap();
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withdrawn_is_never_read_and_what_was_read_can_be_read_again() {
+    fn withdrawn_events_are_never_read_and_read_events_can_be_resumed() {
         let mut log = log();
         let (stream, other) = (log.open(), log.open());
         let first = append(&mut log, stream, "a");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_read_is_not_pushed_out_by_other_streams() {
+    fn unread_events_are_not_dropped_for_other_streams() {
         let mut log = EventLog::new(LogLimits { bytes: 8, unread_bytes: 30, ..LogLimits::default() });
         let (one, two) = (log.open(), log.open());
         let (mut first, mut second) = (log.attach(one).unwrap(), log.attach(two).unwrap());
@@ -539,9 +539,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is cut, whenever: who resumes ends with every event once and in order, or is told that it cannot.
+        /// Wherever a stream is cut, a client that resumes gets every event once and in order, or an error.
         #[test]
-        fn who_resumes_has_every_event_once_and_in_order(
+        fn a_client_that_resumes_gets_every_event_once_and_in_order(
             steps in proptest::collection::vec((0_u8..4, 0_usize..2), 1..120),
         ) {
             let mut log = limited(8, 1000);

@@ -1,17 +1,17 @@
-//! The HTTP status of an answer in 2026-07-28: the one place where codes of errors become statuses.
+//! The HTTP status of a response in stateless revisions: the only place that maps error codes to statuses.
 
 use steadfast_model::code;
 
 use crate::json::Walker;
 use crate::salvage::LONGEST_ID;
 
-/// The status of an answer that is an error with this code.
+/// The status of an error response with this code.
 ///
-/// A 4xx says that the request cannot be served as it is; 404 is kept for methods, which is how a client finds out what a
-/// server has. What a handler fails with is an answer like any other, and 200: a client that looks at the status first
-/// would drop its text, and a proxy would try the request again.
+/// A 4xx means that the request cannot be served; 404 is reserved for unknown methods, so that clients can detect the features
+/// of a server. The error of a handler has status 200 like a result: a client that checks the status first would drop the error,
+/// and a proxy would retry the request.
 ///
-/// Once a stream is open its status is 200, whatever the answer is.
+/// Once a stream is open its status is 200, whatever the response is.
 pub const fn of_error(code: i64) -> u16 {
     match code {
         code::PARSE_ERROR
@@ -25,18 +25,18 @@ pub const fn of_error(code: i64) -> u16 {
     }
 }
 
-/// The status of an answer that this crate has encoded: a result is 200, an error what [`of_error`] says.
+/// The status of a response that this crate has encoded: a result is 200, an error what [`of_error`] says.
 pub fn of_answer(body: &[u8]) -> u16 {
     error_code(body).map_or(200, of_error)
 }
 
-/// The code of an error, without a look at results: what is encoded here has its members in a fixed order.
+/// The code of an error, without parsing results: this crate encodes members in a fixed order.
 fn error_code(body: &[u8]) -> Option<i64> {
     let rest = body.strip_prefix(b"{\"jsonrpc\":\"2.0\",")?;
     let rest = match rest.strip_prefix(b"\"id\":") {
         Some(rest) => {
             let start = rest.get(..LONGEST_ID + 64).unwrap_or(rest);
-            // The cut may be inside a character, behind the id.
+            // The cut may be inside a character, after the id.
             let whole = std::str::from_utf8(start).map_or_else(|error| error.valid_up_to(), str::len);
             let text = std::str::from_utf8(start.get(..whole)?).ok()?;
             let id = Walker::new(text, 1).value(0).ok()?;
@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_specification_names_has_its_status() {
+    fn error_codes_of_the_specification_have_their_status() {
         for (code, status) in [(-32020, 400), (-32021, 400), (-32022, 400), (-32602, 400), (-32601, 404)] {
             assert_eq!(of_error(code), status, "{code}");
         }
     }
 
     #[test]
-    fn an_answer_has_the_status_of_its_error() {
+    fn an_error_response_has_the_status_of_its_code() {
         use crate::encode::{Answer, error_without_id};
         use steadfast_model::{ErrorObject, RequestId};
         for id in [RequestId::from(7), RequestId::from("a\"},\"error\":{\"code\":1"), RequestId::from("")] {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_handler_fails_with_is_an_answer() {
+    fn the_error_of_a_handler_has_status_200() {
         for code in [code::INTERNAL_ERROR, code::RESOURCE_NOT_FOUND, 1, i64::MIN] {
             assert_eq!(of_error(code), 200, "{code}");
         }

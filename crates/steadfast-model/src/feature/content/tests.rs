@@ -7,7 +7,7 @@ fn round_trip(text: &str) -> Content {
 }
 
 #[test]
-fn every_kind_comes_back_as_it_was_written() {
+fn every_kind_round_trips() {
     for text in [
         r#"{"type":"text","text":"hi"}"#,
         r#"{"type":"text","text":"hi","annotations":{"audience":["user"],"priority":0.5,"x":1},"_meta":{"k":1},"y":2}"#,
@@ -24,7 +24,7 @@ fn every_kind_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn an_unknown_kind_is_kept_whole() {
+fn an_unknown_kind_is_preserved() {
     assert!(matches!(round_trip(r#"{"a":1,"type":"hologram","data":[1,2]}"#), Content::Other(_)));
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_kind_comes_back_as_it_was_written() {
+fn every_kind_round_trips() {
     for text in [
         r#"{"type":"string","title":"T","description":"D","minLength":1,"maxLength":9,"format":"email","default":"a"}"#,
         r#"{"type":"number","minimum":0.5,"maximum":10,"default":3}"#,
@@ -26,7 +26,7 @@ fn the_older_titled_choice_is_understood() {
 }
 
 #[test]
-fn what_is_no_field_is_refused_and_passed_over() {
+fn invalid_fields_are_refused_and_skipped() {
     assert!(serde_json::from_str::<FormField>(r#"{"type":"object"}"#).is_err());
     assert!(serde_json::from_str::<FormField>(r#"{"type":"array","items":{"type":"number"}}"#).is_err());
     let form: FormSchema = serde_json::from_str(
@@ -38,7 +38,7 @@ fn what_is_no_field_is_refused_and_passed_over() {
 }
 
 #[test]
-fn a_field_made_by_hand_says_all_that_a_field_can() {
+fn a_field_built_by_hand_has_every_keyword() {
     let written = |field: FormField| serde_json::to_string(&field).unwrap();
     assert_eq!(
         written(FormField::string().with_length(1, 9).with_default("a")),

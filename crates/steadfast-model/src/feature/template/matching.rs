@@ -21,7 +21,7 @@ enum Step<'a> {
     /// Values with their names, in any order, each at most once unless it is exploded.
     Named { operator: Operator, variables: &'a [Variable] },
     /// Continue here, or skip to that step.
-    Optional { behind: usize },
+    Optional { skip_to: usize },
 }
 
 /// The values that a variable accepts.
@@ -53,8 +53,8 @@ pub(crate) fn match_uri(parts: &[Part], uri: &str) -> Option<JsonObject> {
     let (mut step, mut place) = (0, 0);
     while let Some(current) = steps.get(step) {
         let end = match current {
-            Step::Optional { behind } => {
-                step = if fits_at(step + 1, place) { step + 1 } else { *behind };
+            Step::Optional { skip_to } => {
+                step = if fits_at(step + 1, place) { step + 1 } else { *skip_to };
                 continue;
             }
             Step::Literal(text) => place + text.len(),
@@ -80,7 +80,7 @@ pub(crate) fn match_uri(parts: &[Part], uri: &str) -> Option<JsonObject> {
 
 fn steps_of(parts: &[Part]) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
-    for (part, behind) in parts.iter().zip(1..) {
+    for (part, after) in parts.iter().zip(1..) {
         match part {
             Part::Literal(text) => steps.push(Step::Literal(text)),
             Part::Expression(operator, variables) if operator.is_named() => {
@@ -93,10 +93,10 @@ fn steps_of(parts: &[Part]) -> Vec<Step<'_>> {
                 for (position, variable) in variables.iter().enumerate() {
                     let mark = if position == 0 { operator.first() } else { separator_text(*operator) };
                     if !mark.is_empty() {
-                        steps.push(Step::Optional { behind: end });
+                        steps.push(Step::Optional { skip_to: end });
                         steps.push(Step::Literal(mark));
                     }
-                    let stops = stops(*operator, variable, variables.len(), parts.get(behind..).unwrap_or_default());
+                    let stops = stops(*operator, variable, variables.len(), parts.get(after..).unwrap_or_default());
                     steps.push(Step::Value(Expected { operator: *operator, variable, required: !has_first, stops }));
                 }
             }
@@ -106,14 +106,14 @@ fn steps_of(parts: &[Part]) -> Vec<Step<'_>> {
 }
 
 /// The characters that end a value although its kind allows them, because the template uses them as separators.
-fn stops(operator: Operator, variable: &Variable, siblings: usize, behind: &[Part]) -> String {
+fn stops(operator: Operator, variable: &Variable, siblings: usize, after: &[Part]) -> String {
     let mut stops = String::new();
     let in_list = siblings > 1 && variable.modifier != Modifier::Explode;
     if in_list && (operator == Operator::Simple || operator.allows_reserved()) {
         stops.push(operator.separator());
     }
     if operator.allows_reserved() {
-        let later = behind.iter().filter_map(|part| match part {
+        let later = after.iter().filter_map(|part| match part {
             Part::Expression(operator, _) if operator.is_named() || *operator == Operator::Fragment => {
                 Some(operator.first())
             }
@@ -149,8 +149,8 @@ fn places(steps: &[Step<'_>], uri: &str) -> Vec<Vec<bool>> {
                 Step::Literal(text) => {
                     uri.get(place..).is_some_and(|rest| rest.starts_with(text)) && at(next, place + text.len())
                 }
-                Step::Optional { behind } => {
-                    at(next, place) || fits.get(*behind).is_some_and(|places| at(places, place))
+                Step::Optional { skip_to } => {
+                    at(next, place) || fits.get(*skip_to).is_some_and(|places| at(places, place))
                 }
                 Step::Named { operator, variables } => at(next, read_named(*operator, variables, uri, place).0),
                 Step::Value(expected) if matches!(expected.variable.modifier, Modifier::Prefix(_)) => {
@@ -309,17 +309,17 @@ fn is_safe(operator: Operator, value: &str, after_slash: bool) -> bool {
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
         if *first != b'%' {
             bytes.push(*first);
             continue;
         }
-        let (triplet, behind) = rest.split_first_chunk::<2>()?;
+        let (triplet, after) = rest.split_first_chunk::<2>()?;
         let digits =
             std::str::from_utf8(triplet).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
         bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = behind;
+        rest = after;
     }
     String::from_utf8(bytes).ok()
 }

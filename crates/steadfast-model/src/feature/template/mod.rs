@@ -1,12 +1,4 @@
 //! URI templates (RFC 6570): expanded with values to a URI, and matched against a URI to extract the values.
-//!
-//! Every template of the RFC can be expanded, with lists, pairs, prefixes and explosions. Matching is the reverse of it:
-//! what a template expands to is matched by it, with the values that it was expanded with, as far as the URI tells them
-//! apart. A URI that differs from the expansion may match too if it is equivalent: with a character encoded that need not be,
-//! for example.
-//!
-//! The values of a match are decoded, and safe to use as part of a path: none contains a `..` segment or a NUL, and a slash
-//! only where the template allows one. A URI with other values does not match.
 
 mod expand;
 mod matching;
@@ -18,7 +10,15 @@ use std::fmt;
 
 use crate::json::JsonObject;
 
-/// A URI template.
+/// A URI template (RFC 6570).
+///
+/// Every template of the RFC can be expanded, with lists, pairs, prefixes and explosions. Matching is the reverse of it:
+/// what a template expands to is matched by it, with the values that it was expanded with, as far as the URI
+/// distinguishes them. A URI that differs from the expansion may match too if it is equivalent: with a character encoded that need not be,
+/// for example.
+///
+/// The values of a match are decoded, and safe to use as part of a path: none contains a `..` segment or a NUL, and a slash
+/// only where the template allows one. A URI with other values does not match.
 ///
 /// ```
 /// use serde_json::json;

@@ -21,21 +21,21 @@ impl FromStr for UriTemplate {
                 TemplateError { at: before.chars().count() + 1, what }
             };
             if let Some(inside) = rest.strip_prefix('{') {
-                let (expression, behind) =
+                let (expression, after) =
                     inside.split_once('}').ok_or_else(|| fault(0, "a brace that is not closed"))?;
                 parts.push(read_expression(expression).map_err(|what| fault(1, what))?);
-                rest = behind;
+                rest = after;
                 continue;
             }
             let end = rest.find('{').unwrap_or(rest.len());
-            let (literal, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let (literal, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
             if let Some(odd) = literal.find(is_no_literal) {
                 return Err(fault(odd, "a character that cannot be part of a URI"));
             }
             let mut encoded = String::new();
             encode(literal, Allowed::Reserved, &mut encoded);
             parts.push(Part::Literal(encoded));
-            rest = behind;
+            rest = after;
         }
         Ok(Self { text: text.to_owned(), parts })
     }

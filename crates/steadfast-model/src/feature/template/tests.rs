@@ -75,7 +75,7 @@ fn the_examples_of_the_rfc_are_expanded() {
 }
 
 #[test]
-fn what_is_no_template_is_refused_with_its_place() {
+fn invalid_templates_are_refused_with_the_position() {
     for (text, reason) in [
         ("a{b", "a brace that is not closed at character 2"),
         ("a}b", "a character that cannot be part of a URI at character 2"),
@@ -128,7 +128,7 @@ fn a_query_may_come_in_any_order_and_in_part() {
 }
 
 #[test]
-fn what_the_template_demands_has_to_be_there() {
+fn literal_text_of_the_template_has_to_match() {
     assert_eq!(matched("weather://{city}/now", "weather:///now"), None);
     assert_eq!(matched("weather://{city}/now", "weather://Ulm/then"), None);
     assert_eq!(matched("weather://{city}/now", "weather://a/b/now"), None);
@@ -139,7 +139,7 @@ fn what_the_template_demands_has_to_be_there() {
 }
 
 #[test]
-fn a_value_cannot_lead_out_of_its_place() {
+fn a_value_cannot_escape_its_path_segment() {
     for uri in
         ["f:///../x", "f:///a/../../x", "f:///..", "f:///%2e%2e/x", "f:///a%2F..%2Fb", "f:///a%5C..%5Cb", "f:////etc"]
     {
@@ -168,7 +168,7 @@ fn safe_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_was_expanded_is_matched_with_its_values(
+    fn an_expanded_uri_matches_with_the_same_values(
         a in safe_text(), b in safe_text(), c in safe_text(), q in "\\PC{0,8}", list in prop::collection::vec(safe_text(), 1..4),
     ) {
         prop_assume!(!q.split(['/', '\\']).any(|segment| segment == ".."));
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_not_safe_ever_comes_out(uri in "x:///[a-z.%2fFeE0\\\\/]{0,24}") {
+    fn matched_values_are_always_safe(uri in "x:///[a-z.%2fFeE0\\\\/]{0,24}") {
         for text in ["x:///{a}", "x:///{+a}", "x://{/a*}", "x:///{a}{/b}", "x:///{a}{.b}", "{+a}"] {
             let values = template(text).match_uri(&uri).unwrap_or_default();
             let texts = values.values().flat_map(|value| match value {

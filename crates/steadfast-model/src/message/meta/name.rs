@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_prefixes_that_follow_the_grammar_are_taken() {
+    fn valid_names_and_prefixes_are_accepted() {
         for good in [
             "a",
             "7",
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused_with_the_part_that_is_wrong() {
+    fn invalid_names_are_refused_with_the_reason() {
         for bad in ["/a", ".com/a", "com./a", "4com/a", "com-/a", "com_x/a", "com example/a", "dé/a", "-a/b"] {
             assert_eq!(check_key(bad), Err(InvalidName::Prefix), "{bad}");
         }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_says_whose_it_is() {
+    fn an_extension_needs_a_prefix() {
         assert_eq!(check_extension("com.example/colours"), Ok(()));
         assert_eq!(check_extension("colours"), Err(InvalidName::NoPrefix));
         assert_eq!(check_extension("com..example/colours"), Err(InvalidName::Prefix));
