@@ -104,3 +104,8 @@ pub use http_client::{HttpClient, HttpError, InsecureEndpoint, NamedBy, Payload,
 #[cfg(feature = "reqwest")]
 pub use reqwest_client::ReqwestClient;
 pub use steadfast_model::{InvalidScope, Scopes};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

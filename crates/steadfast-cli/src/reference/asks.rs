@@ -1,9 +1,9 @@
 //! Tools that ask the client before they answer: written once, for revisions in which servers call their clients and for
 //! those in which clients come back with the answers.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use steadfast::prelude::*;
-use steadfast::schemars::{self, JsonSchema};
 use steadfast::{CreateMessageParams, SamplingMessage};
 
 use super::Reference;

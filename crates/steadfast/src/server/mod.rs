@@ -48,10 +48,8 @@ pub use tool::{Tool, ToolBuilder};
 
 pub use crate::validation::limits as schema_limits;
 
-pub(crate) use crate::validation::form::check as check_form;
 #[cfg(feature = "http")]
 pub(crate) use dispatch::ServerService;
-pub(crate) use input::ask::check_tool_uses;
 pub(crate) use registry::{Catalog, Item, LiveCatalog};
 #[cfg(feature = "http")]
 pub(crate) use serve::not_begun;

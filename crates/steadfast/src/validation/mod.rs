@@ -2,13 +2,19 @@
 //!
 //! A schema is compiled once, when its tool is made or first called, by the dialect that it declares: 2020-12 if it declares none, or
 //! 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that needs one is
-//! refused, and so is one that is too large or could be too costly. Without the feature `schema-validation` schemas are
-//! measured all the same, and everything passes, on either side.
+//! refused, and so is one that is too large or could be too costly.
+//!
+//! Without the feature `schema-validation` no schema can be compiled: a server cannot have a tool that needs one, and a client
+//! does not check results. Forms and conversations are checked with and without it.
 
+pub(crate) mod conversation;
+#[cfg(feature = "schema-validation")]
 mod dialect;
+#[cfg(feature = "schema-validation")]
 mod document;
 pub(crate) mod form;
 pub mod limits;
+#[cfg(feature = "schema-validation")]
 mod measure;
 #[cfg(feature = "schema-validation")]
 mod size;
@@ -16,16 +22,21 @@ mod size;
 use serde_json::Value;
 use steadfast_model::JsonObject;
 
+#[cfg(feature = "schema-validation")]
 use dialect::Dialect;
+#[cfg(feature = "schema-validation")]
 use measure::Measure;
 
 /// A compiled schema.
+#[cfg(feature = "schema-validation")]
 pub(crate) struct Validator {
-    #[cfg(feature = "schema-validation")]
     compiled: jsonschema::Validator,
-    #[cfg(feature = "schema-validation")]
     measure: Measure,
 }
+
+/// There is none without the feature.
+#[cfg(not(feature = "schema-validation"))]
+pub(crate) enum Validator {}
 
 #[cfg(feature = "schema-validation")]
 impl Validator {
@@ -76,24 +87,20 @@ impl Validator {
 }
 
 #[cfg(not(feature = "schema-validation"))]
-#[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "the same face as with the feature")]
 impl Validator {
-    /// Takes any schema of a known dialect that keeps within the limits.
-    pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
-        let schema = Value::Object(schema.clone());
-        Dialect::of(&schema)?;
-        Measure::of(&schema)?;
-        Ok(Self {})
+    /// Always an error, so that no schema is taken whose promise is not kept.
+    pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
+        Err("values are checked against it by the feature `schema-validation` of the crate `steadfast`, which is off: \
+             turn it on, or use a type (`#[tool]`, `ToolBuilder::input`, `Structured`)"
+            .to_owned())
     }
 
-    /// Takes any value.
     pub(crate) fn check(&self, _value: &Value) -> Result<(), String> {
-        Ok(())
+        match *self {}
     }
 
-    /// Takes anything, and nothing.
     pub(crate) fn check_content(&self, _content: Option<&Value>) -> Result<(), String> {
-        Ok(())
+        match *self {}
     }
 }
 

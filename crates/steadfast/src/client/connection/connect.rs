@@ -234,6 +234,8 @@ impl Connecting {
     /// Takes what tools answer as it is, although it does not fit their output schemas, or these cannot be read: for servers
     /// that do not keep their word. Without this, a tool whose output schema is of an unknown dialect, refers to another
     /// document or goes beyond the [limits](crate::server::schema_limits) is not called, and the error says why.
+    ///
+    /// Without the feature `schema-validation` nothing is checked, as if this were called.
     pub fn unchecked_output(mut self) -> Self {
         self.checks_output = false;
         self

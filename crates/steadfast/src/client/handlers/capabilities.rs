@@ -8,7 +8,8 @@ use steadfast_model::{
 };
 
 use crate::error::Error;
-use crate::server::{check_form, check_tool_uses};
+use crate::validation::conversation::check_tool_uses;
+use crate::validation::form::check as check_form;
 
 /// What to declare: what was said and what the handlers stand for, without what no handler answers.
 pub(crate) fn declared(

@@ -36,9 +36,11 @@ use reply::IntoReply;
 
 /// A tool of a server. Cheap to clone.
 ///
-/// `#[tool]` makes one from a function; this makes one by hand, also at run time:
+/// `#[tool]` makes one from a function; this makes one by hand, also at run time. Schemas that are written by hand need the
+/// feature `schema-validation`:
 ///
-/// ```
+#[cfg_attr(feature = "schema-validation", doc = "```")]
+#[cfg_attr(not(feature = "schema-validation"), doc = "```no_run")]
 /// use serde_json::json;
 /// use steadfast::{JsonObject, Server, Tool};
 ///
@@ -93,7 +95,8 @@ impl Tool {
 
     /// Begins a tool with a description that exists already, for example the one of another server's tool.
     ///
-    /// Arguments and results are checked against the schemas in it.
+    /// Arguments and results are checked against the schemas in it, which needs the feature `schema-validation`: without it
+    /// the tool has a [problem](Tool::problem).
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
         let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
         ToolBuilder {
@@ -233,8 +236,8 @@ struct Schemas {
 impl ToolBuilder {
     description_setters!(description: "What the tool does and when to use it, for the model.");
 
-    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs (feature
-    /// `schema-validation`).
+    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs. That needs the
+    /// feature `schema-validation`: without it the tool has a [problem](Tool::problem), and no server is built with it.
     ///
     /// It is of draft 2020-12 unless its `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are known too.
     /// It may not refer to other documents, and has to keep within [`schema_limits`](super::schema_limits). One that
@@ -276,7 +279,7 @@ impl ToolBuilder {
     }
 
     /// The JSON Schema of the structured content, with the same rules as [`ToolBuilder::input_schema`]. Results are checked
-    /// against it (feature `schema-validation`). A handler that returns [`Structured`](crate::Structured) brings its own.
+    /// against it, which needs the feature `schema-validation` too. A handler that returns [`Structured`](crate::Structured) brings its own.
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
             Value::Object(schema) => {
@@ -289,7 +292,8 @@ impl ToolBuilder {
     }
 
     /// Takes the schema of the structured content from a type, for a handler that returns a [`CallToolResult`] or JSON of
-    /// that shape.
+    /// that shape. Results are checked against it, which needs the feature `schema-validation`; a handler that returns
+    /// [`Structured`](crate::Structured) needs neither.
     pub fn output<T: JsonSchema>(mut self) -> Self {
         self.definition.output_schema = Some(schema::of_output::<T>());
         self.schemas.output_by_hand = true;
