@@ -88,7 +88,8 @@ impl RoundStore for SealedRoundStore {
                 let opened = self.server.state_keys().open(&self.binding(params), &sealed);
                 let opened = opened.map_err(|why| ErrorObject::invalid_params(why.to_string()))?;
                 // It opened, so it was written here: by another version perhaps.
-                serde_json::from_slice(&opened).map_err(|_| {
+                let read = std::str::from_utf8(&opened).ok().and_then(|text| serde_json::from_str(text).ok());
+                read.ok_or_else(|| {
                     ErrorObject::invalid_params("params.requestState is of another version of this server")
                 })?
             }
